@@ -18,7 +18,8 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 IMAGE    ?= ghcr.io/sluice-dev/sluice
 
-GOBUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+# Without -trimpath, which is for what leaves this machine, the build cache serves the program, the demo and the tests: each package is compiled once.
+GOBUILD  := CGO_ENABLED=0 go build -ldflags '-s -w -X main.version=$(VERSION)'
 # Inside of the nodes' namespaces there is no network: what is built there is compiled before, with the flags that are used there.
 INSIDE   := CGO_ENABLED=0 go build -trimpath -o /dev/null -ldflags '-s -w'
 TOOL     := go tool -modfile=hack/tools/go.mod
@@ -34,8 +35,8 @@ MODULES  := . test hack/tools hack/actionlint hack/helm hack/controlplane hack/n
 ##@ Use
 
 .PHONY: demo
-demo: ## Releases from git push to the last batch, approved on a forge, on a control plane of its own (ARGS=--keep leaves it running)
-	go -C test build -o ../bin/demo ./demo
+demo: build ## Releases from git push to the last batch, approved on a forge, on a control plane of its own (ARGS=--keep leaves it running)
+	go -C test build -ldflags=-w -o ../bin/demo ./demo
 	bin/demo $(ARGS)
 
 .PHONY: demo-traffic
@@ -58,7 +59,7 @@ build: ## bin/sluice, static, and by the names by which kubectl knows it
 dist: ## dist/: a binary for each of PLATFORMS, install.yaml, checksums
 	rm -rf dist
 	for platform in $(PLATFORMS); do \
-	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GOBUILD) -o "dist/sluice-$${platform%/*}-$${platform#*/}" ./cmd/sluice; \
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GOBUILD) -trimpath -o "dist/sluice-$${platform%/*}-$${platform#*/}" ./cmd/sluice; \
 	done
 	go run -ldflags '-X main.version=$(VERSION)' ./cmd/sluice install --image $(IMAGE):$(VERSION) > dist/install.yaml
 	cd dist && sha256sum -- * > SHA256SUMS

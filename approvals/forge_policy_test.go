@@ -270,7 +270,7 @@ var approvalCases = map[string]approvalCase{
 		act: func(s *shop) {
 			s.call("grace", "PATCH", s.pull(), map[string]string{"state": "closed"}, nil)
 		},
-		says: "closed without being merged",
+		says: "without being merged",
 	},
 }
 

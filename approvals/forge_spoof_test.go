@@ -102,10 +102,39 @@ var reportCases = map[string]reportCase{
 		reason: "one that is listed is", policy: endToEnd("success", "neutral"),
 		act: func(s *shop) { s.check("tester", "neutral") },
 	},
+	"workflow": {
+		reason: "a workflow that ran for the tracked branch counts", policy: workflow(),
+		act: func(s *shop) { s.check("github-actions", "success") },
+	},
+	"workflow-of-a-fork": {
+		reason: "on a public repository anybody has a workflow run on the release commit, by a pull request from a fork", policy: workflow("success", "skipped"),
+		act: func(s *shop) { s.forkRuns("skipped") }, says: "for branch main: runs for other branches, or for pull requests from forks, don't count",
+	},
+	"workflow-of-a-fork-after": {
+		reason: "nor does it take back what counts", policy: workflow(),
+		act: func(s *shop) { s.check("github-actions", "success"); s.forkRuns("failure") },
+	},
+	"workflow-of-a-fork-over": {
+		reason: "nor hide what failed", policy: workflow("success", "skipped"),
+		act: func(s *shop) { s.check("github-actions", "failure"); s.forkRuns("skipped") }, says: "it ended with failure",
+	},
 	"check-failed-after-all": {
 		reason: "the newest run counts", policy: endToEnd(),
 		act: func(s *shop) { s.check("tester", "success"); s.check("tester", "failure") }, says: "it ended with failure",
 	},
+}
+
+// forkRuns completes a run of e2e on the release commit as a pull request from a fork does.
+func (s *shop) forkRuns(conclusion string) {
+	s.Helper()
+	if err := s.forge.ForkRun("shop/"+s.name, s.apps["github-actions"], s.commit, "e2e", conclusion); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// workflow waits for e2e of a workflow.
+func workflow(conclusions ...v1alpha1.CheckConclusion) v1alpha1.GatePolicy {
+	return v1alpha1.GatePolicy{CheckRun: &v1alpha1.CheckRunGate{Name: "e2e", App: "github-actions", Conclusions: conclusions}}
 }
 
 // newApp makes an app that may write checks. Its slug is a login then.
@@ -119,6 +148,7 @@ func (w *forgeWorld) newApp(slug string) {
 	if err != nil {
 		w.Fatal(err)
 	}
+	w.apps[slug] = app.ID
 	if w.tokens[slug], err = w.forge.CreateInstallationToken(app.ID, installed); err != nil {
 		w.Fatal(err)
 	}
@@ -142,7 +172,7 @@ func TestReportsByWhoMakesThem(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(reportCases)) {
 		shops = append(shops, w.newShop(name).begin())
 	}
-	for _, app := range []string{"tester", "other"} {
+	for _, app := range []string{"tester", "other", "github-actions"} {
 		w.newApp(app)
 	}
 	for _, s := range shops {

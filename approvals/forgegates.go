@@ -191,7 +191,7 @@ func (r *ForgeGates) tidy(ctx context.Context, g *v1alpha1.Gate) (reconcile.Resu
 	}
 	r.judge.events.Eventf(g, nil, "Warning", "NotClosed", "CloseApproval",
 		"%s of %s is left open: %v", record.Branch(g), client.ObjectKeyFromObject(facts.Source), err)
-	_, err = r.letGo(ctx, g)
+	_, err = r.letGo(ctx, g, nil)
 	return reconcile.Result{}, err
 }
 

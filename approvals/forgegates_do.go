@@ -31,7 +31,7 @@ func (r *ForgeGates) do(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.G
 	status := *g.Status.DeepCopy()
 	switch intent := intent.(type) {
 	case lifecycle.ClaimGate:
-		return r.claim(ctx, g, intent)
+		return r.claim(ctx, g, facts.Release, intent)
 	case lifecycle.OpenPull:
 		return r.open(ctx, g, facts, intent)
 	case lifecycle.MovePull:
@@ -71,7 +71,7 @@ func (r *ForgeGates) do(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.G
 		})
 		return err == nil, err
 	case lifecycle.LetGateGo:
-		return r.letGo(ctx, g)
+		return r.letGo(ctx, g, facts.Release)
 	}
 	return r.judge.record(ctx, g, facts.Release, status)
 }
@@ -82,25 +82,25 @@ func (r *ForgeGates) onForge(ctx context.Context, g *v1alpha1.Gate, facts lifecy
 }
 
 // claim records on a gate that something is about to be opened for it, and where, before it is.
-func (r *ForgeGates) claim(ctx context.Context, g *v1alpha1.Gate, intent lifecycle.ClaimGate) (bool, error) {
+func (r *ForgeGates) claim(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease, intent lifecycle.ClaimGate) (bool, error) {
 	wanted := g.DeepCopy()
 	controllerutil.AddFinalizer(wanted, v1alpha1.ForgeFinalizer)
 	if wanted.Labels == nil {
 		wanted.Labels = map[string]string{}
 	}
 	wanted.Labels[v1alpha1.SourceLabel] = intent.SourceLabel
-	return r.patch(ctx, g, wanted, "claim gate")
+	return r.patch(ctx, g, wanted, release, "claim gate")
 }
 
 // letGo takes the finalizer off: nothing is open for the gate any more.
-func (r *ForgeGates) letGo(ctx context.Context, g *v1alpha1.Gate) (bool, error) {
+func (r *ForgeGates) letGo(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease) (bool, error) {
 	wanted := g.DeepCopy()
 	controllerutil.RemoveFinalizer(wanted, v1alpha1.ForgeFinalizer)
-	return r.patch(ctx, g, wanted, "let gate go")
+	return r.patch(ctx, g, wanted, release, "let gate go")
 }
 
 // patch writes a gate. It reports false if the gate is not what it was: the watch brings what it is.
-func (r *ForgeGates) patch(ctx context.Context, g, wanted *v1alpha1.Gate, what string) (bool, error) {
+func (r *ForgeGates) patch(ctx context.Context, g, wanted *v1alpha1.Gate, release *v1alpha1.BatchRelease, what string) (bool, error) {
 	outcome := kube.Patch(ctx, r.judge.client, g, wanted)
 	switch outcome.(type) {
 	case kube.Written:
@@ -109,6 +109,7 @@ func (r *ForgeGates) patch(ctx context.Context, g, wanted *v1alpha1.Gate, what s
 	case kube.Outdated, kube.Gone:
 		return false, nil
 	case kube.Refused, kube.Failed:
+		r.judge.tellUnwritten(g, release, outcome)
 		return false, fmt.Errorf("%s: %w", what, kube.Err(outcome))
 	}
 	return true, nil

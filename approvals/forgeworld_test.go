@@ -36,6 +36,8 @@ type forgeWorld struct {
 	*world
 	forge  *devforge.Forge
 	tokens map[string]string
+	// apps are the numbers of apps, by slug.
+	apps map[string]int64
 	// commit is the release commit, and stable the one before.
 	commit, stable string
 	// more are namespaces that are watched, too.
@@ -46,7 +48,7 @@ type forgeWorld struct {
 // sluice; ada, grace, eve and ci are others.
 func newForgeWorld(t *testing.T) *forgeWorld {
 	t.Helper()
-	w := &forgeWorld{world: newWorld(t)}
+	w := &forgeWorld{world: newWorld(t), apps: map[string]int64{}}
 	w.forge = forgetest.Start(t, devforge.Options{Dir: t.TempDir()})
 	seed := fstest.MapFS{"web.yaml": {Data: []byte("image: web:1\n")}}
 	if err := w.forge.CreateRepository(t.Context(), "shop/web", "main", seed); err != nil {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/approvals/lifecycle"
 	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // judge judges gates, and records the result.
@@ -46,6 +48,7 @@ func (j judge) record(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.B
 	case kube.Outdated, kube.Gone:
 		return false, nil
 	case kube.Refused, kube.Failed:
+		j.tellUnwritten(g, release, outcome)
 		return false, fmt.Errorf("write status of gate: %w", kube.Err(outcome))
 	case kube.Written:
 	}
@@ -56,6 +59,26 @@ func (j judge) record(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.B
 	}
 	return true, nil
 }
+
+// tellUnwritten says that a gate can't be written, and who is in the way: else it would seem to wait for an approval that has come.
+// The same words again count as one event.
+func (j judge) tellUnwritten(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, outcome kube.Outcome) {
+	words, err := "the API server refuses to write gate ", kube.Err(outcome)
+	if _, refused := outcome.(kube.Refused); !refused {
+		if words = "the API server can't decide whether to write gate "; !kube.Unanswered(err) {
+			return
+		}
+	}
+	about := runtime.Object(g)
+	if release != nil {
+		about = release
+	}
+	j.events.Eventf(about, g, corev1.EventTypeWarning, v1alpha1.ReasonWriteRefused, "WriteGate", "%s",
+		plain.UpTo(words+g.Name+", and is asked again every few seconds: "+plain.Line(kube.Refusal(err)), longestNote))
+}
+
+// longestNote limits the note of an event.
+const longestNote = 1000
 
 // take updates g to what was written. One that is about to go is of no use to anybody.
 func (j judge) take(g, written *v1alpha1.Gate) {

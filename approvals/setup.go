@@ -66,7 +66,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("approvals").
 		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(needsNoForge))).
 		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates(false))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.BackOff()}).
 		Complete(reconcile.AsReconciler(r.judge.client, r))
 }
 
@@ -77,7 +77,7 @@ func setupForgeGates(mgr ctrl.Manager, r *ForgeGates) error {
 		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates(true))).
 		Watches(&v1alpha1.ReleaseSource{}, handler.EnqueueRequestsFromMapFunc(r.gatesOfSource),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: brings})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers, RateLimiter: kube.BackOff()}).
 		Complete(reconcile.AsReconciler(r.judge.client, r))
 }
 
@@ -88,7 +88,7 @@ func setupReports(mgr ctrl.Manager, r *Reports) error {
 		Watches(&v1alpha1.Gate{}, handler.EnqueueRequestsFromMapFunc(releaseOfGate)).
 		Watches(&v1alpha1.ReleaseSource{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfSource),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers, RateLimiter: kube.BackOff()}).
 		Complete(r)
 }
 
@@ -100,7 +100,7 @@ func setupReverts(mgr ctrl.Manager, r *Reverts) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("approvals-reverts").
 		For(&v1alpha1.BatchRelease{}, builder.WithPredicates(predicate.NewPredicateFuncs(concerned))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers, RateLimiter: kube.BackOff()}).
 		Complete(r)
 }
 
@@ -108,7 +108,7 @@ func setupSyncReports(mgr ctrl.Manager, r *SyncReports) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("approvals-sync-reports").
 		For(&v1alpha1.ReleaseSource{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers, RateLimiter: kube.BackOff()}).
 		Complete(r)
 }
 

@@ -163,3 +163,18 @@ func helm(t *testing.T, args ...string) *exec.Cmd {
 	}
 	return exec.CommandContext(t.Context(), path, args...)
 }
+
+// TestTrustedProxiesOfChart: the networks of proxies become a flag of the controller.
+func TestTrustedProxiesOfChart(t *testing.T) {
+	t.Parallel()
+	chosen := install.Default("latest")
+	chosen.Args = []string{"--webhook-trusted-proxies=10.0.0.0/8,fd00::/8"}
+	objects, err := install.Objects(chosen)
+	if err != nil {
+		t.Fatalf("make manifests: %v", err)
+	}
+	rendered := cptest.Decode(t, template(t, chosen.Namespace, "--set=webhooks.trustedProxies={10.0.0.0/8,fd00::/8}"))
+	if diff := cmp.Diff(comparable(objects), comparable(rendered)); diff != "" {
+		t.Errorf("-install +chart:\n%s", diff)
+	}
+}

@@ -114,12 +114,12 @@ func TestSteerByButtons(t *testing.T) {
 	olga := a.person("olga", "view", "sluice-operator")
 	olga.wantButtons("Pause")
 	a.push(2)
-	olga.wantButtons("Approve, Reject, Jump to a batch, Pause, Roll back")
+	olga.wantButtons("Approve, Reject, Pause, Jump to a batch, Roll back")
 	want(t, olga.click("pause"), "You have paused the release.", `class="notice good"`)
 	a.await("paused", func(r *v1alpha1.BatchRelease) bool {
 		return r.Spec.Suspend && r.Status.StoppedFor(v1alpha1.StopSuspended)
 	})
-	olga.wantButtons("Approve, Reject, Jump to a batch, Resume, Roll back")
+	olga.wantButtons("Approve, Reject, Resume, Jump to a batch, Roll back")
 	want(t, olga.click("resume"), "You have resumed the release.", `class="notice good"`)
 	a.atBatch(1)
 

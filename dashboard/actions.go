@@ -61,10 +61,10 @@ type asked struct {
 var deeds = []deed{
 	{view.Approve, patchStatus, everyFact, answering(steer.Approve), answered(v1alpha1.VerdictApprove), act.PausePointTaken},
 	{view.Reject, patchStatus, everyFact, answering(steer.Reject), answered(v1alpha1.VerdictReject), nil},
-	{view.Jump, patchStatus, batchFacts, jumping, jumped, act.JumpTaken},
 	{view.Pause, patchRelease, releaseFacts, suspending(true), suspended(true), act.SuspendTaken(true)},
 	{view.Resume, patchRelease, releaseFacts, suspending(false), suspended(false), act.SuspendTaken(false)},
 	{view.Retry, patchRelease, phaseFacts, retrying, retried, act.RetryTaken},
+	{view.Jump, patchStatus, batchFacts, jumping, jumped, act.JumpTaken},
 	{view.RollBack, patchRelease, phaseFacts, rollingBack, rolledBack, act.RollbackTaken},
 	{view.Force, patchGate, everyFact, answering(steer.Force), forced, nil},
 }
@@ -91,7 +91,7 @@ func (d *Dashboard) actions(ctx context.Context, viewer *access.Viewer, sight *s
 			return nil, err
 		}
 		if may {
-			actions = append(actions, Action{Text: one.verb.Button(), Address: addressOf(sight.Release, string(one.verb)), Kind: kindOf(one.verb)})
+			actions = append(actions, Action{Text: one.verb.Button(), Address: addressOf(sight.Release, string(one.verb)), Kind: kindOf(one.verb), Apart: one.verb.Rare()})
 		}
 	}
 	return actions, nil

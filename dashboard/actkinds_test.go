@@ -114,7 +114,7 @@ func (a *acts) encode(object any) []byte {
 	return raw
 }
 
-var lastRow = regexp.MustCompile(`<th scope="row" data-label="After">[^<]*</th><td data-label="v1 pods">(\d+)</td><td data-label="v2 pods">(\d+)</td>[^\n]*\n</tbody>`)
+var lastRow = regexp.MustCompile(`<th scope="row" data-label="After">[^<]*</th><td data-label="1 pods">(\d+)</td><td data-label="2 pods">(\d+)</td>[^\n]*\n</tbody>`)
 
 // rollsBack pushes a version, looks at what a rollback of its first batch would do, and has it done. It returns the page that asks.
 func (a *acts) rollsBack(stay int) string {

@@ -43,7 +43,11 @@ func (d *Dashboard) perform(ctx context.Context, viewer *access.Viewer, key clie
 		if err := a.saw.compare(now, a, what.compares); err != nil {
 			return nil, err
 		}
-		return what.decide(now, a)
+		changes, err := what.decide(now, a)
+		for i := range changes {
+			changes[i] = changes[i].By(a.by)
+		}
+		return changes, err
 	})
 	if errors.Is(err, errDone) {
 		came.outcome = again

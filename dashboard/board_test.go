@@ -85,13 +85,13 @@ func TestRowsAreMadeOfWhatHasChanged(t *testing.T) {
 	if err != nil || len(first) != 3 {
 		t.Fatalf("got %d rows, %v", len(first), err)
 	}
-	all[1].ResourceVersion, all[1].Status.Message = "2", "changed"
-	if again, _ := b.all(t.Context()); again[1] != first[1] || again[1].Message == "changed" {
+	all[1].ResourceVersion, all[1].Status.UpdatedReplicas = "2", 7
+	if again, _ := b.all(t.Context()); again[1] != first[1] || again[1].Updated == 7 {
 		t.Errorf("nobody has said that something changed: %+v", again[1])
 	}
 	b.stale.Store(true)
 	again, _ := b.all(t.Context())
-	if again[0] != first[0] || again[1] == first[1] || again[1].Message != "changed" || again[2] != first[2] {
+	if again[0] != first[0] || again[1] == first[1] || again[1].Updated != 7 || again[2] != first[2] {
 		t.Errorf("the one that has changed is made again: %+v", again)
 	}
 }

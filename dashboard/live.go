@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -122,7 +123,7 @@ func liveKey(r *http.Request) client.ObjectKey {
 func (d *Dashboard) wants(ctx context.Context, viewer *access.Viewer, r *http.Request) (func(change) bool, error) {
 	switch r.URL.Query().Get("page") {
 	case "releases":
-		return d.inSight(ctx, viewer, kindRelease)
+		return d.inSight(ctx, viewer, kindRelease, kindSource)
 	case "sources":
 		return d.inSight(ctx, viewer, kindSource)
 	case "release":
@@ -145,9 +146,9 @@ func (d *Dashboard) wants(ctx context.Context, viewer *access.Viewer, r *http.Re
 }
 
 // inSight are the changes in namespaces whose releases the viewer sees.
-func (d *Dashboard) inSight(ctx context.Context, viewer *access.Viewer, kind string) (func(change) bool, error) {
+func (d *Dashboard) inSight(ctx context.Context, viewer *access.Viewer, kinds ...string) (func(change) bool, error) {
 	_, seen, err := d.sight(ctx, viewer)
-	return func(c change) bool { return c.kind == kind && seen.Has(c.namespace) }, err
+	return func(c change) bool { return slices.Contains(kinds, c.kind) && seen.Has(c.namespace) }, err
 }
 
 // stream writes to a page until ctx ends or nobody reads it.

@@ -76,12 +76,34 @@ func (d *Dashboard) listReleases(r *http.Request, viewer *access.Viewer) (*answe
 			return allowed
 		}
 	}
+	if rows, err = d.withRefused(ctx, viewer, rows); err != nil {
+		return nil, err
+	}
 	who := view.Viewer{Name: viewer.Name, Approves: may(patchStatus), Operates: may(patchRelease)}
 	list := view.Select(rows, view.QueryOf(r.URL.Query()), who, d.options.Clock.Now())
 	if failed != nil {
 		return nil, failed
 	}
 	return &answer{name: page.Releases, frame: page.Frame{Title: "Releases", Live: topic("page", "releases"), Content: list}}, nil
+}
+
+// withRefused marks the releases whose newest commit is not applied, as far as the viewer may see their sources.
+func (d *Dashboard) withRefused(ctx context.Context, viewer *access.Viewer, rows []*view.Row) ([]*view.Row, error) {
+	sources, err := d.sourcesFor(ctx, viewer)
+	return view.WithRefused(rows, sources), err
+}
+
+// sourcesFor are the sources that a viewer may see, whose changes pages hear of from now on.
+func (d *Dashboard) sourcesFor(ctx context.Context, viewer *access.Viewer) ([]v1alpha1.ReleaseSource, error) {
+	seen, err := d.seen(ctx, viewer, listSources)
+	if err != nil || seen == nil {
+		return nil, err
+	}
+	all, err := d.board.sources(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(s v1alpha1.ReleaseSource) bool { return !seen(s.Namespace) }), d.followSources()
 }
 
 // topic is the query of a page for /live.
@@ -104,6 +126,8 @@ type Action struct {
 	Text, Address string
 	// Kind is how it looks: primary, danger or empty.
 	Kind string
+	// Apart says that it stands apart from the usual ones.
+	Apart bool
 }
 
 func (d *Dashboard) showRelease(r *http.Request, viewer *access.Viewer) (*answer, error) {
@@ -177,20 +201,9 @@ func (d *Dashboard) showDiff(r *http.Request, viewer *access.Viewer) (*answer, e
 func (d *Dashboard) listSources(r *http.Request, viewer *access.Viewer) (*answer, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
-	seen, err := d.seen(ctx, viewer, listSources)
+	own, err := d.sourcesFor(ctx, viewer)
 	if err != nil {
 		return nil, err
-	}
-	var own []v1alpha1.ReleaseSource
-	if seen != nil {
-		all, err := d.board.sources(ctx)
-		if err != nil {
-			return nil, err
-		}
-		own = slices.DeleteFunc(all, func(s v1alpha1.ReleaseSource) bool { return !seen(s.Namespace) })
-		if err := d.followSources(); err != nil {
-			return nil, err
-		}
 	}
 	return &answer{name: page.Sources, frame: page.Frame{
 		Title: "Sources", Live: topic("page", "sources"), Content: view.SourcesOf(own, d.options.Clock.Now()),
@@ -205,16 +218,22 @@ func (d *Dashboard) showHistory(r *http.Request, viewer *access.Viewer) (*answer
 		return nil, err
 	}
 	var own []appsv1.ControllerRevision
+	var left []view.Superseded
 	if seen != nil {
 		all, err := d.board.kept(ctx)
 		if err != nil {
 			return nil, err
 		}
 		own = slices.DeleteFunc(all, func(k appsv1.ControllerRevision) bool { return !seen(k.Namespace) })
+		rows, err := d.visible(ctx, viewer)
+		if err != nil {
+			return nil, err
+		}
+		left = slices.DeleteFunc(view.SupersededOf(rows), func(s view.Superseded) bool { return !seen(s.Namespace) })
 	}
 	days, _ := strconv.Atoi(r.URL.Query().Get("days")) // 0 is not among the choices
 	query := view.HistoryQuery{Namespace: r.URL.Query().Get("namespace"), Days: days}
-	return &answer{name: page.History, frame: page.Frame{Title: "History", Content: view.HistoryOf(own, query, d.options.Clock.Now())}}, nil
+	return &answer{name: page.History, frame: page.Frame{Title: "History", Content: view.HistoryOf(own, left, query, d.options.Clock.Now())}}, nil
 }
 
 // seen are the namespaces with releases in which a viewer may do something; nil if that is nowhere.

@@ -6,6 +6,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/dashboard/view"
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
@@ -18,17 +20,18 @@ var (
 		v1alpha1.FreezeAnnotation, v1alpha1.CommitAnnotation, v1alpha1.AuthorAnnotation, v1alpha1.SubjectAnnotation, v1alpha1.CommitTimeAnnotation,
 		v1alpha1.OutcomeAnnotation, v1alpha1.StartedAtAnnotation, v1alpha1.ReleasedAtAnnotation, v1alpha1.ApprovedByAnnotation, v1alpha1.ForcedAnnotation,
 	}
-	listedLabels = []string{v1alpha1.ReleaseLabel, v1alpha1.RevisionLabel}
+	listedLabels = []string{v1alpha1.ReleaseLabel, v1alpha1.RevisionLabel, v1alpha1.SourceLabel}
 )
 
 // slim leaves out of an object what is in no list, before it is kept for all viewers. Templates, annotations, labels, owners and finalizers can be as
 // large as the API server takes, and a tenant makes many objects: of histories also by a StatefulSet, whose labels and annotations its revisions have.
+// A cache may give it what it has returned before: that stays as it is.
 func slim(object any) (any, error) {
 	whole, is := object.(client.Object)
 	if !is {
 		return object, nil
 	}
-	owner := metav1.GetControllerOf(whole)
+	owner, images := metav1.GetControllerOf(whole), whole.GetAnnotations()[view.ImagesKey]
 	whole.SetManagedFields(nil)
 	whole.SetFinalizers(nil)
 	whole.SetOwnerReferences(nil)
@@ -36,7 +39,7 @@ func slim(object any) (any, error) {
 	whole.SetLabels(only(whole.GetLabels(), listedLabels))
 	switch of := object.(type) {
 	case *appsv1.ControllerRevision:
-		slimHistory(of, owner)
+		slimHistory(of, owner, images)
 	case *v1alpha1.BatchRelease:
 		of.Spec.Template = nil
 		slimStrategy(&of.Spec, int(of.Status.CurrentStepIndex))
@@ -61,8 +64,12 @@ func slimStrategy(spec *v1alpha1.BatchReleaseSpec, current int) {
 	}
 }
 
-// slimHistory leaves whose history a revision is; of one that is none, nothing is listed.
-func slimHistory(kept *appsv1.ControllerRevision, owner *metav1.OwnerReference) {
+// slimHistory leaves whose history a revision is, and its images, which are given if it was slimmed before; of one that is none, nothing
+// is listed.
+func slimHistory(kept *appsv1.ControllerRevision, owner *metav1.OwnerReference, images string) {
+	if kept.Data.Raw != nil {
+		images = plain.UpTo(show.ImagesOf(kept.Data.Raw), mostAnnotation)
+	}
 	kept.Data.Raw = nil
 	if owner == nil || owner.Name != kept.Labels[v1alpha1.ReleaseLabel] || len(owner.APIVersion) > mostAnnotation {
 		kept.Labels, kept.Annotations = nil, nil
@@ -71,6 +78,10 @@ func slimHistory(kept *appsv1.ControllerRevision, owner *metav1.OwnerReference) 
 	kept.OwnerReferences = []metav1.OwnerReference{{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: owner.Controller}}
 	if v1alpha1.KeptFor(kept) == "" {
 		kept.OwnerReferences, kept.Labels, kept.Annotations = nil, nil, nil
+		return
+	}
+	if images != "" {
+		metav1.SetMetaDataAnnotation(&kept.ObjectMeta, view.ImagesKey, images)
 	}
 }
 

@@ -98,7 +98,8 @@ func TestListsShowWhatTheyShowed(t *testing.T) {
 		}},
 		Status: v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, Commit: "c0ffee", StoppedBy: []v1alpha1.StopCause{v1alpha1.StopFrozen}},
 	}
-	kept := &appsv1.ControllerRevision{Revision: 3, ObjectMeta: metav1.ObjectMeta{
+	template := runtime.RawExtension{Raw: []byte(`{"spec":{"containers":[{"name":"pay","image":"registry.example.com/pay:1.9.0"}]}}`)}
+	kept := &appsv1.ControllerRevision{Revision: 3, Data: template, ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "pay-3", Labels: map[string]string{v1alpha1.ReleaseLabel: "pay", v1alpha1.RevisionLabel: "abc"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BatchRelease", Name: "pay", UID: "u", Controller: new(true)}},
 		Annotations: map[string]string{
@@ -107,11 +108,14 @@ func TestListsShowWhatTheyShowed(t *testing.T) {
 			v1alpha1.AuthorAnnotation: "Ada", v1alpha1.SubjectAnnotation: "Rank titles", v1alpha1.ApprovedByAnnotation: "Grace", v1alpha1.ForcedAnnotation: "soak",
 		},
 	}}
-	row, past := view.RowOf(release, now), view.HistoryOf([]appsv1.ControllerRevision{*kept.DeepCopy()}, view.HistoryQuery{}, now)
+	row, past := view.RowOf(release, now), view.HistoryOf([]appsv1.ControllerRevision{*kept.DeepCopy()}, nil, view.HistoryQuery{}, now)
 	if row.Author != "Ada" || past.Total != 1 || past.LeadTime != "120m" {
 		t.Fatalf("the test shows %+v, %+v", row, past)
 	}
-	for _, object := range []any{release, kept} {
+	if past.Entries[0].Version != "1.9.0" {
+		t.Fatalf("the test shows version %q", past.Entries[0].Version)
+	}
+	for _, object := range []any{release, kept, release, kept} { // caches may do so twice
 		if _, err := slim(object); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +123,7 @@ func TestListsShowWhatTheyShowed(t *testing.T) {
 	if diff := cmp.Diff(row, view.RowOf(release, now), cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 		t.Errorf("row (-whole +kept):\n%s", diff)
 	}
-	if diff := cmp.Diff(past, view.HistoryOf([]appsv1.ControllerRevision{*kept}, view.HistoryQuery{}, now), cmpopts.IgnoreUnexported(view.Past{})); diff != "" {
+	if diff := cmp.Diff(past, view.HistoryOf([]appsv1.ControllerRevision{*kept}, nil, view.HistoryQuery{}, now), cmpopts.IgnoreUnexported(view.Past{})); diff != "" {
 		t.Errorf("history (-whole +kept):\n%s", diff)
 	}
 }

@@ -32,10 +32,17 @@ func (a Account) Same(other Account) bool { return a.Known() && a.ID == other.ID
 
 // Team is a team of an organization with everybody who is in it.
 type Team struct {
+	// ID never changes and is never used again. A slug becomes free when its team is renamed or
+	// deleted, and GitHub lets any member of an organization make a team of a free slug unless its
+	// owners forbid that.
+	ID           int64
 	Organization string
 	Slug         string
 	Members      []Account
 }
+
+// Name returns organization/slug.
+func (t Team) Name() string { return t.Organization + "/" + t.Slug }
 
 // Repository is where a release comes from.
 type Repository struct {

@@ -47,6 +47,8 @@ type ApprovalQuery struct {
 	ReleaseCommit, StableCommit string
 	// Approvers asks for the accounts of these logins.
 	Approvers []string
+	// Trusted asks for the accounts of these logins, too.
+	Trusted []string
 	// Teams asks for the members of these teams: slug, or organization/slug. A slug alone is
 	// one of the repository's owner.
 	Teams []string
@@ -84,6 +86,9 @@ type Approval struct {
 	Pushes []Push
 	// PushesTold reports whether the forge says who moves branches. Some older ones don't.
 	PushesTold bool
+	// PushesCut is set if the branch moved more often since the stable commit than the forge was asked
+	// about.
+	PushesCut bool
 
 	// Reviews are all reviews, oldest first. Set if they were asked for.
 	Reviews []Review
@@ -96,6 +101,8 @@ type Approval struct {
 	// Approvers are the accounts of the logins asked about, in that order; one that nobody
 	// has is not Known.
 	Approvers []Account
+	// Trusted are the accounts of the programs asked about, in that order.
+	Trusted []Account
 	// Teams are those asked about, in that order.
 	Teams []Team
 }

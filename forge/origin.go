@@ -1,6 +1,9 @@
 package forge
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // MaxCommits is how many commits a release may consist of for its people to be known: a forge shows no more of a
 // comparison at a time, and each takes requests.
@@ -9,12 +12,14 @@ const MaxCommits = 250
 // PushKind is how a branch was moved.
 type PushKind string
 
-// Kinds of move that bring commits.
+// Kinds of move.
 const (
 	// PushPlain, PushForced and PushCreated are somebody's push: the actor is who pushed.
 	PushPlain   PushKind = "push"
 	PushForced  PushKind = "force_push"
 	PushCreated PushKind = "branch_creation"
+	// PushDeleted ends a branch. Another of its name may follow.
+	PushDeleted PushKind = "branch_deletion"
 	// PushMerge and PushQueue are pushes by the forge itself: it merged pull requests, and the actor is who requested that.
 	PushMerge PushKind = "pr_merge"
 	PushQueue PushKind = "merge_queue_merge"
@@ -25,10 +30,15 @@ type Push struct {
 	Before, After string
 	Kind          PushKind
 	Actor         Account
+	At            time.Time
 }
 
 // ByForge reports whether the forge itself made the commits, of pull requests.
 func (p Push) ByForge() bool { return p.Kind == PushMerge || p.Kind == PushQueue }
+
+// Brought reports whether the move brought a commit to a branch that did not have it before. A
+// forced one may put it back.
+func (p Push) Brought(sha string) bool { return p.After == sha && p.Kind != PushForced }
 
 // Result is what the merge of a pull request made of the base branch.
 type Result struct {
@@ -68,11 +78,17 @@ type Change struct {
 type Proposal struct {
 	PullRequest PullRequest
 	Commits     []Commit
-	// Pushers have pushed these commits to its branch, or proposed what the forge merged into that, as far as the forge tells.
+	// Inner are the commits of pull requests that the forge merged into its branch.
+	Inner []Commit
+	// Pushers moved its branch before the merge, whatever became of what they pushed, or proposed what
+	// the forge merged into it.
 	Pushers []Account
 	// PushersTold is set if these are all.
 	PushersTold bool
 }
+
+// All returns the commits of the pull request and of those that were merged into its branch.
+func (p Proposal) All() []Commit { return slices.Concat(p.Commits, p.Inner) }
 
 // Line are those of the commits that follow from head by first parents, newest first.
 func Line(commits []Commit, head string) []Commit {

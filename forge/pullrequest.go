@@ -38,6 +38,8 @@ type PullRequest struct {
 	MergedAt time.Time
 	// MergedBy is not known from lists of pull requests.
 	MergedBy Account
+	// ClosedBy closed it. It is known only of an approval that was closed without being merged.
+	ClosedBy Account
 	// MergeCommit is what the merge made of the base branch: the merge commit, the squashed
 	// commit, or the last of the rebased ones. Empty before the merge.
 	MergeCommit string

@@ -60,13 +60,20 @@ type App struct {
 	Slug string
 }
 
+// ActionsApp is the slug of the app that runs workflows. Unlike other apps it makes runs for
+// anybody: on a public repository also for pull requests from forks.
+const ActionsApp = "github-actions"
+
 // CheckRun is one run of a check.
 type CheckRun struct {
 	ID      int64
 	Name    string
 	App     App
 	HeadSHA string
-	Status  CheckStatus
+	// Branch is what the run was made for; empty for a fork's. It is known only of runs of the
+	// ActionsApp.
+	Branch string
+	Status CheckStatus
 	// Conclusion is empty before Status is CheckCompleted.
 	Conclusion  Conclusion
 	URL         string

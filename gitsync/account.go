@@ -2,12 +2,12 @@ package gitsync
 
 import (
 	"fmt"
-	"sync"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/lru"
 )
 
 // accounts has a client for each service account that something is written as.
@@ -15,12 +15,15 @@ type accounts struct {
 	own    client.Client
 	config *rest.Config
 
-	mu      sync.Mutex
-	clients map[string]client.Client
+	// clients that were used last: what a source names may change again and again, and need not exist.
+	clients *lru.Cache[string, client.Client]
 }
 
+// mostAccounts limits the clients that are kept.
+const mostAccounts = 256
+
 func newAccounts(own client.Client, config *rest.Config) *accounts {
-	return &accounts{own: own, config: config, clients: map[string]client.Client{}}
+	return &accounts{own: own, config: config, clients: lru.New[string, client.Client](mostAccounts)}
 }
 
 // client returns a client that writes as an account of a namespace, or as the
@@ -29,10 +32,8 @@ func (a *accounts) client(namespace, name string) (client.Client, error) {
 	if name == "" {
 		return client.WithFieldOwner(a.own, v1alpha1.OwnerGitsync), nil
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	user := "system:serviceaccount:" + namespace + ":" + name
-	if made := a.clients[user]; made != nil {
+	if made := a.clients.Get(user); made != nil {
 		return made, nil
 	}
 	config := rest.CopyConfig(a.config)
@@ -42,6 +43,7 @@ func (a *accounts) client(namespace, name string) (client.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client for %s: %w", user, err)
 	}
-	a.clients[user] = client.WithFieldOwner(made, v1alpha1.OwnerGitsync)
-	return a.clients[user], nil
+	made = client.WithFieldOwner(made, v1alpha1.OwnerGitsync)
+	a.clients.Put(user, made, 1)
+	return made, nil
 }

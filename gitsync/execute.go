@@ -51,7 +51,7 @@ func (e executor) send(ctx context.Context, write plan.Write) result {
 		r.release = w.Release.DeepCopy()
 		r.outcome = e.setFreeze(ctx, w, r.release)
 	case plan.CreateWorkload:
-		r.outcome = kube.OutcomeOf(e.writer.Create(ctx, w.Release.WorkloadObject(), client.FieldValidation("Strict")))
+		r.outcome = kube.OutcomeOf(e.writer.Create(ctx, w.Object(), client.FieldValidation("Strict")))
 	case plan.ApplyRelease:
 		r.outcome = e.apply(ctx, w, r.release)
 	case plan.TakeOwnership:
@@ -133,7 +133,7 @@ func (p *pass) took(r result) error {
 	switch w := r.write.(type) {
 	case plan.CreateWorkload:
 		p.observed.Workloads[plan.WorkloadOf(w.Release)] = true
-		p.created = append(p.created, plan.WorkloadOf(w.Release))
+		p.created = append(p.created, w)
 		return nil
 	case plan.DeleteRelease:
 		p.gone(w)
@@ -142,6 +142,9 @@ func (p *pass) took(r result) error {
 	case plan.ApplyRelease:
 		if w.Live == nil || w.Live.ResourceVersion != r.release.ResourceVersion {
 			p.applied = append(p.applied, plan.KeyOf(w.Release))
+			if len(w.Edited) > 0 {
+				p.undone = append(p.undone, p.edits[plan.KeyOf(w.Release)])
+			}
 		}
 		return p.saw(r.release)
 	case plan.TakeOwnership:

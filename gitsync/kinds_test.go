@@ -185,3 +185,39 @@ func TestOtherKindsAreRefused(t *testing.T) {
 		t.Error("the release of a CloneSet was written, or the other one was not")
 	}
 }
+
+// TestOtherFixedFieldsAreRefused: what else Kubernetes never changes of a workload is told with its place, for each kind, and its
+// release is not written; it is when Git has again what the cluster has.
+func TestOtherFixedFieldsAreRefused(t *testing.T) {
+	w := newWorld(t)
+	all := func(version string) map[string]string {
+		return merge(app("web", "web:"+version), db("db:"+version, "1Gi"), logger("log:"+version))
+	}
+	w.push(all("1"))
+	w.controller(gitsync.Options{})
+	w.source(nil)
+	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
+
+	changed := all("2")
+	for file, field := range map[string][2]string{
+		"web/deploy.yaml": {"app: web", "app: web2"},
+		"log/set.yaml":    {"app: log", "app: log2"},
+		"db/set.yaml":     {"serviceName: db", "serviceName: db2\n  podManagementPolicy: Parallel"},
+	} {
+		changed[file] = strings.ReplaceAll(changed[file], field[0], field[1])
+	}
+	w.push(changed)
+	w.wantErrors(w.sync("shop"),
+		"db/set.yaml:1: BatchRelease db is not applied: spec.podManagementPolicy, spec.serviceName: Kubernetes does not let it change, and StatefulSet db "+
+			"in Git differs from the cluster's: put back in Git what the cluster has, or run kubectl delete statefulset db --cascade=orphan",
+		"log/set.yaml:1: BatchRelease log is not applied: spec.selector: Kubernetes does not let it change, and DaemonSet log in Git differs",
+		"web/deploy.yaml:1: BatchRelease web is not applied: spec.selector: Kubernetes does not let it change, and Deployment web in Git differs",
+	)
+	w.wantImage("web", "web:1")
+
+	w.push(all("3"))
+	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
+	for _, name := range []string{"web", "db", "log"} {
+		w.wantImage(name, name+":3")
+	}
+}

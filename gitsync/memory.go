@@ -3,6 +3,7 @@ package gitsync
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,9 +37,18 @@ type memory struct {
 	// freeze of that commit, nil if there is none, and what is wrong with its file.
 	freeze       *spec.Freeze
 	freezeErrors []spec.Error
-	origin       plan.Origin
-	tree         string
-	path         string
+	// origin names the commit of content, and before the one read before it.
+	origin, before plan.Origin
+	// readAt is when that commit was read.
+	readAt time.Time
+	// goesOn is set while each look at that commit reads more of it.
+	goesOn bool
+	tree   string
+	path   string
+	ignore []string
+
+	// wanted are the files that were read at that path.
+	wanted *spec.Wanted
 
 	// app gives tokens to read with, where the source's Secret holds a GitHub App.
 	app *app
@@ -112,6 +122,14 @@ func (m *memories) forget(key types.NamespacedName) {
 	delete(m.all, key)
 }
 
+// reads returns the files of a repository that are read for a source.
+func (m *memory) reads(source *v1alpha1.ReleaseSource) *spec.Wanted {
+	if m.wanted == nil || m.wanted.Folder != source.Spec.Path {
+		m.wanted = &spec.Wanted{Folder: source.Spec.Path}
+	}
+	return m.wanted
+}
+
 // known is what need not be read from Git again. The ancestor is left out where the commit
 // may be one of another branch.
 func (m *memory) known(source *v1alpha1.ReleaseSource) gitrepo.Known {
@@ -119,10 +137,15 @@ func (m *memory) known(source *v1alpha1.ReleaseSource) gitrepo.Known {
 	if m.followed == branchOf(source) && !source.Spec.AllowRewrite {
 		known.Ancestor = m.commit
 	}
-	if m.content != nil && !m.content.Exceeded && m.path == source.Spec.Path && m.followed == branchOf(source) {
+	if m.content != nil && !m.content.Exceeded && m.current(source) && m.followed == branchOf(source) {
 		known.Content = m.origin.Commit
 	}
 	return known
+}
+
+// current reports whether the content was read with the path and ignore rules that the source has now.
+func (m *memory) current(source *v1alpha1.ReleaseSource) bool {
+	return m.path == source.Spec.Path && slices.Equal(m.ignore, source.Spec.Ignore)
 }
 
 // follow remembers which commit of which branch is in the cluster.
@@ -133,11 +156,11 @@ func (m *memory) follow(source *v1alpha1.ReleaseSource, commit string) {
 // read returns what a commit asks for, which is what it was the last time if it is
 // the same commit.
 //
-// A commit of which something exceeded its limits is read again, since the machine may have been busy; the
+// A commit of which something exceeded its limits is read again: at once, as long as that comes to more of it; else the
 // looks at it are further and further apart, as after any failure. What was parsed is kept for the next commit as long as
 // there is room for it.
 func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v1alpha1.ReleaseSource, m *memory) (*spec.Result, error) {
-	if m.content != nil && !m.content.Exceeded && m.origin.Commit == head.Commit && m.path == source.Spec.Path {
+	if m.content != nil && !m.content.Exceeded && m.origin.Commit == head.Commit && m.current(source) {
 		return m.content, nil
 	}
 	opts := r.specOptions(source)
@@ -145,6 +168,7 @@ func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v
 	if reader == nil {
 		reader = spec.NewReader(opts)
 	}
+	reader.IgnoreWith(opts.Ignore)
 	reader.BuildWith(r.builds.For(ctx, sandbox.Owner{Tenant: source.Namespace, Source: source.Name}))
 	content, err := reader.Read(head.FS(), source.Spec.Path)
 	if err != nil {
@@ -152,10 +176,15 @@ func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v
 		return nil, err
 	}
 	r.parsed.Put(m.uid, reader, head.Bytes())
-	m.content, m.path = content, source.Spec.Path
+	if m.content == nil || !m.current(source) || m.followed != branchOf(source) { // not the commit before
+		content.Earlier = nil
+	}
+	m.goesOn = content.Pending > 0 && (m.content == nil || m.origin.Commit != head.Commit || content.Pending < m.content.Pending)
+	m.content, m.path, m.ignore = content, source.Spec.Path, source.Spec.Ignore
 	m.records = readRecords(head.FS(), opts.Namespaces(), m.records)
 	m.freeze, m.freezeErrors = spec.ReadFreeze(head.FS())
-	m.origin, m.tree = originOf(head, r.clock.Now()), head.Tree
+	m.readAt = r.clock.Now()
+	m.before, m.origin, m.tree = m.origin, originOf(head, m.readAt), head.Tree
 	return content, nil
 }
 
@@ -168,6 +197,9 @@ func originOf(head *gitrepo.Snapshot, now time.Time) plan.Origin {
 	return origin
 }
 
+// nextWrite delays a source after a write that the API server did not answer.
+const nextWrite = 10 * time.Second
+
 // longestWait between polls after failures, unless the interval is longer.
 const longestWait = 5 * time.Minute
 
@@ -177,10 +209,16 @@ func (m *memory) next(interval time.Duration, result outcome) time.Duration {
 	if _, is := result.(suspended); is {
 		return 0
 	}
+	if f, is := result.(followed); is && (m.goesOn || f.adopts) {
+		return soon
+	}
 	if m.failures++; !standingOf(result).failed {
 		m.failures = 0
 	}
 	wait := interval
+	if f, is := result.(followed); is && f.unanswered() {
+		return min(interval, nextWrite) + rand.N(nextWrite/10) //nolint:gosec // as below
+	}
 	for range m.failures {
 		if wait *= 2; wait >= longestWait {
 			wait = max(interval, longestWait)

@@ -20,7 +20,7 @@ func TestSourcesAreMeasured(t *testing.T) {
 	w.controller(gitsync.Options{})
 	source := w.source(nil)
 	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
-	w.push(map[string]string{"bad.yaml": "a: [", "worse.yaml": "b: {"})
+	w.push(map[string]string{"bad.yaml": "a: [ # BatchRelease", "worse.yaml": "b: { # BatchRelease"})
 	w.wantReady(w.sync("shop"), v1alpha1.ReasonFilesInvalid)
 	syncs := w.measures("sluice_source_syncs_total")
 	count := func(result string) (n float64) {

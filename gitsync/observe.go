@@ -2,6 +2,7 @@ package gitsync
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,11 +23,11 @@ type observer struct {
 
 func (o observer) observe(ctx context.Context, desired plan.Desired, m *memory) (plan.Observed, error) {
 	seen := plan.Observed{
-		Now: o.clock.Now(), Releases: map[plan.Key]*v1alpha1.BatchRelease{}, Workloads: map[plan.Workload]bool{}, Claims: map[plan.Workload][]string{},
-		Writers: map[plan.Key]plan.Key{}, Shared: map[plan.Key]plan.Shared{},
+		Now: o.clock.Now(), Releases: map[plan.Key]*v1alpha1.BatchRelease{}, Workloads: map[plan.Workload]bool{}, Claims: map[plan.Workload][]string{}, Fixed: map[plan.Workload][]string{},
+		Approved: map[plan.Key]json.RawMessage{}, Writers: map[plan.Key]plan.Key{}, Shared: map[plan.Key]plan.Shared{},
 	}
 	steps := []func(context.Context, plan.Desired, *memory, *plan.Observed) error{
-		o.observeOurs, o.observeNamed, o.observeWriters, o.observeOwners, o.observeWorkloads,
+		o.observeOurs, o.observeNamed, o.observeWriters, o.observeOwners, o.observeWorkloads, o.observeApproved,
 	}
 	for _, step := range steps {
 		if err := step(ctx, desired, m, &seen); err != nil {

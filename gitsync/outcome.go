@@ -35,12 +35,18 @@ type (
 		approvals       []v1alpha1.ApprovalRecord
 		files, releases int
 		fileErrors      []spec.Error
+		overrides       []spec.Error
 		problems        []plan.Problem
 		failures        []failure
 		held            *plan.Held
+		left            []plan.Key
+		refused         []plan.Key
 		exceeded        bool
+		pending         int
+		adopts          bool
 		applied, pruned []plan.Key
-		created         []plan.Workload
+		created         []plan.CreateWorkload
+		undone          []edit
 	}
 )
 
@@ -119,12 +125,18 @@ func (p *pass) outcome() outcome {
 		files:      content.Files,
 		releases:   len(content.Releases),
 		fileErrors: slices.Concat(content.Errors, p.plan.Vanished, p.memory.records.errors, p.memory.freezeErrors),
+		overrides:  content.Warnings,
 		problems:   p.plan.Problems,
 		failures:   p.failures,
 		held:       p.plan.Held,
+		left:       p.plan.Left,
+		refused:    refused(p.plan, p.desired, p.observed, p.failures),
 		exceeded:   content.Exceeded,
+		pending:    content.Pending,
+		adopts:     p.plan.Adopts,
 		applied:    p.applied,
 		created:    p.created,
+		undone:     p.undone,
 		pruned:     p.pruned,
 	}
 }

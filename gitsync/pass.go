@@ -28,7 +28,10 @@ type pass struct {
 	// failures of writes, and the names of what was written.
 	failures        []failure
 	applied, pruned []plan.Key
-	created         []plan.Workload
+	created         []plan.CreateWorkload
+	// edits lists the edits that planned writes undo, and undone those already undone.
+	edits  map[plan.Key]edit
+	undone []edit
 }
 
 func (r *Reconciler) newPass(source *v1alpha1.ReleaseSource, memory *memory, content *spec.Result) (*pass, error) {
@@ -42,8 +45,9 @@ func (r *Reconciler) newPass(source *v1alpha1.ReleaseSource, memory *memory, con
 		executor: executor{writer},
 		source:   source,
 		memory:   memory,
-		desired:  plan.Desired{Source: source, Content: content, Freeze: memory.freeze, Origin: memory.origin},
+		desired:  plan.Desired{Source: source, Content: content, Freeze: memory.freeze, Origin: memory.origin, Before: memory.before, ReadAt: memory.readAt},
 		sent:     map[plan.Sent]plan.Fate{},
+		edits:    map[plan.Key]edit{},
 	}, nil
 }
 
@@ -59,6 +63,7 @@ func (p *pass) run(ctx context.Context) error {
 			p.memory.keepOnly(p.desired.Content.Releases, p.observed.Releases)
 			return nil
 		}
+		p.seeEditors(ctx)
 		for _, result := range p.carryOut(ctx, p.plan.Writes) {
 			if err := p.take(ctx, result); err != nil {
 				return err

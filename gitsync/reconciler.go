@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
@@ -112,7 +113,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.ReleaseSource{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: asksForSync})).
 		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(r.leavingSources), builder.WithPredicates(deletions())).
 		Watches(&v1alpha1.Gate{}, handler.EnqueueRequestsFromMapFunc(r.leavingSources), builder.WithPredicates(deletions())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.BackOff()}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("set up gitsync: %w", err)
@@ -179,21 +180,51 @@ func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, m
 		return problem, err
 	}
 	repository.Caller = r.caller(ctx, source)
+	for range spec.Rounds {
+		result, missed, err := r.syncWith(ctx, source, memory, repository)
+		if err != nil || len(missed) == 0 {
+			return result, err
+		}
+		if !memory.reads(source).Miss(missed) {
+			break
+		}
+	}
+	return unread{cause: limitExceeded, err: fmt.Errorf("the kustomizations lead from one to another, outside of %q, more than %d times",
+		source.Spec.Path, spec.Rounds)}, nil
+}
+
+// syncWith is one round of a pass. If it misses files, it has changed nothing.
+func (r *Reconciler) syncWith(
+	ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory, repository gitrepo.Source,
+) (result outcome, missed []string, err error) {
+	repository.Reads = memory.reads(source).Reads()
 	head, err := r.git.Read(ctx, repository, memory.known(source))
 	if err != nil {
 		memory.refused(err)
-		return readFailed(ctx, err)
+		result, err = readFailed(ctx, err)
+		return result, nil, err
 	}
 	defer head.Close()
 	turn, err := r.passes.Acquire(ctx, repository.Caller, source.Name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer turn()
 	desired, err := r.read(ctx, head, source, memory)
-	if err != nil {
-		return contentFailed(ctx, err)
+	if missed := head.Missed(); missed != nil {
+		memory.content = nil
+		return nil, missed, ctx.Err()
 	}
+	if err != nil {
+		result, err = contentFailed(ctx, err)
+		return result, nil, err
+	}
+	result, err = r.follow(ctx, source, memory, desired, head.Commit)
+	return result, nil, err
+}
+
+// follow lets the cluster follow what a commit asks for.
+func (r *Reconciler) follow(ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory, desired *spec.Result, commit string) (outcome, error) {
 	pass, err := r.newPass(source, memory, desired)
 	if err != nil {
 		return nil, err
@@ -201,7 +232,7 @@ func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, m
 	if err := pass.run(ctx); err != nil {
 		return nil, err
 	}
-	memory.follow(source, head.Commit)
+	memory.follow(source, commit)
 	return pass.outcome(), nil
 }
 
@@ -210,5 +241,8 @@ func (r *Reconciler) specOptions(source *v1alpha1.ReleaseSource) spec.Options {
 		Namespace:         source.Namespace,
 		AllowedNamespaces: r.options.AllowedNamespaces,
 		Limits:            r.options.Manifests,
+		Repository:        source.Spec.URL,
+		Ignore:            source.Spec.Ignore,
+		Ignorer:           gitrepo.Ignore,
 	}
 }

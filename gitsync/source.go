@@ -61,5 +61,6 @@ func (r *Reconciler) repository(ctx context.Context, source *v1alpha1.ReleaseSou
 		return repository, nil, nil
 	}
 	repository.Auth = gitrepo.AuthOf(secret.Data)
+	repository.Auth.From = "Secret " + key.Name
 	return repository, nil, nil
 }

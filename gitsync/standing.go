@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -73,7 +74,7 @@ func standingOfFollowed(o followed) standing {
 		s.failed, s.stalled = true, !o.mayPass()
 	case len(all) > 0:
 		s.reason, s.message = v1alpha1.ReasonFilesInvalid, firstOf(all)
-		s.failed = o.exceeded
+		s.failed, s.stalled = o.exceeded, o.pending == 0
 	case o.held != nil:
 		s.reason, s.message = v1alpha1.ReasonPruneHeld, heldWords(*o.held)
 	default:
@@ -89,17 +90,23 @@ func (f followed) mayPass() bool {
 		switch problem.(type) {
 		case plan.Contested: // the other source may be deleted
 			return true
-		case plan.Rewritten, plan.ClaimsChanged:
+		case plan.WorkloadChanged, plan.Rewritten, plan.ClaimsChanged, plan.FixedChanged, plan.NothingApproved:
 		}
 	}
-	return slices.ContainsFunc(f.failures, func(f failure) bool {
-		switch f.outcome.(type) {
-		case kube.Outdated, kube.Failed:
-			return true
-		case kube.Written, kube.Unchanged, kube.Gone, kube.Refused:
-		}
-		return false
-	})
+	return f.unanswered()
+}
+
+// unanswered reports whether the API server has not said of a write that it takes it, nor that it does not.
+func (f followed) unanswered() bool { return slices.ContainsFunc(f.failures, failure.unanswered) }
+
+// unanswered reports whether the API server has not said of the write that it takes it, nor that it does not.
+func (f failure) unanswered() bool {
+	switch f.outcome.(type) {
+	case kube.Outdated, kube.Failed:
+		return true
+	case kube.Written, kube.Unchanged, kube.Gone, kube.Refused:
+	}
+	return false
 }
 
 // errors are all that is wrong, by place.
@@ -131,6 +138,9 @@ func problemWords(problem plan.Problem) spec.Error {
 	case plan.Contested:
 		return at(p.Release, fmt.Sprintf("BatchRelease %s is not applied: ReleaseSource %s writes it; take it out of one of the two repositories",
 			p.Release.Name, p.By))
+	case plan.WorkloadChanged:
+		return at(p.Release, fmt.Sprintf("BatchRelease %s is not applied: %s", p.Release.Name,
+			spec.WorkloadRefused(p.Release.WorkloadRef(), p.Was)))
 	case plan.Rewritten:
 		return at(p.Release, fmt.Sprintf("apply BatchRelease %s: the API server stores another spec.template than the one in Git, and it is not released: "+
 			"an admission webhook or policy changes it; exempt BatchReleases from it, or commit the change to Git", p.Release.Name))
@@ -138,8 +148,25 @@ func problemWords(problem plan.Problem) spec.Error {
 		claims := p.Release.ClaimsPlace()
 		return spec.Error{File: claims.File, Line: claims.Line, Message: fmt.Sprintf("BatchRelease %s is not applied: %s",
 			p.Release.Name, spec.ClaimsRefused(p.Release.Workload, p.Names))}
+	case plan.FixedChanged:
+		workload := p.Release.WorkloadPlace()
+		return spec.Error{File: workload.File, Line: workload.Line, Message: fmt.Sprintf("BatchRelease %s is not applied: %s",
+			p.Release.Name, p.Release.FixedRefused(p.Fields))}
+	case plan.NothingApproved:
+		return at(p.Release, nothingApproved(p))
 	}
 	return spec.Error{}
+}
+
+// nothingApproved says why a workload that was deleted stays away, and what to do.
+func nothingApproved(p plan.NothingApproved) string {
+	kept := "no version of it was ever released"
+	if p.Revision != "" {
+		kept = "the template of its revision " + p.Revision + ", which was released last, is not kept"
+	}
+	return fmt.Sprintf("%s %s was deleted and is not created: the template in Git has not passed its gates, and %s; create it with kubectl, "+
+		"with the version that is to run until the gates pass; or delete BatchRelease %s to have it created as it is in Git",
+		p.Release.WorkloadKind, p.Release.Workload, kept, p.Release.Name)
 }
 
 // words say which file is concerned, and why the API server refuses it.
@@ -177,6 +204,35 @@ func heldWords(held plan.Held) string {
 		return kept + fmt.Sprintf("more would be deleted than stay (%d); to delete them all the same, use kubectl", held.Left)
 	}
 	return kept
+}
+
+// mostNamed limits the releases that a message names.
+const mostNamed = 10
+
+// leftWords say which releases Git lacks, and how to be rid of them; empty if there are none.
+func leftWords(left []plan.Key) string {
+	if len(left) == 0 {
+		return ""
+	}
+	var named []string
+	for _, key := range left[:min(len(left), mostNamed)] {
+		named = append(named, key.String())
+	}
+	words := strings.Join(named, ", ")
+	if more := len(left) - len(named); more > 0 {
+		words += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s no longer in the repository, and kept, as spec.prune is not set: %s; while one is kept, no release of another name can "+
+		"take over its workload: put it back in Git, set spec.prune, or run 'kubectl delete batchrelease %s -n %s'",
+		plain.Count(len(left), "release"), words, left[0].Name, left[0].Namespace)
+}
+
+// overriddenWords say that Flux or Argo CD changes templates on their way to the cluster; empty if they don't.
+func overriddenWords(overrides []spec.Error) string {
+	if len(overrides) == 0 {
+		return ""
+	}
+	return firstOf(overrides)
 }
 
 func firstOf(errors []spec.Error) string {

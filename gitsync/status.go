@@ -56,8 +56,15 @@ func statusOf(source *v1alpha1.ReleaseSource, o outcome, now metav1.Time) v1alph
 		status.Approvals = o.approvals
 		status.Files, status.Releases = int32(o.files), int32(o.releases)
 		status.Errors, status.ErrorCount = fileErrors(errors), int32(len(errors))
-		status.RefusedHead = ""
+		status.RefusedHead, status.Unread, status.Refused = "", false, names(o.refused)
+		setIf(len(o.overrides) > 0, source, &status, metav1.Condition{
+			Type: v1alpha1.ConditionOverridden, Reason: v1alpha1.ReasonOtherTemplate, Message: overriddenWords(o.overrides), LastTransitionTime: now,
+		})
+		setIf(len(o.left) > 0, source, &status, metav1.Condition{
+			Type: v1alpha1.ConditionNotInGit, Reason: v1alpha1.ReasonPruneOff, Message: leftWords(o.left), LastTransitionTime: now,
+		})
 	case unread:
+		status.Unread = o.cause != passing
 		if o.head != "" {
 			status.RefusedHead = o.head
 		}
@@ -73,6 +80,27 @@ func statusOf(source *v1alpha1.ReleaseSource, o outcome, now metav1.Time) v1alph
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	return status
+}
+
+// maxRefused limits the releases that a status lists.
+const maxRefused = 500
+
+func names(keys []plan.Key) []string {
+	var names []string
+	for _, key := range keys[:min(len(keys), maxRefused)] {
+		names = append(names, key.String())
+	}
+	return names
+}
+
+// setIf sets a condition that is true, and removes it otherwise.
+func setIf(is bool, source *v1alpha1.ReleaseSource, status *v1alpha1.ReleaseSourceStatus, condition metav1.Condition) {
+	if !is {
+		meta.RemoveStatusCondition(&status.Conditions, condition.Type)
+		return
+	}
+	condition.Status, condition.Message, condition.ObservedGeneration = metav1.ConditionTrue, shortMessage(condition.Message), source.Generation
+	meta.SetStatusCondition(&status.Conditions, condition)
 }
 
 func fileErrors(errors []spec.Error) []v1alpha1.FileError {
@@ -129,14 +157,21 @@ func (r *Reconciler) tellWrites(source *v1alpha1.ReleaseSource, f followed) {
 	event := func(related runtime.Object, reason, action, note string) {
 		r.events.Eventf(source, related, corev1.EventTypeNormal, reason, action, "%s", note)
 	}
-	for _, w := range f.created {
+	for _, created := range f.created {
+		w, version := plan.WorkloadOf(created.Release), " of commit "+f.commit
+		if created.Approved != nil {
+			version = " in the version that was released last"
+		}
 		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name}}
 		object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(w.Kind))
-		event(object, "Created", "Create", w.String()+" of commit "+f.commit)
+		event(object, "Created", "Create", w.String()+version)
 	}
 	slices.SortFunc(f.applied, func(a, b plan.Key) int { return cmp.Compare(a.String(), b.String()) })
 	for _, key := range f.applied {
 		event(nil, "Applied", "Apply", "BatchRelease "+key.String()+" of commit "+f.commit)
+	}
+	for _, e := range f.undone {
+		r.events.Eventf(e.release, source, corev1.EventTypeWarning, v1alpha1.ReasonEdited, "Restore", "%s", e.words())
 	}
 	for _, key := range f.pruned {
 		event(nil, "Pruned", "Delete", "BatchRelease "+key.String()+", which commit "+f.commit+" does not have")

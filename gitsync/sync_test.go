@@ -2,10 +2,12 @@ package gitsync_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -165,13 +167,13 @@ func TestStatusListsFiftyErrors(t *testing.T) {
 	w := newWorld(t)
 	files := app("web", "web:1")
 	for i := range 60 {
-		files[fmt.Sprintf("bad/%02d.yaml", i)] = "a: ["
+		files[fmt.Sprintf("bad/%02d.yaml", i)] = "kind: BatchRelease\na: ["
 	}
 	w.push(files)
 	w.controller(gitsync.Options{})
 	w.source(nil)
 	source := w.sync("shop")
-	w.wantReady(source, v1alpha1.ReasonFilesInvalid, "bad/00.yaml:1", "and 59 more")
+	w.wantReady(source, v1alpha1.ReasonFilesInvalid, "bad/00.yaml:2", "and 59 more")
 	if len(source.Status.Errors) != 50 || source.Status.ErrorCount != 60 {
 		t.Errorf("status lists %d errors and counts %d", len(source.Status.Errors), source.Status.ErrorCount)
 	}
@@ -206,10 +208,13 @@ func TestRefusedByTheAPIServer(t *testing.T) {
 		"bare/release.yaml:1: spec.selector",
 		"new/deploy.yaml:9: the selector of Deployment new does not match",
 		`typo/release.yaml:1: unknown field "spec.replicaz"`,
-		"web/release.yaml:1: workloadRef is immutable",
+		"web/release.yaml:1: spec.workloadRef can't be changed from Deployment web to Deployment other",
 	)
 	w.wantImage("web", "web:1")
 	w.wantImage("api", "api:2")
+	if w.deployment("other") != nil {
+		t.Error("a Deployment was made for a release that was refused")
+	}
 	if w.release("new") != nil || w.deployment("new") != nil || w.release("bare") != nil {
 		t.Error("a release was made whose Deployment was refused")
 	}
@@ -226,13 +231,14 @@ func TestDriftIsUndone(t *testing.T) {
 	w.sync("shop")
 	settled := w.release("web")
 
-	edit := func() {
+	editAs := func(manager, metadata string) {
 		t.Helper()
-		patch := `{"spec":{"strategy":{"steps":[{"replicas":"100%"}],"maxSurge":3}}}`
-		if err := w.Patch(t.Context(), w.release("web"), client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("somebody")); err != nil {
+		patch := `{"spec":{"strategy":{"steps":[{"replicas":"100%"}],"maxSurge":3}}` + metadata + `}`
+		if err := w.Patch(t.Context(), w.release("web"), client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner(manager)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	edit := func() { editAs("somebody", "") }
 	wantUndone := func(when string) {
 		t.Helper()
 		cptest.Eventually(t, soon, func() error {
@@ -245,6 +251,10 @@ func TestDriftIsUndone(t *testing.T) {
 	}
 	edit()
 	wantUndone("while we run")
+	w.wantEvent(v1alpha1.ReasonEdited, `field manager "somebody" at `, " changed spec.strategy.steps out of band", "pods that were updated meanwhile stay")
+	editAs("hider", `,"metadata":{"annotations":{"`+v1alpha1.AppliedDigestAnnotation+`":null}}`)
+	wantUndone("without the annotation")
+	w.wantEvent(v1alpha1.ReasonEdited, `field manager "hider" at `)
 	if got := w.release("web").Annotations[v1alpha1.CommitAnnotation]; got != settled.Annotations[v1alpha1.CommitAnnotation] {
 		t.Errorf("the commit changed to %s", got)
 	}
@@ -267,6 +277,27 @@ func TestDriftIsUndone(t *testing.T) {
 			return fmt.Errorf("want release and Deployment back, got %v, %v", w.release("api") != nil, w.deployment("api") != nil)
 		}
 		return nil
+	})
+}
+
+// wantEvent waits for an event with a reason, whose note has some words.
+func (w *world) wantEvent(reason string, words ...string) {
+	w.Helper()
+	cptest.Eventually(w, soon, func() error {
+		var events eventsv1.EventList
+		if err := w.List(w.Context(), &events, client.InNamespace(w.namespace)); err != nil {
+			return fmt.Errorf("list events: %w", err)
+		}
+		var notes []string
+		for i := range events.Items {
+			e := &events.Items[i]
+			has := func(word string) bool { return strings.Contains(e.Note, word) }
+			if e.Reason == reason && !slices.ContainsFunc(words, func(word string) bool { return !has(word) }) {
+				return nil
+			}
+			notes = append(notes, e.Reason+": "+e.Note)
+		}
+		return fmt.Errorf("want an event %s with %q, got %q", reason, words, notes)
 	})
 }
 

@@ -195,7 +195,7 @@ func TestSecrets(t *testing.T) {
 	w.wantReady(w.sync("shop"), v1alpha1.ReasonInvalidSecret, "CA bundle")
 	update(map[string]string{"ca.crt": string(caOf(guarded))})
 	source := w.sync("shop")
-	w.wantReady(source, v1alpha1.ReasonInvalidSecret, "authentication required")
+	w.wantReady(source, v1alpha1.ReasonInvalidSecret, "the server refused")
 	for _, condition := range source.Status.Conditions {
 		if strings.Contains(condition.Message, "wrong-password") {
 			t.Errorf("the status holds the password: %s", condition.Message)

@@ -109,7 +109,7 @@ func TestTroubleWithTheRepository(t *testing.T) {
 		{status(http.StatusInternalServerError), v1alpha1.ReasonFetchFailed, "500", false},
 		{status(http.StatusTooManyRequests), v1alpha1.ReasonFetchFailed, "429", false},
 		{status(http.StatusNotFound), v1alpha1.ReasonFetchFailed, "not found", true},
-		{status(http.StatusUnauthorized), v1alpha1.ReasonInvalidSecret, "authentication", true},
+		{status(http.StatusUnauthorized), v1alpha1.ReasonInvalidSecret, "without credentials", true},
 		{http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), v1alpha1.ReasonFetchFailed, "within 5s", false},
 		{http.RedirectHandler("http://localhost:1/app.git/info/refs", http.StatusFound), v1alpha1.ReasonInvalidSpec, "redirects to another host", true},
 	}
@@ -178,14 +178,14 @@ func randomText(n int) string {
 func TestLinksAndLargeFilesAreErrors(t *testing.T) {
 	w := newWorld(t)
 	w.commit(gittest.Commit{
-		Files: merge(app("web", "web:1"), map[string]string{"large.yaml": "a: " + strings.Repeat("x", 2<<20)}),
+		Files: merge(app("web", "web:1"), map[string]string{"large.yaml": "a: " + strings.Repeat("x", 5<<20)}),
 		Links: map[string]string{"out.yaml": "/etc/passwd", "up": "../.."},
 	})
 	w.controller(gitsync.Options{})
 	w.source(nil)
 	source := w.sync("shop")
 	w.wantReady(source, v1alpha1.ReasonFilesInvalid)
-	w.wantErrors(source, "large.yaml:0: too large", "out.yaml:0: leads out of the repository", "up:0: leads out of the repository")
+	w.wantErrors(source, "large.yaml:0: too large", "out.yaml:0: leads out of the repository")
 	w.wantImage("web", "web:1")
 }
 
@@ -215,13 +215,22 @@ func TestPrune(t *testing.T) {
 	}
 
 	w.push(nil, "d")
-	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
+	source := w.sync("shop")
+	w.wantReady(source, v1alpha1.ReasonSynced)
 	has("without spec.prune", "a", "b", "c", "d", "by-hand")
+	notInGit := meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionNotInGit)
+	if want := "kubectl delete batchrelease d -n " + w.namespace; notInGit == nil || !strings.Contains(notInGit.Message, want) {
+		t.Errorf("without spec.prune: want a condition that says %q, got %+v", want, notInGit)
+	}
 
-	w.push(map[string]string{"bad.yaml": "a: ["})
+	w.push(map[string]string{"bad.yaml": "kind: BatchRelease\nmetadata: {name: d}\na: ["})
 	w.set(`{"prune":true}`)
-	w.wantReady(w.sync("shop"), v1alpha1.ReasonFilesInvalid)
-	has("while a file has errors", "a", "b", "c", "d", "by-hand")
+	source = w.sync("shop")
+	w.wantReady(source, v1alpha1.ReasonFilesInvalid)
+	if meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionNotInGit) != nil {
+		t.Error("with spec.prune: want no condition that releases stay")
+	}
+	has("while a file that may hold it has errors", "a", "b", "c", "d", "by-hand")
 
 	w.push(nil, "bad.yaml")
 	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
@@ -271,7 +280,7 @@ func TestEventsTellEachThingOnce(t *testing.T) {
 	for range 3 {
 		w.sync("shop")
 	}
-	w.push(map[string]string{"bad.yaml": "a: ["})
+	w.push(map[string]string{"bad.yaml": "kind: BatchRelease\nmetadata: {name: d}\na: ["})
 	for range 3 {
 		w.sync("shop")
 	}

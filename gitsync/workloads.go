@@ -19,13 +19,16 @@ const statefulSet = "StatefulSet"
 
 // observeWorkloads finds the workloads that are there, and those of them that can't become what Git asks for.
 func (o observer) observeWorkloads(ctx context.Context, desired plan.Desired, m *memory, seen *plan.Observed) error {
-	sets := map[plan.Workload]types.UID{}
+	sets, fixed := map[plan.Workload]types.UID{}, map[plan.Workload]spec.Fixed{}
 	for _, namespace := range o.namespaces {
-		if err := o.listWorkloads(ctx, namespace, seen, sets); err != nil {
+		if err := o.listWorkloads(ctx, namespace, seen, sets, fixed); err != nil {
 			return err
 		}
 	}
 	for _, release := range desired.Content.Releases {
+		if kept, there := fixed[plan.WorkloadOf(release)]; there {
+			seen.Fixed[plan.WorkloadOf(release)] = release.ChangedFixed(kept)
+		}
 		if uid, there := sets[plan.WorkloadOf(release)]; there {
 			if err := o.observeClaims(ctx, release, uid, m, seen); err != nil {
 				return err
@@ -35,8 +38,10 @@ func (o observer) observeWorkloads(ctx context.Context, desired plan.Desired, m 
 	return nil
 }
 
-// listWorkloads reads a namespace of the caches, and adds the UIDs of StatefulSets to sets.
-func (o observer) listWorkloads(ctx context.Context, namespace string, seen *plan.Observed, sets map[plan.Workload]types.UID) error {
+// listWorkloads reads a namespace of the caches, and adds the UIDs of StatefulSets to sets, and what never changes of all to fixed.
+func (o observer) listWorkloads(
+	ctx context.Context, namespace string, seen *plan.Observed, sets map[plan.Workload]types.UID, fixed map[plan.Workload]spec.Fixed,
+) error {
 	var deployments appsv1.DeploymentList
 	var statefulSets appsv1.StatefulSetList
 	var daemonSets appsv1.DaemonSetList
@@ -45,15 +50,19 @@ func (o observer) listWorkloads(ctx context.Context, namespace string, seen *pla
 			return fmt.Errorf("list workloads in %s: %w", namespace, err)
 		}
 	}
+	note := func(kind string, object client.Object) plan.Workload {
+		workload := plan.Workload{Kind: kind, Key: client.ObjectKeyFromObject(object)}
+		seen.Workloads[workload], fixed[workload] = true, spec.FixedOf(object)
+		return workload
+	}
 	for i := range deployments.Items {
-		seen.Workloads[plan.Workload{Kind: "Deployment", Key: client.ObjectKeyFromObject(&deployments.Items[i])}] = true
+		note("Deployment", &deployments.Items[i])
 	}
 	for i := range statefulSets.Items {
-		set := plan.Workload{Kind: statefulSet, Key: client.ObjectKeyFromObject(&statefulSets.Items[i])}
-		seen.Workloads[set], sets[set] = true, statefulSets.Items[i].UID
+		sets[note(statefulSet, &statefulSets.Items[i])] = statefulSets.Items[i].UID
 	}
 	for i := range daemonSets.Items {
-		seen.Workloads[plan.Workload{Kind: "DaemonSet", Key: client.ObjectKeyFromObject(&daemonSets.Items[i])}] = true
+		note("DaemonSet", &daemonSets.Items[i])
 	}
 	return nil
 }

@@ -58,14 +58,20 @@ func (s shell) observation() plan.Observation {
 
 func (s shell) Act(ctx context.Context, actions []plan.Action) error {
 	err := s.r.act(ctx, s.v, actions)
-	if _, failed := kube.OutcomeOf(err).(kube.Failed); failed && !outdated(err) && !errors.Is(err, turns.ErrRefused) {
+	if _, failed := kube.OutcomeOf(err).(kube.Failed); failed && !outdated(err) && !errors.Is(err, turns.ErrRefused) && !errors.Is(err, turns.ErrUnasked) {
 		return fmt.Errorf("%w: %w", turns.ErrUnanswered, err)
 	}
 	return err
 }
 
 func (s shell) Satisfy(ctx context.Context, needs plan.Needs) error {
-	return s.r.satisfy(ctx, s.v, needs)
+	err := s.r.satisfy(ctx, s.v, needs)
+	trying := needs.Trying()
+	if trying.Key == "" || !s.r.unasked(ctx, s.v, err) {
+		return err
+	}
+	s.v.process.refuse(unanswered(err).ToTry(trying, s.v.release.Generation), s.r.clock.Now())
+	return fmt.Errorf("%w: %w", turns.ErrUnasked, err)
 }
 
 func (s shell) WriteStatus(ctx context.Context, status *v1alpha1.BatchReleaseStatus) error {
@@ -164,9 +170,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, v *view, status *v1alpha1.
 	after := before.DeepCopy()
 	after.Status = *status
 	outcome := kube.PatchStatus(ctx, r.client, before, after)
-	if refused, is := outcome.(kube.Refused); is {
-		r.tellStatusRefused(v, refused)
-	}
+	r.tellStatusRefused(ctx, v, outcome)
 	if err := r.wroteRelease(ctx, v, outcome); err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
@@ -205,8 +209,12 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 		}
 		if refused := refusedFor(err); refused != nil {
 			logger.V(1).Info("The API server refuses a write", "write", action.String(), "why", refused.Why) // people are told once
-			v.process.refuse(v.release, action, *refused, r.clock.Now())
+			v.process.refuse(refused.To(action, v.release.Generation), r.clock.Now())
 			return turns.ErrRefused
+		}
+		if r.unasked(ctx, v, err) {
+			v.process.refuse(unanswered(err).To(action, v.release.Generation), r.clock.Now())
+			return fmt.Errorf("%w: %s: %w", turns.ErrUnasked, action, err)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", action, err)

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/podwatch"
 	"github.com/sluice-dev/sluice/rollout/workload"
@@ -130,7 +131,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, opts Options) error {
 		WatchesRawSource(source.Channel(r.podsChanged, &handler.EnqueueRequestForObject{})).
 		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(r.releasesBeside), builder.WithPredicates(leaves)).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfReplicaSet)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: cmp.Or(opts.Concurrency, DefaultConcurrency)})
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: cmp.Or(opts.Concurrency, DefaultConcurrency), RateLimiter: kube.BackOff(),
+		})
 	if !opts.Traffic {
 		return b.Complete(r)
 	}

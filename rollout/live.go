@@ -169,6 +169,9 @@ func (r *Reconciler) wroteRelease(ctx context.Context, v *view, outcome kube.Out
 		var release v1alpha1.BatchRelease
 		if err := r.live.Get(ctx, client.ObjectKeyFromObject(v.release), &release); err == nil {
 			v.process.release.Saw(&release)
+			if sameVersion(&release, v.release) {
+				return fmt.Errorf("%w: %w", errSame, kube.Err(outcome))
+			}
 		}
 		return errOutdated
 	case kube.Refused:
@@ -182,6 +185,7 @@ func (r *Reconciler) wroteRelease(ctx context.Context, v *view, outcome kube.Out
 // wroteWorkload is the error of a write to the workload, sent or tried; errOutdated if it is not what was decided on
 // any more. A patch that came too late is answered like one that is refused for what it says.
 func (r *Reconciler) wroteWorkload(ctx context.Context, v *view, outcome kube.Outcome) error {
+	decided := v.workload
 	switch o := outcome.(type) {
 	case kube.Written, kube.Unchanged:
 		return nil
@@ -189,9 +193,11 @@ func (r *Reconciler) wroteWorkload(ctx context.Context, v *view, outcome kube.Ou
 		if err := r.readWorkload(ctx, v); err != nil {
 			return err
 		}
+		if v.workload != nil && decided != nil && hold.SameDecided(v.workload, decided) {
+			return fmt.Errorf("%w: %w", errSame, kube.Err(outcome))
+		}
 		return errOutdated
 	case kube.Refused:
-		decided := v.workload
 		if !apierrors.IsInvalid(o.Err) {
 			return o.Err
 		}
@@ -226,12 +232,19 @@ func (r *Reconciler) wroteSet(ctx context.Context, v *view, set *appsv1.ReplicaS
 	switch {
 	case getErr == nil && refused && sameSize(&fresh, set):
 		return err
+	case getErr == nil && sameVersion(&fresh, set):
+		return fmt.Errorf("%w: %w", errSame, err)
 	case getErr == nil:
 		v.process.sets.Saw(&fresh)
 	case apierrors.IsNotFound(getErr):
 		v.process.sets.Forget(client.ObjectKeyFromObject(set))
 	}
 	return errOutdated
+}
+
+// sameVersion reports whether an object is the one that was observed.
+func sameVersion(now, observed client.Object) bool {
+	return now.GetUID() == observed.GetUID() && now.GetResourceVersion() == observed.GetResourceVersion()
 }
 
 // sameSize reports whether nothing has changed that a resizing patch depends on.

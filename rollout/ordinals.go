@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -112,20 +113,36 @@ func (p ordinals) setPartition(ctx context.Context, r *Reconciler, v *view, a in
 	if err != nil {
 		return err
 	}
+	differs := func(w workload.Workload) []string { return otherPartition(w, a.Partition) }
+	if err := r.tryWrite(ctx, v, patch, brings{}, differs); err != nil {
+		return err
+	}
+	before := v.workload
 	if err := r.patchWorkload(ctx, v, patch); err != nil {
 		return err
 	}
 	v.process.scaled = r.clock.Now()
-	written, is := v.workload.(*workload.StatefulSet)
-	if !is {
-		return errOutdated
+	if err := changes((brings{}).others(v, before, v.workload, nil), true); err != nil {
+		return errors.Join(err, r.secureAgain(ctx, v, now))
 	}
-	partition, rolling := written.Rolling()
+	if fields := otherPartition(v.workload, a.Partition); len(fields) > 0 {
+		return &rewritten{fields: fields, written: true}
+	}
+	return nil
+}
+
+// otherPartition names what is not as a partition asks for.
+func otherPartition(w workload.Workload, want int32) []string {
+	s, is := w.(*workload.StatefulSet)
+	if !is {
+		return []string{"kind"}
+	}
+	partition, rolling := s.Rolling()
 	if !rolling {
 		partition = inplace.Anywhere
 	}
-	if partition != a.Partition {
-		return &rewritten{fields: []string{"spec.updateStrategy"}, written: true}
+	if partition != want {
+		return []string{"spec.updateStrategy"}
 	}
 	return nil
 }

@@ -176,10 +176,29 @@ func (r *Reconciler) deletePod(ctx context.Context, namespace string, pod *inpla
 	case kube.Written, kube.Unchanged:
 		return true, nil
 	case kube.Outdated, kube.Gone:
-		return false, nil
+		switch same, err := r.samePod(ctx, namespace, pod); {
+		case err != nil:
+			return false, err
+		case !same:
+			return false, nil
+		}
+		return false, fmt.Errorf("delete pod %s: %w: %w", pod.Name, errSame, kube.Err(outcome))
 	case kube.Refused, kube.Failed:
 	}
 	return false, fmt.Errorf("delete pod %s: %w", pod.Name, kube.Err(outcome))
+}
+
+// samePod reports whether the API server still has a pod as it was observed. It lists by name, as the controller's role
+// lets it list pods and not get one.
+func (r *Reconciler) samePod(ctx context.Context, namespace string, pod *inplace.Pod) (bool, error) {
+	list := metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	if err := r.live.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{metav1.ObjectNameField: pod.Name}); err != nil {
+		return false, fmt.Errorf("read pod %s: %w", pod.Name, err)
+	}
+	return slices.ContainsFunc(list.Items, func(now metav1.PartialObjectMetadata) bool {
+		return now.UID == pod.UID && now.ResourceVersion == pod.Version
+	}), nil
 }
 
 // historyTemplate is the template that the native controller keeps in a ControllerRevision of a workload; nil if there is none

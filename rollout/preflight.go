@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
@@ -34,7 +36,7 @@ func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shap
 	}
 	release := preflight.Release{
 		Kind: v.workload.Kind(), Workload: v.workload.GetName(), Replicas: shape.Replicas, Surge: shape.Surge, Unavailable: shape.Unavailable,
-		NewSet: shape.NewVersion,
+		NewSet: shape.NewVersion, BreakGlass: strings.TrimSpace(v.workload.GetAnnotations()[v1alpha1.BreakGlassAnnotation]), Shared: shape.Shared,
 	}
 	var err error
 	if release.Released, err = r.decodedTemplate(ctx, v, shape.Template); err != nil {
@@ -60,7 +62,7 @@ func (r *Reconciler) check(
 	if err != nil {
 		return preflight.Findings{}, false, err
 	}
-	if release.Running, err = r.runningTemplate(ctx, v, len(namespace.found.Quotas) > 0); err != nil {
+	if release.Running, err = r.runningTemplate(ctx, v, len(namespace.found.Quotas) > 0 || release.Kind == "DaemonSet"); err != nil {
 		return preflight.Findings{}, false, err
 	}
 	found := preflight.Check(release, namespace.found)

@@ -31,7 +31,6 @@ type process struct {
 	watches       plan.Watches
 	podLooks      plan.PodLooks
 	statusRefused string
-	otherDefaults int64
 	drift         knownDrift
 	named         named
 	nodes         map[string]knownNode
@@ -44,6 +43,7 @@ type process struct {
 	putBackLogged time.Time
 	ending        ending
 	scaled        time.Time
+	setsAsAsked   time.Time
 	native        nativeSight
 	// outdated counts the passes in a row that ended because what they decided on had changed.
 	outdated int

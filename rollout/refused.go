@@ -1,9 +1,12 @@
 package rollout
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
@@ -31,18 +34,51 @@ func refusedFor(err error) *plan.Refusal {
 	}
 }
 
-// refuse records that an action is refused.
-func (p *process) refuse(release *v1alpha1.BatchRelease, action plan.Action, refused plan.Refusal, now time.Time) {
-	p.refusals = p.refusals.With(refused.To(action, release.Generation), now, rand.Float64()) //nolint:gosec // when to try again is no secret
+// unanswered is a refusal of a write that the API server could not answer.
+func unanswered(err error) plan.Refusal {
+	return plan.Refusal{Why: kube.Refusal(err), Unanswered: true}
+}
+
+// unasked reports whether the API server fails at a write alone: it fails, and answers what is read. Where it fails at
+// everything, nothing is known of the write, and no release is to blame.
+func (r *Reconciler) unasked(ctx context.Context, v *view, err error) bool {
+	if err == nil || outdated(err) || !kube.Unanswered(err) && !errors.Is(err, errSame) {
+		return false
+	}
+	return client.IgnoreNotFound(r.live.Get(ctx, client.ObjectKeyFromObject(v.release), &v1alpha1.BatchRelease{})) == nil
+}
+
+// errSame says that the API server answers that an object has changed, or is gone, which is as it was. So answers a webhook that
+// finds that of another object, and passes it on.
+var errSame = errors.New("the object is as it was observed")
+
+// refuse records that a write is refused, or not answered.
+func (p *process) refuse(refused plan.Refusal, now time.Time) {
+	p.refusals = p.refusals.With(refused, now, rand.Float64()) //nolint:gosec // when to try again is no secret
 }
 
 // tellStatusRefused tells people, once, what the status can't tell them.
-func (r *Reconciler) tellStatusRefused(v *view, refused kube.Refused) {
-	why := kube.Refusal(refused.Err)
-	if v.process.statusRefused != why {
-		v.process.statusRefused = why
-		r.tell(v.release, []plan.Event{{
-			Warning: true, Reason: v1alpha1.ReasonWriteRefused, Message: "the API server refuses to write the status: " + why,
-		}})
+func (r *Reconciler) tellStatusRefused(ctx context.Context, v *view, outcome kube.Outcome) {
+	var words string
+	switch o := outcome.(type) {
+	case kube.Refused:
+		words = "the API server refuses to write the status: "
+	case kube.Failed:
+		if v.process.statusRefused == statusUnanswered || !r.unasked(ctx, v, o.Err) {
+			return
+		}
+		words = statusUnanswered
+	case kube.Written, kube.Unchanged, kube.Outdated, kube.Gone:
+		return
+	}
+	why, told := kube.Refusal(kube.Err(outcome)), words
+	if words != statusUnanswered { // else the reason may be in other words each time
+		told += why
+	}
+	if v.process.statusRefused != told {
+		v.process.statusRefused = told
+		r.tell(v.release, []plan.Event{{Warning: true, Reason: v1alpha1.ReasonWriteRefused, Message: words + why}})
 	}
 }
+
+const statusUnanswered = "the API server can't decide whether to write the status, and is asked every few seconds: "

@@ -2,12 +2,14 @@ package rollout
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,46 +32,92 @@ type rewritten struct {
 }
 
 func (e *rewritten) Error() string {
-	return "a mutating admission webhook or policy changes " + strings.Join(e.fields, ", ")
+	return "a mutating admission webhook or policy changes " + strings.Join(e.fields, ", ") + wayOut
 }
 
-// dryRunTakeOver asks the API server for the result of a take-over. A workload that was set to Recreate and not
-// paused would lose its pods; one whose template is another one each time it is written would never be the one that
-// is released. What the API server merely fills in today and did not before is the same each time.
-func (r *Reconciler) dryRunTakeOver(ctx context.Context, v *view, patch client.Patch, a plan.TakeOver) error {
-	foreseen, err := r.dryRun(ctx, v, patch)
+// wayOut says what people can do about a write that admission changes.
+const wayOut = ". Undo what it does (kubectl get mutatingadmissionpolicies,mutatingwebhookconfigurations), and the release " +
+	"continues within seconds; or release the result through its gates: change spec.template in Git, where an annotation is enough"
+
+// brings is the template that a write is to leave the workload with.
+type brings struct {
+	// sent is the template of the write; nil leaves the workload's template.
+	sent json.RawMessage
+	// given says that it has no defaults yet.
+	given bool
+	// any says that the write makes no pod, whatever admission makes of the template.
+	any bool
+	// digest is the digest that the API server is known to make of it, and revision its version; empty if unknown.
+	digest, revision string
+}
+
+// by reports whether a workload, as the API server leaves it, has the template. Defaults that are new give it another digest, and to
+// the native controller it is the same (I15).
+func (b brings) by(v *view, before, after workload.Workload, came json.RawMessage) bool {
+	has := digestOfWorkload(after)
+	switch {
+	case b.any:
+		return true
+	case b.sent == nil:
+		return has == digestOfWorkload(before) || b.digest != "" && has == b.digest
+	case has == b.digest || !b.given && has == digestOfRaw(b.sent):
+		return true
+	default:
+		return b.revision != "" && v.parts().foretell(v, after, came, has) == b.revision
+	}
+}
+
+// digestOfRaw is the digest of a template; empty, which equals no other, if it can't be read.
+func digestOfRaw(raw json.RawMessage) string {
+	var template corev1.PodTemplateSpec
+	if json.Unmarshal(raw, &template) != nil || isStripped(&template) {
+		return ""
+	}
+	return digestOf(&template)
+}
+
+// instead names the fields in which a template is not the one that was sent, or that the workload had.
+func (b brings) instead(v *view, after workload.Workload) []string {
+	before := b.sent
+	if before == nil {
+		before = v.wholeTemplate()
+	}
+	var template corev1.PodTemplateSpec
+	if b.given || json.Unmarshal(before, &template) != nil || isStripped(&template) {
+		return []string{"spec.template"}
+	}
+	if fields, err := drift.Fields(&template, after.PodTemplate()); err == nil && len(fields) > 0 {
+		return fields
+	}
+	return []string{"spec.template"}
+}
+
+// tryWrite asks the API server for the result of a write of the workload. What admission makes of its template is a template that
+// nobody has approved, whichever field the write is about.
+func (r *Reconciler) tryWrite(
+	ctx context.Context, v *view, patch client.Patch, template brings, differs func(workload.Workload) []string,
+) error {
+	foreseen, came, err := r.dryRun(ctx, v, patch)
 	if err != nil {
 		return err
 	}
-	if fields := notHeld(foreseen, a.Hold); len(fields) > 0 {
-		return &rewritten{fields: fields}
-	}
-	if a.Template == nil || a.Digest == "" || digestOfWorkload(foreseen) == a.Digest {
-		return nil
-	}
-	again, err := r.dryRun(ctx, v, patch)
-	if err != nil {
-		return err
-	}
-	return otherTemplate(foreseen, again, false)
+	return changes(append(differs(foreseen), template.others(v, v.workload, foreseen, came)...), false)
 }
 
-// takenOver compares the result of a take-over with the request.
-func takenOver(v *view, before workload.Workload, a plan.TakeOver) error {
-	if fields := notHeld(v.workload, a.Hold); len(fields) > 0 {
-		return &rewritten{fields: fields, written: true}
-	}
-	if a.Template == nil || a.Digest == "" || digestOfWorkload(v.workload) == a.Digest {
+// others returns the fields of the template that are not as a write asks for; nil if all are.
+func (b brings) others(v *view, before, after workload.Workload, came json.RawMessage) []string {
+	if b.by(v, before, after, came) {
 		return nil
 	}
-	if asked := v.release.Generation; v.process.otherDefaults != asked {
-		v.process.otherDefaults = asked // the plan takes it for a default that is new, once
+	return b.instead(v, after)
+}
+
+// changes returns an error that names the fields that admission changes; nil if there are none.
+func changes(fields []string, written bool) error {
+	if len(fields) == 0 {
 		return nil
 	}
-	if isStripped(before.PodTemplate()) {
-		return &rewritten{fields: []string{"spec.template"}, written: true}
-	}
-	return otherTemplate(before, v.workload, true)
+	return &rewritten{fields: fields, written: written}
 }
 
 // notHeld are the fields that make a workload one that is taken over and are not as asked for.
@@ -81,40 +129,6 @@ func notHeld(w workload.Workload, asked plan.Hold) []string {
 	return fields
 }
 
-// otherTemplate names in which fields two outcomes of one write differ; nil if they don't, in a dry run.
-func otherTemplate(a, b workload.Workload, written bool) error {
-	if !written && digestOfWorkload(a) == digestOfWorkload(b) {
-		return nil
-	}
-	fields, err := drift.Fields(a.PodTemplate(), b.PodTemplate())
-	if err != nil {
-		return err
-	}
-	if len(fields) == 0 {
-		fields = []string{"spec.template"}
-	}
-	return &rewritten{fields: fields, written: written}
-}
-
-// dryRunHandBack asks the API server for the result of a hand-back. The native controller rolls a template at
-// once that is not the one that the pods have.
-func (r *Reconciler) dryRunHandBack(ctx context.Context, v *view, patch client.Patch, a plan.HandBack) error {
-	foreseen, err := r.dryRun(ctx, v, patch)
-	if err != nil {
-		return err
-	}
-	if fields := notHandedBack(foreseen, a.Hold.HeldWorkload); len(fields) > 0 {
-		return &rewritten{fields: fields}
-	}
-	if a.Template != nil || digestOfWorkload(foreseen) == digestOfWorkload(v.workload) {
-		return nil
-	}
-	if isStripped(v.workload.PodTemplate()) {
-		return &rewritten{fields: []string{"spec.template"}}
-	}
-	return otherTemplate(v.workload, foreseen, false)
-}
-
 // notHandedBack are the fields that are not what a workload had before it was taken over.
 func notHandedBack(w workload.Workload, asked v1alpha1.HeldWorkload) []string {
 	fields := w.Kept(asked)
@@ -124,15 +138,14 @@ func notHandedBack(w workload.Workload, asked v1alpha1.HeldWorkload) []string {
 	return fields
 }
 
-// dryRun is the workload as a patch would leave it.
-func (r *Reconciler) dryRun(ctx context.Context, v *view, patch client.Patch) (workload.Workload, error) {
+// dryRun is the workload as a patch would leave it, and its template as it came.
+func (r *Reconciler) dryRun(ctx context.Context, v *view, patch client.Patch) (workload.Workload, json.RawMessage, error) {
 	answer := v.untypedWorkload()
 	tried := kube.OutcomeOf(r.client.Patch(ctx, answer, patch, strict, client.DryRunAll))
 	if err := r.wroteWorkload(ctx, v, tried); err != nil {
-		return nil, fmt.Errorf("try patch of %s: %w", v.workload.Kind(), err)
+		return nil, nil, fmt.Errorf("try patch of %s: %w", v.workload.Kind(), err)
 	}
-	foreseen, _, err := whole(answer)
-	return foreseen, err
+	return whole(answer)
 }
 
 // otherSet names what of a ReplicaSet is not as asked for; nil if it all is.

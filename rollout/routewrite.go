@@ -150,6 +150,9 @@ func (r *Reconciler) writeRoute(ctx context.Context, v *view, key routeKey, seen
 	case kube.Outdated, kube.Gone:
 		fresh := routeOf(route.GroupVersionKind(key.kind))
 		if err := r.live.Get(ctx, key.NamespacedName, fresh); err == nil {
+			if sameVersion(fresh, seen) {
+				return fmt.Errorf("patch %s: %w: %w", key.kind, errSame, kube.Err(outcome))
+			}
 			v.sawRoute(key, fresh)
 		} else if client.IgnoreNotFound(err) == nil {
 			v.process.traffic.objects[key.kind].Forget(key.NamespacedName)

@@ -2,9 +2,11 @@ package rollout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -52,16 +54,62 @@ func (r *Reconciler) scale(ctx context.Context, v *view, a deployment.Scale) err
 	if err != nil {
 		return err
 	}
-	written := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}
-	if err := r.wroteSet(ctx, v, set, kube.OutcomeOf(r.client.Patch(ctx, written, patch))); err != nil {
-		return fmt.Errorf("patch ReplicaSet: %w", err)
+	if r.clock.Since(v.process.setsAsAsked) > setsMemory {
+		foreseen, err := r.patchSet(ctx, v, set, patch, client.DryRunAll)
+		if err != nil {
+			return err
+		}
+		if digestOfSet(foreseen) != digestOfSet(set) { // its pods would come of what admission makes of the template
+			return &rewritten{fields: []string{"spec.template of the ReplicaSet"}}
+		}
+	}
+	v.process.setsAsAsked = time.Time{}
+	written, err := r.patchSet(ctx, v, set, patch)
+	if err != nil {
+		return err
 	}
 	v.sawSet(written)
 	v.process.scaled = r.clock.Now()
-	if sizeOf(written) != a.To {
+	switch {
+	case digestOfSet(written) != digestOfSet(set):
+		return errors.Join(&rewritten{fields: []string{"spec.template of the ReplicaSet"}, written: true}, r.shrinkBack(ctx, v, written, a.From))
+	case sizeOf(written) != a.To:
 		return &rewritten{fields: []string{"spec.replicas"}, written: true}
+	default:
+		v.process.setsAsAsked = r.clock.Now()
+		return nil
 	}
-	return nil
+}
+
+// setsMemory limits how long the answer to one write of a ReplicaSet stands for the dry run of the next.
+const setsMemory = 10 * time.Second
+
+// patchSet patches a ReplicaSet, and returns the answer.
+func (r *Reconciler) patchSet(
+	ctx context.Context, v *view, set *appsv1.ReplicaSet, patch client.Patch, options ...client.PatchOption,
+) (*appsv1.ReplicaSet, error) {
+	answer := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}
+	if err := r.wroteSet(ctx, v, set, kube.OutcomeOf(r.client.Patch(ctx, answer, patch, options...))); err != nil {
+		return nil, fmt.Errorf("patch ReplicaSet: %w", err)
+	}
+	return answer, nil
+}
+
+// shrinkBack takes a ReplicaSet back to a size at once, before more pods come of a template that admission has changed.
+func (r *Reconciler) shrinkBack(ctx context.Context, v *view, set *appsv1.ReplicaSet, size int32) error {
+	if sizeOf(set) <= size {
+		return nil
+	}
+	back := new(kube.JSONPatch).Test("/metadata/uid", set.UID).Test("/metadata/generation", set.Generation).Set("/spec/replicas", size)
+	patch, err := back.Patch()
+	if err != nil {
+		return err
+	}
+	written, err := r.patchSet(ctx, v, set, patch)
+	if err == nil {
+		v.sawSet(written)
+	}
+	return err
 }
 
 // resizing is a patch that holds only while the spec is what was decided on, and the available
@@ -130,7 +178,7 @@ func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *unstructure
 	if err == nil {
 		asked := set.DeepCopy()
 		if err = r.client.Create(ctx, set); err == nil {
-			return r.madeSet(v, asked, set)
+			return r.madeSet(ctx, v, asked, set)
 		}
 	}
 	if !apierrors.IsAlreadyExists(err) {
@@ -148,14 +196,18 @@ func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *unstructure
 }
 
 // madeSet takes over a ReplicaSet that was made.
-func (r *Reconciler) madeSet(v *view, asked, answer *unstructured.Unstructured) error {
+func (r *Reconciler) madeSet(ctx context.Context, v *view, asked, answer *unstructured.Unstructured) error {
 	made := &appsv1.ReplicaSet{}
 	if err := typed(answer, made); err != nil {
 		return err
 	}
 	v.sawSet(made)
 	v.process.scaled = r.clock.Now()
-	return otherSet(asked, answer, true)
+	other := otherSet(asked, answer, true)
+	if other == nil {
+		return nil
+	}
+	return errors.Join(other, r.shrinkBack(ctx, v, made, 0))
 }
 
 // dryRunSet asks the API server for the result of creating a ReplicaSet: nobody would find one of another

@@ -3,14 +3,19 @@ package rollout
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/internal/plain"
+	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
@@ -24,19 +29,20 @@ const strict = client.FieldValidation(metav1.FieldValidationStrict)
 func (r *Reconciler) takeOver(ctx context.Context, v *view, a plan.TakeOver) error {
 	patch := hold.Set(hold.AsDecided(v.workload), v.workload, a.Hold)
 	v.workload.Secure(patch)
-	if a.Template != nil {
-		template, err := r.template(ctx, v, *a.Template)
-		if err != nil {
-			return err
-		}
-		patch.Set("/spec/template", template)
+	template, err := r.bringing(ctx, v, patch, a.Template, a.Digest)
+	if err != nil {
+		return err
 	}
+	template.revision = a.Revision
 	encoded, err := patch.Patch()
 	if err != nil {
 		return err
 	}
-	if !urgent(v.workload) {
-		if err := r.dryRunTakeOver(ctx, v, encoded, a); err != nil {
+	differs := func(w workload.Workload) []string { return notHeld(w, a.Hold) }
+	urgent := plan.Exposed(v.planned()) // the native controller is about to roll it
+	template.any = a.Template == nil && (urgent || isOpen(v.workload))
+	if !urgent {
+		if err := r.tryWrite(ctx, v, encoded, template, differs); err != nil {
 			return err
 		}
 	}
@@ -50,40 +56,86 @@ func (r *Reconciler) takeOver(ctx context.Context, v *view, a plan.TakeOver) err
 	if plan.Exposed(v.planned()) {
 		v.violated(log.FromContext(ctx), plan.Violation{Invariant: "I8", How: "the native controller may roll the workload, which is held"})
 	}
-	return takenOver(v, before, a)
+	return changes(append(differs(v.workload), template.others(v, before, v.workload, v.wholeTemplate())...), true)
 }
 
-// urgent reports whether the native controller is about to roll a workload that is taken over.
-func urgent(w workload.Workload) bool { return hold.Of(w) != nil && len(w.Insecure()) > 0 }
+// isOpen reports whether a workload is held, and its native controller updates the pods that Sluice lets it.
+func isOpen(w workload.Workload) bool {
+	held := hold.Of(w)
+	return held != nil && held.Window != ""
+}
+
+// bringing adds a template to a patch, if it is to bring one.
+func (r *Reconciler) bringing(ctx context.Context, v *view, patch *kube.JSONPatch, t *plan.Template, digest string) (brings, error) {
+	if t == nil {
+		return brings{digest: digest}, nil
+	}
+	template, err := r.template(ctx, v, *t)
+	if err != nil {
+		return brings{}, err
+	}
+	patch.Set("/spec/template", template)
+	return brings{sent: template, given: t.Given, digest: digest}, nil
+}
 
 // refusalMemory is how long the refusal of a template is reused: a little less than
 // the plan waits before it asks again.
-const refusalMemory = 4 * time.Minute
+const refusalMemory = 50 * time.Second
 
 // handBack is takeOver's counterpart, in one write for the same reason.
 func (r *Reconciler) handBack(ctx context.Context, v *view, a plan.HandBack) error {
-	var template json.RawMessage
-	if a.Template != nil {
-		var err error
-		if template, err = r.template(ctx, v, *a.Template); err != nil {
-			return err
-		}
-	}
-	patch, err := hold.HandBack(v.workload, a.Hold.HeldWorkload, template).Patch()
+	back := hold.HandBack(v.workload, a.Hold.HeldWorkload, nil)
+	template, err := r.bringing(ctx, v, back, a.Template, a.Digest)
 	if err != nil {
 		return err
 	}
-	if err := r.dryRunHandBack(ctx, v, patch, a); err != nil {
+	patch, err := back.Patch()
+	if err != nil {
 		return err
 	}
+	differs := func(w workload.Workload) []string { return notHandedBack(w, a.Hold.HeldWorkload) }
+	if err := r.tryWrite(ctx, v, patch, template, differs); err != nil {
+		return err
+	}
+	before := v.workload
 	if err := r.patchWorkload(ctx, v, patch); err != nil {
 		return err
 	}
+	r.tellDropped(v, before)
+	if !template.by(v, before, v.workload, v.wholeTemplate()) {
+		fields := template.instead(v, v.workload)
+		return errors.Join(&rewritten{fields: fields, written: true}, r.secureAgain(ctx, v, a.Hold))
+	}
 	v.process.ending = ending{since: r.clock.Now()}
-	if fields := notHandedBack(v.workload, a.Hold.HeldWorkload); len(fields) > 0 {
+	if fields := differs(v.workload); len(fields) > 0 {
 		return &rewritten{fields: fields, written: true}
 	}
 	return nil
+}
+
+// tellDropped records an event for a native rollback that a hand-back has dropped.
+func (r *Reconciler) tellDropped(v *view, before workload.Workload) {
+	to := workload.RollbackTo(before)
+	if to == "" {
+		return
+	}
+	r.tell(v.release, []plan.Event{{
+		Warning: true, Reason: v1alpha1.ReasonNativeRollbackDropped,
+		Message: fmt.Sprintf("removed the annotation %s=%s: the native controller would have undone the release; to roll back, run: sluice rollback %s",
+			appsv1.DeprecatedRollbackTo, to, v.release.Name),
+	}})
+}
+
+// secureAgain holds the workload at once whose template admission has changed with a write: the native controller is about to roll it.
+func (r *Reconciler) secureAgain(ctx context.Context, v *view, held plan.Hold) error {
+	held.Window = ""
+	again := hold.Set(hold.AsDecided(v.workload), v.workload, held)
+	v.workload.Secure(again)
+	patch, err := again.Patch()
+	if err != nil {
+		return err
+	}
+	return r.patchWorkload(ctx, v, patch)
 }
 
 func (r *Reconciler) patchWorkload(ctx context.Context, v *view, patch client.Patch) error {
@@ -137,6 +189,9 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 	case err != nil:
 		return fmt.Errorf("try template: %w", r.wroteWorkload(ctx, v, kube.OutcomeOf(err)))
 	default:
+		if resolved.Dropped, err = droppedOf(t, template, came); err != nil {
+			return err
+		}
 		resolved.Digest = digestOfWorkload(answer)
 		resolved.Revision = v.parts().foretell(v, answer, came, resolved.Digest)
 		if resolved.Overlooked, err = r.overlooked(ctx, v, came, resolved.Digest); err != nil {
@@ -145,6 +200,22 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 	}
 	v.facts.Resolved = resolved
 	return nil
+}
+
+// mostDropped limits the fields that a status lists, and longestPath their length: a tenant chooses keys of maps.
+const mostDropped, longestPath = 20, 300
+
+// droppedOf names the fields of a given template that the API server did not keep.
+func droppedOf(t plan.Template, template, came json.RawMessage) ([]string, error) {
+	if !t.Given {
+		return nil, nil
+	}
+	paths, err := podtemplate.Dropped(template, came)
+	paths = paths[:min(len(paths), mostDropped)]
+	for i, path := range paths {
+		paths[i] = plain.UpTo(plain.Line(path), longestPath)
+	}
+	return paths, err
 }
 
 // overlooked is what overlooks says of a template that would count as the present one.

@@ -5,10 +5,12 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
@@ -120,6 +122,7 @@ func (v *view) planned() *plan.Workload {
 		Replicas:                v.parts().size(v),
 		ProgressDeadlineSeconds: w.Deadline(),
 		Digest:                  digest,
+		Images:                  imagesOf(w.PodTemplate()),
 		Revision:                v.parts().revision(v, digest),
 		ChangedBy:               changedBy(w),
 		Hold:                    hold.Of(w),
@@ -127,6 +130,18 @@ func (v *view) planned() *plan.Workload {
 	}
 	planned.MaxSurge, planned.MaxUnavailable = hold.Limits(w, planned.Hold)
 	return planned
+}
+
+// longestImage limits the recorded length of an image, in bytes.
+const longestImage = 300
+
+// imagesOf returns the images of the containers of a template.
+func imagesOf(template *corev1.PodTemplateSpec) []string {
+	images := make([]string, 0, len(template.Spec.Containers))
+	for i := range template.Spec.Containers {
+		images = append(images, plain.UpTo(plain.Line(template.Spec.Containers[i].Image), longestImage))
+	}
+	return images
 }
 
 func ownedBy(obj metav1.Object, owner types.UID) bool {

@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Phase summarizes the state of a release.
@@ -27,6 +28,20 @@ const (
 	// PhaseFailed: no progress within the deadline; held where it stands.
 	PhaseFailed Phase = "Failed"
 )
+
+// EnteredStep records a step as it was entered.
+type EnteredStep struct {
+	// Replicas is the step's.
+	Replicas intstr.IntOrString `json:"replicas"`
+	// Traffic is the percentage of requests of the new version.
+	// +optional
+	Traffic int32 `json:"traffic,omitempty"`
+	// Matches are the step's.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	Matches []RequestMatch `json:"matches,omitempty"`
+}
 
 // StepState is where the current step stands.
 //
@@ -95,6 +110,11 @@ type BatchReleaseStatus struct {
 	// UpdateRevision is the pod template hash of the release in progress, or of the last one if there is none.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
+	// Images are the images of the containers of UpdateRevision, the first 20, once the workload has its template.
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=atomic
+	// +optional
+	Images []string `json:"images,omitempty"`
 	// StableRevision is the pod template hash that a rollback in mid-release goes back to.
 	// +optional
 	StableRevision string `json:"stableRevision,omitempty"`
@@ -125,6 +145,10 @@ type BatchReleaseStatus struct {
 	// StepStartedAt is when the current step was entered; unset before the first.
 	// +optional
 	StepStartedAt *metav1.Time `json:"stepStartedAt,omitempty"`
+	// EnteredStep records the current step as it was entered. An edit that asks for less takes effect at once. One that asks for more
+	// takes effect once the step's gates, which are asked again, have passed.
+	// +optional
+	EnteredStep *EnteredStep `json:"enteredStep,omitempty"`
 	// Quarantined are digests of spec.template that were rolled back and are not released again.
 	// +listType=atomic
 	// +optional
@@ -178,6 +202,11 @@ type BatchReleaseStatus struct {
 	// +listType=atomic
 	// +optional
 	Superseded []string `json:"superseded,omitempty"`
+	// Log lists what happened to the release that neither its gates nor its history show, the newest last.
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=atomic
+	// +optional
+	Log []LogEntry `json:"log,omitempty"`
 	// Order tracks the deletion costs that Sluice sets to put old pods in order; unset if no pod has one. Before
 	// Order is unset, the remaining pods get their own costs back.
 	// +optional
@@ -242,52 +271,6 @@ type BatchReleaseStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// RollbackRecord says why a rollback was begun.
-type RollbackRecord struct {
-	// Trigger is what began it.
-	Trigger RollbackTrigger `json:"trigger"`
-	// From is the revision that is left.
-	// +optional
-	From string `json:"from,omitempty"`
-	// Message is a sentence for people.
-	// +optional
-	Message string `json:"message,omitempty"`
-}
-
-// RollbackTrigger is what began a rollback.
-//
-// +kubebuilder:validation:Enum=Annotation;GitRevert;Deadline;GateRejected;Drift;History
-type RollbackTrigger string
-
-// The triggers of a rollback.
-const (
-	// TriggerAnnotation: somebody requested it on the release.
-	TriggerAnnotation RollbackTrigger = "Annotation"
-	// TriggerGitRevert: the template from Git had been stable before.
-	TriggerGitRevert RollbackTrigger = "GitRevert"
-	// TriggerDeadline: no progress within the deadline, and strategy.onFailure is Rollback.
-	TriggerDeadline RollbackTrigger = "Deadline"
-	// TriggerGateRejected: a gate whose onReject is Rollback was rejected.
-	TriggerGateRejected RollbackTrigger = "GateRejected"
-	// TriggerDrift: somebody changed the template by hand, and spec.drift is Revert.
-	TriggerDrift RollbackTrigger = "Drift"
-	// TriggerHistory: the status was lost, and the history says that the template that is given was rolled back.
-	TriggerHistory RollbackTrigger = "History"
-)
-
-// LeavesGit reports whether a rollback that was begun by t leaves a commit that Git still has: somebody requested
-// it in the cluster, or it began by itself. Any other rollback, and a release, ends with what Git has.
-func (t RollbackTrigger) LeavesGit() bool {
-	switch t {
-	case TriggerAnnotation, TriggerDeadline, TriggerGateRejected, TriggerHistory:
-		return true
-	case TriggerGitRevert, TriggerDrift:
-		return false
-	default:
-		return false
-	}
-}
-
 // Progress is the best that the current step has reached so far.
 type Progress struct {
 	// Available is the highest number of available updated pods in this release.
@@ -329,6 +312,11 @@ type ResolvedTemplate struct {
 	Digest string `json:"digest"`
 	// Revision is the pod template hash.
 	Revision string `json:"revision"`
+	// Dropped are the first fields of the template as given that the API server does not keep, as paths.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	// +optional
+	Dropped []string `json:"dropped,omitempty"`
 }
 
 // Jump is a requested change of the current step. It counts for one attempt. The release does not wait for skippable

@@ -169,6 +169,7 @@ type WindowGate struct {
 // branch; that is the approval. Approvers and teams say who may approve: the person who merges, or the reviewers
 // where minApprovals is more than 0. If both are empty, everybody with write access to the repository may. Nobody
 // without write access counts.
+// +kubebuilder:validation:XValidation:rule="!has(self.trustedPushers) || self.trustedPushers.size() == 0 || (has(self.forbidSelfApproval) && self.forbidSelfApproval)",fieldPath=".trustedPushers",message="has no effect without forbidSelfApproval: set that too, or remove trustedPushers"
 type PullRequestGate struct {
 	// MinApprovals is how many reviewers must have approved the head that was merged. Default 0:
 	// the merge is the approval.
@@ -186,7 +187,7 @@ type PullRequestGate struct {
 	// +optional
 	Approvers []string `json:"approvers,omitempty"`
 	// Teams whose members' approval counts: slug, or organization/slug. A slug alone is a team of the
-	// repository's owner.
+	// repository's owner. A slug followed by the number of its team, such as octo-org/sre#4711, means that team alone.
 	// +kubebuilder:validation:MaxItems=20
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=200
@@ -198,6 +199,15 @@ type PullRequestGate struct {
 	// commits, the gate does not pass.
 	// +optional
 	ForbidSelfApproval bool `json:"forbidSelfApproval,omitempty"`
+	// TrustedPushers are the logins of programs whose pushes and pull requests forbidSelfApproval accepts, such as
+	// renovate[bot]. A program does what somebody else has it do, so by default its pushes answer for no commit. Do not
+	// name a program that a workflow on any branch controls, such as github-actions[bot].
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=100
+	// +listType=atomic
+	// +optional
+	TrustedPushers []string `json:"trustedPushers,omitempty"`
 }
 
 // CommitStatusGate passes when the newest status in a context on the release commit, posted by one of the
@@ -279,8 +289,8 @@ type GateStatus struct {
 	// PullRequest is the one that was opened for this gate.
 	// +optional
 	PullRequest *PullRequestReference `json:"pullRequest,omitempty"`
-	// Refusal says why the merged pull request does not pass the gate: the policy does not accept the merge. It is
-	// unset while nothing is refused.
+	// Refusal says why the pull request was merged and does not pass the gate, or was closed and does not reject it: the
+	// policy does not accept how, or by whom. It is unset while nothing is refused.
 	// +optional
 	Refusal *Refusal `json:"refusal,omitempty"`
 	// Record is the file that passes a pullRequest gate when it is on the tracked branch. It is set where the source

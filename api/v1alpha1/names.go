@@ -33,6 +33,9 @@ const (
 	RollbackAnnotation = "rollback"
 	// RetryAnnotation on a BatchRelease retries a failed release: "true".
 	RetryAnnotation = "retry"
+	// RequestedByAnnotation on a BatchRelease names the user who requests a rollback, a retry, a pause or its end in the same write. Rollout
+	// records the name and removes it. The policies in config/policy refuse any other name than the user's own.
+	RequestedByAnnotation = Prefix + "requested-by"
 	// FreezeAnnotation on a BatchRelease stops it as spec.suspend does. Its value is a Freeze as JSON.
 	FreezeAnnotation = Prefix + "freeze"
 

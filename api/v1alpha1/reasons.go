@@ -36,6 +36,16 @@ const (
 	// It begins with an event.
 	// Action: check the new pods before you approve the step, or roll back.
 	ConditionBeyondStep = "BeyondStep"
+	// ConditionRolledBackServes: pods of a version that was rolled back are still there while another version is released: the fix was
+	// given before the rollback had replaced all of them. They go before others, and there will be no more of them. Absent otherwise. It
+	// begins with an event.
+	// Action: approve the steps of the fix, or roll back to be rid of them first.
+	ConditionRolledBackServes = "RolledBackServes"
+	// ConditionFieldsDropped: the API server does not keep all of `spec.template`: it drops what belongs to a feature that is not enabled, and
+	// admission may remove more. Pods run without these fields, and a commit that adds nothing else releases nothing. The message names
+	// them. Absent otherwise. It begins with an event.
+	// Action: take the fields out of the template, or enable the feature and give the template again.
+	ConditionFieldsDropped = "FieldsDropped"
 	// ConditionPreflightFailed: true if the namespace has no room for the release, false if it has and preflight has
 	// warnings, absent if preflight found nothing. It begins with an event.
 	// Action: read the message before you let the release continue.
@@ -56,6 +66,15 @@ const (
 	// be done there.
 	// Action: if it is false, see the reason.
 	ConditionForgeReady = "ForgeReady"
+	// ConditionOverridden: an object of Flux or Argo CD in the repository of a ReleaseSource changes templates when it
+	// applies them, and Sluice releases them as the files have them. The message names the first. Absent otherwise.
+	// Action: make the change in the files, or name the object's file in `.sluiceignore` if it is for another cluster.
+	ConditionOverridden = "Overridden"
+	// ConditionNotInGit: BatchReleases that came from a ReleaseSource are no longer in its repository, after a rename for
+	// example. Without `spec.prune` they stay and keep their workloads, so that a release with another name can't take these over. The message
+	// names them. Absent otherwise.
+	// Action: delete them with kubectl, put them back in Git, or set `spec.prune`.
+	ConditionNotInGit = "NotInGit"
 )
 
 // BatchRelease reasons. They are in `status.reason` and in conditions; some are events only.
@@ -146,6 +165,11 @@ const (
 	// running, or is one of several that match the commit; the message lists what the history has.
 	// Action: name another one. `sluice history NAME` lists them.
 	ReasonRevisionNotFound = "RollbackRevisionNotFound"
+	// ReasonNativeRollbackDropped: an event. The Deployment had the annotation `deprecated.deployment.rollback.to`, which
+	// requests a rollback from the native controller, while Sluice held it. Sluice removed the annotation when it handed the Deployment back, because the
+	// native controller would have undone the release without gates.
+	// Action: to roll back, run `sluice rollback NAME`, or revert the commit.
+	ReasonNativeRollbackDropped = "NativeRollbackDropped"
 	// ReasonFrozen: the annotation `rollouts.sluice.dev/freeze` stops the release; the message says why and until when.
 	// Action: wait, or end the freeze. See docs/batchrelease.md#stopping.
 	ReasonFrozen = "Frozen"
@@ -156,6 +180,9 @@ const (
 	// ReasonJumpRefused: an event. The step in `nextStepIndex` or `releaseTo` can't be reached; the message says why.
 	// Action: ask for another step.
 	ReasonJumpRefused = "JumpRefused"
+	// ReasonFieldsDropped: the reason of the condition `FieldsDropped`, and of its event.
+	// Action: see there.
+	ReasonFieldsDropped = "FieldsDropped"
 	// ReasonDrifted: the workload's template is not the released one; the message names the fields. In mid-release,
 	// somebody changed the held workload and the release stops. See docs/handback.md#out-of-band-changes.
 	// Action: undo the change (`kubectl rollout undo`), or commit it to Git; `drift: Revert` undoes it for you. In
@@ -167,6 +194,10 @@ const (
 	// NAME -o yaml --show-managed-fields`. If it stays so, see the errors of the source and
 	// docs/releasesource.md#git-is-the-truth.
 	ReasonChangedPastGit = "ChangedPastGit"
+	// ReasonEdited: an event. The spec of a BatchRelease was changed out of band, its steps or gates for example, and the
+	// ReleaseSource has restored it. Pods that were updated meanwhile stay. The message names the fields and the field manager.
+	// Action: find out who did it and why; take their pods back with a rollback, if they are not to stay.
+	ReasonEdited = "EditedOutOfBand"
 	// ReasonShiftingTraffic: the pods of the step are available, and routes move requests between versions. `status.traffic` says
 	// what they get, and what is waited for.
 	// Action: none; if it takes long, look at `status.traffic.awaits`.
@@ -183,6 +214,11 @@ const (
 	// ReasonPausePoint: the next old pod to go has a pause point; `status.pausePoint` names the pod.
 	// Action: run `sluice approve NAME`, or remove the annotation. See docs/order.md#pause-points.
 	ReasonPausePoint = "PausePoint"
+	// ReasonNotAsInGit: the workload runs another template than the one in Git, and no commit since the source began to read
+	// has brought the difference. What runs may come from variables or patches outside the manifest. Nothing moves.
+	// Action: compare them with `sluice plan --cluster`. Commit what runs, or run `sluice approve NAME` to let Git replace it.
+	// See docs/releasesource.md#the-first-look.
+	ReasonNotAsInGit = "NotAsInGit"
 	// ReasonWillNotFit: a quota leaves no room for the release, and Sluice does not take the workload over. The message
 	// says what is missing. Sluice checks again every minute.
 	// Action: raise the quota, make room, request less in the template, or allow an unavailable pod.
@@ -194,8 +230,9 @@ const (
 	ReasonWouldMixVersions = "WouldMixVersions"
 	// ReasonWriteRefused: the API server refuses a write of the release, or admission changes it; the message and
 	// `status.refusedWrite` say which write, and who refuses it or what differs. Sluice retries after 5 seconds, later
-	// every 5 minutes. The progress deadline and `onFailure` apply.
-	// Action: fix the policy, webhook, quota, permission or template. `sluice retry NAME` sends the write again at once.
+	// every 5 minutes, or every 10 seconds if admission changes it. The progress deadline and `onFailure` apply.
+	// Action: fix the policy, webhook, quota, permission or template, or change spec.template: what admission makes of
+	// it is a release of its own. `sluice retry NAME` sends the write again at once.
 	ReasonWriteRefused = "WriteRefused"
 )
 
@@ -229,6 +266,13 @@ const (
 	// same reason.
 	// Action: as for `BeyondStep`.
 	ReasonCameUpdated = "CameUpdated"
+)
+
+// RolledBackServes reasons. They are those of the condition `RolledBackServes`.
+const (
+	// ReasonRolledBackPods: pods of a version that was rolled back are left. The event has the same reason.
+	// Action: as for `RolledBackServes`.
+	ReasonRolledBackPods = "RolledBackPods"
 )
 
 // Pod reasons. They are those of the conditions `Available` and `ReplicaFailure`, as a Deployment and a ReplicaSet have them.
@@ -284,6 +328,12 @@ const (
 	// cluster's. Sluice retries.
 	// Action: see the message.
 	ReasonApplyFailed = "ApplyFailed"
+	// ReasonOtherTemplate: the reason of the condition `Overridden`.
+	// Action: see there.
+	ReasonOtherTemplate = "OtherTemplate"
+	// ReasonPruneOff: the reason of the condition `NotInGit`.
+	// Action: see there.
+	ReasonPruneOff = "PruneOff"
 	// ReasonPruneHeld: more of the source's releases are missing from the repository than are in it. Sluice deletes none of
 	// them.
 	// Action: if you intend that, delete them yourself.

@@ -53,6 +53,16 @@ type ReleaseSourceSpec struct {
 	// +optional
 	Path string `json:"path,omitempty"`
 
+	// Ignore lists files and folders that are not read, as lines of a .gitignore from the root of the repository. They go
+	// before those of .sluiceignore files in the repository: a line that begins with ! reads again what these ignore.
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:Pattern=`^!?[^!#\s].*$`
+	// +listType=atomic
+	// +optional
+	Ignore []string `json:"ignore,omitempty"`
+
 	// Interval between two reads of the branch, spread by up to a tenth. Default 1m, at least 1s.
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be at least 1s"
@@ -75,6 +85,7 @@ type ReleaseSourceSpec struct {
 	// ServiceAccountName is the account in the same namespace that writes everything from this source. Default: the
 	// controller's own, or its --default-service-account.
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^(|[a-z0-9]+((-+|[.])[a-z0-9]+)*)$`
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
@@ -121,10 +132,12 @@ const (
 
 // GitReference says what to follow.
 type GitReference struct {
-	// Branch to follow.
+	// Branch to follow, without refs/heads/.
 	// +kubebuilder:default=main
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern=`^[^\x00-\x20\x7f~^:?*\[\\-][^\x00-\x20\x7f~^:?*\[\\]*$`
+	// +kubebuilder:validation:XValidation:rule="!self.contains('..') && !self.contains('@{') && !self.matches('(^|/)([.]|@?(/|$))|[.](lock)?(/|$)')",message="is not the name of a branch by git-check-ref-format"
 	// +optional
 	Branch string `json:"branch,omitempty"`
 }
@@ -186,7 +199,7 @@ type Forge struct {
 
 // ReleaseSourceStatus is what was last read from the repository.
 type ReleaseSourceStatus struct {
-	// ObservedCommit is the last commit that was read and applied.
+	// ObservedCommit is the last commit that was read, and applied except for what Errors and Refused list.
 	// +optional
 	ObservedCommit string `json:"observedCommit,omitempty"`
 	// ObservedTree is the tree of ObservedCommit.
@@ -203,6 +216,15 @@ type ReleaseSourceStatus struct {
 	// ObservedCommit; unset otherwise.
 	// +optional
 	RefusedHead string `json:"refusedHead,omitempty"`
+	// Unread says that Sluice can't read the newest commit until somebody changes something. All releases stay as they are.
+	// +optional
+	Unread bool `json:"unread,omitempty"`
+	// Refused lists the releases, as namespace/name, that are not as ObservedCommit has them: a file of them is
+	// invalid, or the API server refuses a write. It lists the first 500.
+	// +kubebuilder:validation:MaxItems=500
+	// +listType=set
+	// +optional
+	Refused []string `json:"refused,omitempty"`
 	// Accounts are the accounts that the gates' policies named when Sluice first read them: a name can change hands, a
 	// number can't. A name keeps meaning the same account.
 	// +kubebuilder:validation:MaxItems=500
@@ -238,23 +260,25 @@ type ReleaseSourceStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// AccountKind says whether a name in a policy is a user's or an app's.
+// AccountKind says whether a name in a policy is a user's, an app's or a team's.
 //
-// +kubebuilder:validation:Enum=User;App
+// +kubebuilder:validation:Enum=User;App;Team
 type AccountKind string
 
-// The types of account: people and programs that approve or post, and apps that make checks.
+// The types of account: people and programs that approve, push or post, apps that make checks, and
+// teams.
 const (
 	AccountUser AccountKind = "User"
 	AccountApp  AccountKind = "App"
+	AccountTeam AccountKind = "Team"
 )
 
 // NamedAccount is the account that a name meant when Sluice first read it.
 type NamedAccount struct {
 	Kind AccountKind `json:"kind"`
-	// Name in lower case.
+	// Name in lower case. A team's is organization/slug.
 	Name string `json:"name"`
-	// ID is the forge's number of the account or app.
+	// ID is the forge's number of the account, app or team.
 	ID int64 `json:"id"`
 }
 

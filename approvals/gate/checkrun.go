@@ -18,9 +18,12 @@ func checkCheckRun(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	}
 	policy := g.Spec.Policy.CheckRun
 	what := fmt.Sprintf("check %s of %s on commit %s", policy.Name, policy.App, plain.Commit(g.Spec.Commit))
-	newest := newestRun(g, facts.Forge.CheckRuns)
+	newest, elsewhere := newestRun(g, facts.Forge.CheckRuns, facts.Source.Branch())
 	meant := kept(facts.Source, v1alpha1.AccountApp, policy.App)
 	switch {
+	case newest == nil && elsewhere:
+		return waiting(fmt.Sprintf("waits for %s for branch %s: runs for other branches, or for pull requests from forks, don't count",
+			what, facts.Source.Branch()), time.Time{})
 	case newest == nil && policy.SinceOpened:
 		return waiting("waits for "+what+", started since the gate opened", time.Time{})
 	case newest != nil && meant != 0 && meant != newest.App.ID && newest.App.Slug == policy.App:
@@ -39,9 +42,9 @@ func checkCheckRun(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	}, now)
 }
 
-// newestRun is the one that was started last; nil if there is none.
-func newestRun(g *v1alpha1.Gate, runs []forge.CheckRun) *forge.CheckRun {
-	var newest *forge.CheckRun
+// newestRun returns the run that was started last; nil if there is none. It reports whether there
+// are workflows that did not run for the tracked branch.
+func newestRun(g *v1alpha1.Gate, runs []forge.CheckRun, branch string) (newest *forge.CheckRun, elsewhere bool) {
 	policy := g.Spec.Policy.CheckRun
 	slug, id, numbered := forge.Numbered(policy.App)
 	for i := range runs {
@@ -52,11 +55,21 @@ func newestRun(g *v1alpha1.Gate, runs []forge.CheckRun) *forge.CheckRun {
 		}
 		counts := run.HeadSHA == g.Spec.Commit && run.Name == policy.Name && made
 		counts = counts && (!policy.SinceOpened || sinceOpened(g, run.StartedAt))
+		if counts && run.App.Slug == forge.ActionsApp && !isFor(run.Branch, branch) {
+			counts, elsewhere = false, true
+		}
 		if counts && (newest == nil || run.ID > newest.ID) {
 			newest = run
 		}
 	}
-	return newest
+	return newest, elsewhere
+}
+
+// isFor reports whether a workflow ran for the tracked branch, or for its merge queue, whose
+// branches only the forge makes: and not for a pull request from a fork, or for another branch,
+// which may define less of the check.
+func isFor(ran, tracked string) bool {
+	return ran == tracked || strings.HasPrefix(ran, "gh-readonly-queue/"+tracked+"/")
 }
 
 func contentWith(policy *v1alpha1.CheckRunGate, conclusion forge.Conclusion) bool {

@@ -166,7 +166,7 @@ func TestContextsOfOurOwn(t *testing.T) {
 // ran is a run of the check that has ended.
 func ran(id int64, conclusion forge.Conclusion) forge.CheckRun {
 	return forge.CheckRun{
-		ID: id, Name: "e2e", App: forge.App{ID: 15368, Slug: "github-actions"}, HeadSHA: releaseCommit,
+		ID: id, Name: "e2e", App: forge.App{ID: 15368, Slug: "github-actions"}, HeadSHA: releaseCommit, Branch: "main",
 		Status: forge.CheckCompleted, Conclusion: conclusion, URL: "https://forge.test/octo/shop/runs/1",
 		CompletedAt: made.Add(time.Duration(id) * time.Minute),
 	}
@@ -174,7 +174,10 @@ func ran(id int64, conclusion forge.Conclusion) forge.CheckRun {
 
 func TestCheckRun(t *testing.T) {
 	t.Parallel()
-	const what = "check e2e of github-actions on commit 1e1001e"
+	const (
+		what      = "check e2e of github-actions on commit 1e1001e"
+		elsewhere = " for branch main: runs for other branches, or for pull requests from forks, don't count"
+	)
 	runs := func(all ...forge.CheckRun) func(*approving) { return func(s *approving) { s.forge.CheckRuns = all } }
 	with := func(change func(*forge.CheckRun)) func(*approving) {
 		run := ran(5, forge.ConclusionSuccess)
@@ -223,17 +226,37 @@ func TestCheckRun(t *testing.T) {
 			s.gate.Spec.Policy.CheckRun.SinceOpened = true
 			with(func(r *forge.CheckRun) { r.StartedAt = made })(s)
 		}, passes(5, "success")},
-		"queued":              {runs(running(5, "queued")), waits(": it is queued")},
-		"running":             {runs(running(5, "in_progress")), waits(": it is in progress")},
-		"failure":             {runs(ran(5, forge.ConclusionFailure)), ended("failure")},
-		"neutral, not listed": {runs(ran(5, forge.ConclusionNeutral)), ended("neutral")},
-		"skipped, not listed": {runs(ran(5, forge.ConclusionSkipped)), ended("skipped")},
-		"neutral, listed":     {listed(v1alpha1.CheckNeutral, runs(ran(5, forge.ConclusionNeutral))), passes(5, "neutral")},
-		"success, not listed": {listed(v1alpha1.CheckNeutral, runs(ran(5, forge.ConclusionSuccess))), ended("success")},
-		"of the wrong app":    {with(func(r *forge.CheckRun) { r.App = forge.App{ID: 99, Slug: "evil"} }), waits("")},
-		"of no app":           {with(func(r *forge.CheckRun) { r.App.ID = 0 }), waits("")},
-		"of another name":     {with(func(r *forge.CheckRun) { r.Name = "e2e (2)" }), waits("")},
-		"on another commit":   {with(func(r *forge.CheckRun) { r.HeadSHA = headCommit }), waits("")},
+		"queued":                        {runs(running(5, "queued")), waits(": it is queued")},
+		"running":                       {runs(running(5, "in_progress")), waits(": it is in progress")},
+		"failure":                       {runs(ran(5, forge.ConclusionFailure)), ended("failure")},
+		"neutral, not listed":           {runs(ran(5, forge.ConclusionNeutral)), ended("neutral")},
+		"skipped, not listed":           {runs(ran(5, forge.ConclusionSkipped)), ended("skipped")},
+		"neutral, listed":               {listed(v1alpha1.CheckNeutral, runs(ran(5, forge.ConclusionNeutral))), passes(5, "neutral")},
+		"success, not listed":           {listed(v1alpha1.CheckNeutral, runs(ran(5, forge.ConclusionSuccess))), ended("success")},
+		"of the wrong app":              {with(func(r *forge.CheckRun) { r.App = forge.App{ID: 99, Slug: "evil"} }), waits("")},
+		"of no app":                     {with(func(r *forge.CheckRun) { r.App.ID = 0 }), waits("")},
+		"of another name":               {with(func(r *forge.CheckRun) { r.Name = "e2e (2)" }), waits("")},
+		"on another commit":             {with(func(r *forge.CheckRun) { r.HeadSHA = headCommit }), waits("")},
+		"of a pull request from a fork": {with(func(r *forge.CheckRun) { r.Branch = "" }), waits(elsewhere)},
+		"of another branch":             {with(func(r *forge.CheckRun) { r.Branch = "eve" }), waits(elsewhere)},
+		"of another branch's queue":     {with(func(r *forge.CheckRun) { r.Branch = "gh-readonly-queue/main-2/pr-7-1e1001e" }), waits(elsewhere)},
+		"of the merge queue":            {with(func(r *forge.CheckRun) { r.Branch = "gh-readonly-queue/main/pr-7-1e1001e" }), passes(5, "success")},
+		"a newer one from a fork": {func(s *approving) {
+			fork := ran(6, forge.ConclusionFailure)
+			fork.Branch = ""
+			runs(ran(5, forge.ConclusionSuccess), fork)(s)
+		}, passes(5, "success")},
+		"of an app of the test system, whose suites may name no branch": {func(s *approving) {
+			s.gate.Spec.Policy.CheckRun.App = "tester"
+			with(func(r *forge.CheckRun) { r.App, r.Branch = forge.App{ID: 15368, Slug: "tester"}, "" })(s)
+		}, v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionPassed, Message: "check e2e of tester on commit 1e1001e ended with success",
+			Evidence: []v1alpha1.Evidence{{
+				Kind: EvidenceCheckRun, Actor: "tester", ActorID: 15368, ID: 5, SHA: releaseCommit, URL: "https://forge.test/octo/shop/runs/1",
+				Detail: "e2e ended with success", Time: new(metav1.NewTime(made.Add(5 * time.Minute))),
+			}},
+			DecidedAt: new(metav1.NewTime(made.Add(time.Hour))),
+		}},
 		"not completed, whatever it says": {
 			with(func(r *forge.CheckRun) { r.Status = "in_progress" }), waits(": it is in progress"),
 		},

@@ -268,6 +268,7 @@ func someFacts(t *rapid.T) *ForgeFacts {
 		facts.CheckRuns = append(facts.CheckRuns, forge.CheckRun{
 			ID: rapid.Int64Range(0, 3).Draw(t, "id"), HeadSHA: someSHA(t, "on"), Name: rapid.SampledFrom([]string{"", "e2e"}).Draw(t, "name"),
 			App: forge.App{ID: rapid.Int64Range(0, 1).Draw(t, "app"), Slug: "github-actions"}, Status: forge.CheckCompleted,
+			Branch:     rapid.SampledFrom([]string{"", "main"}).Draw(t, "branch"),
 			Conclusion: rapid.SampledFrom([]forge.Conclusion{"", forge.ConclusionSuccess}).Draw(t, "conclusion"),
 		})
 	}

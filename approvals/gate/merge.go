@@ -188,6 +188,14 @@ func (a approval) barred(who forge.Account) string {
 		return part
 	case a.policy.ForbidSelfApproval && a.madeCommit(who):
 		return madeCommit
+	}
+	return a.unlisted(who)
+}
+
+// unlisted says why an account is not one whose answer counts, whatever it contributed to the
+// release; empty if it is.
+func (a approval) unlisted(who forge.Account) string {
+	switch {
 	case !a.listed(who) && a.changed != "":
 		return "is not one of the approvers: " + a.changed
 	case !a.listed(who):
@@ -200,9 +208,33 @@ func (a approval) barred(who forge.Account) string {
 
 const madeCommit = "made a commit of the pull request"
 
-// madeCommit reports whether somebody has made a commit of the gate's own pull request.
+// madeCommit reports whether somebody has made a commit of the gate's own pull request. What the
+// button "Update branch" makes is no contribution.
 func (a approval) madeCommit(who forge.Account) bool {
-	return slices.ContainsFunc(a.Commits, func(c forge.Commit) bool { return who.Same(c.Author) || who.Same(c.Committer) })
+	return slices.ContainsFunc(a.Commits, func(c forge.Commit) bool {
+		return (who.Same(c.Author) || who.Same(c.Committer)) && !a.updates(c)
+	})
+}
+
+// updates reports whether a commit of the gate's own pull request merges the tracked branch into
+// it. All that such a commit may change otherwise is seen in the files of the pull request, of
+// which none but the record passes.
+func (a approval) updates(commit forge.Commit) bool {
+	own := func(sha string) bool {
+		return slices.ContainsFunc(a.Commits, func(c forge.Commit) bool { return c.SHA == sha })
+	}
+	return len(commit.Parents) == 2 && own(commit.Parents[0]) && !own(commit.Parents[1])
+}
+
+// sameChange reports whether the head of the pull request has the change that an earlier head had:
+// all that came since is the tracked branch.
+func (a approval) sameChange(earlier string) bool {
+	for _, commit := range forge.Line(a.Commits, a.PullRequest.Head.SHA) {
+		if commit.SHA == earlier || !a.updates(commit) {
+			return commit.SHA == earlier
+		}
+	}
+	return false
 }
 
 // writes says why somebody may not write to the repository; empty if they may. A program that is named

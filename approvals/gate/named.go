@@ -26,6 +26,12 @@ func Named(g *v1alpha1.Gate, known *ForgeFacts) []v1alpha1.NamedAccount {
 	switch policy := g.Spec.Policy; {
 	case policy.PullRequest != nil && known.Approval != nil:
 		users(policy.PullRequest.Approvers, known.Approval.Approvers)
+		users(policy.PullRequest.TrustedPushers, known.Approval.Trusted)
+		for i := range min(len(policy.PullRequest.Teams), len(known.Approval.Teams)) {
+			if _, _, numbered := forge.Numbered(policy.PullRequest.Teams[i]); !numbered {
+				add(v1alpha1.AccountTeam, known.Approval.Teams[i].Name(), known.Approval.Teams[i].ID)
+			}
+		}
 	case policy.CommitStatus != nil:
 		users(policy.CommitStatus.Creators, known.Creators)
 	case policy.CheckRun != nil:
@@ -65,7 +71,34 @@ func sameAsBefore(source *v1alpha1.ReleaseSource, names []string, accounts []for
 		words = append(words, changedHands(names[i], before, accounts[i].ID))
 		same[i] = forge.Account{Login: names[i]}
 	}
-	return same, strings.Join(words, "; ")
+	return same, joined(words...)
+}
+
+// sameTeams are teams without those whose name means another than it did, or than the number in the
+// policy, with what to report about these.
+func sameTeams(source *v1alpha1.ReleaseSource, names []string, teams []forge.Team) (same []forge.Team, said string) {
+	var words []string
+	for i := range min(len(names), len(teams)) {
+		bare, meant, numbered := forge.Numbered(names[i])
+		if !numbered {
+			meant = kept(source, v1alpha1.AccountTeam, teams[i].Name())
+		}
+		if meant == 0 || meant == teams[i].ID {
+			same = append(same, teams[i])
+			continue
+		}
+		if numbered {
+			words = append(words, fmt.Sprintf("team %s is number %d now, which does not count: the policy means number %d", bare, teams[i].ID, meant))
+		} else {
+			words = append(words, "team "+changedHands(bare, meant, teams[i].ID))
+		}
+	}
+	return same, joined(words...)
+}
+
+// joined joins the remarks on several names.
+func joined(words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), "; ")
 }
 
 // changedHands says that a name means another than it did, and how to mean the other.

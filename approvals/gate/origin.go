@@ -45,7 +45,7 @@ func (b behind) addCommit(commit forge.Commit, addresses map[string]forge.Accoun
 // addProposal notes who opened a pull request, and made and pushed its commits.
 func (b behind) addProposal(proposal forge.Proposal, addresses map[string]forge.Account) {
 	number := proposal.PullRequest.Number
-	for _, commit := range proposal.Commits {
+	for _, commit := range proposal.All() {
 		b.addCommit(commit, addresses, true)
 	}
 	b.add(proposal.PullRequest.Author, fmt.Sprintf("opened pull request #%d of the release", number))
@@ -67,11 +67,10 @@ func (a approval) behindRelease() behind {
 		if a.recordsAlone(commit.SHA) {
 			continue // an approval of an earlier step or release changes nothing that is released
 		}
-		proposals := a.proposalsOf(commit.SHA)
 		push, known := pushed[commit.SHA]
+		proposals := a.proposalsOf(commit.SHA)
 		byForge := known && push.ByForge() && len(proposals) > 0
-		if !byForge && !(known && !push.ByForge() && push.Actor.Known()) && !signed(commit, proposals) {
-			found.unknown = a.unattributed(commit)
+		if found.unknown = a.unattributed(commit, push, proposals); found.unknown != "" {
 			return found
 		}
 		// Whoever merges a pull request has looked at it and is not its author, though the forge
@@ -84,10 +83,9 @@ func (a approval) behindRelease() behind {
 		}
 		for _, proposal := range proposals {
 			found.addProposal(proposal, origin.Addresses)
-		}
-		if i := slices.IndexFunc(proposals, func(p forge.Proposal) bool { return !answeredFor(p) }); i >= 0 {
-			found.unknown = a.unpushed(proposals[i])
-			return found
+			if found.unknown = a.unanswered(proposal); found.unknown != "" {
+				return found
+			}
 		}
 	}
 	a.addPushers(found, line, pushed)
@@ -126,6 +124,9 @@ func (a approval) unknownOrigin() string {
 		return "the released commit is unknown, so nobody can tell who may approve it" + otherwise
 	case origin.Stable != spec.StableCommit:
 		return "it is not known who contributed to the release"
+	case a.PushesCut:
+		return fmt.Sprintf("branch %s moved so often since %s that the forge does not list everybody who pushed to it%s",
+			a.branch(), plain.Commit(origin.Stable), otherwise)
 	case origin.Total > forge.MaxCommits:
 		return fmt.Sprintf("%d commits came since %s, and the authors of at most %d can be checked%s",
 			origin.Total, plain.Commit(origin.Stable), forge.MaxCommits, otherwise)
@@ -143,7 +144,7 @@ func (a approval) unknownOrigin() string {
 func (a approval) namesTooMany() string {
 	all := slices.Clone(a.Release.Commits)
 	for _, proposal := range a.Release.Proposals {
-		all = append(all, proposal.Commits...)
+		all = append(all, proposal.All()...)
 	}
 	for _, commit := range all {
 		for _, address := range commit.CoAuthors {
@@ -155,26 +156,77 @@ func (a approval) namesTooMany() string {
 	return ""
 }
 
-// unattributed says that nobody is known to answer for a commit.
-func (a approval) unattributed(commit forge.Commit) string {
+// unattributed says that no account answers for a commit of the tracked branch; empty if one does:
+// the forge merged a pull request with it, an account that answers pushed it, or a key signed it. A
+// push that is not known has no kind.
+func (a approval) unattributed(commit forge.Commit, push forge.Push, proposals []forge.Proposal) string {
+	pushed := push.Kind != "" && !push.ByForge()
+	switch {
+	case push.ByForge() && len(proposals) > 0, pushed && a.answers(push.Actor), a.signed(commit, proposals):
+		return ""
+	case pushed && push.Actor.Known():
+		return a.byProgram("commit "+plain.Commit(commit.SHA)+" was pushed", push.Actor)
+	}
 	return fmt.Sprintf("nobody can tell who brought commit %s, whose author is free text: the forge merged no pull request with it and "+
 		"does not say who pushed it, and no account's key signed it. Bring changes by pull requests, or sign commits; for this release: %s", plain.Commit(commit.SHA), a.pastPolicy())
 }
 
-// answeredFor reports whether all who made a pull request what it is are known: by who pushed to its branch or, where the forge does
-// not tell of all, by the key that signed each commit.
-func answeredFor(proposal forge.Proposal) bool {
-	unsigned := func(c forge.Commit) bool {
-		byForge := strings.EqualFold(c.Committer.Login, forgesOwn) // which names the one who was at its pages as the author
-		return !c.Verified || !c.Committer.Known() || byForge && !c.Author.Known()
+// answers reports whether an account answers for what it pushes or proposes. A program does what
+// somebody has it do, so it answers only if the policy names it, or if it is Sluice's own.
+func (a approval) answers(who forge.Account) bool {
+	return who.Known() && (who.Type == forge.TypeUser || who.Same(a.self) || slices.ContainsFunc(a.Trusted, who.Same))
+}
+
+// unanswered says why it is not known who made a pull request what it is; empty if it is known: by
+// who opened it and moved its branch or, where the forge does not list all of them or one is a
+// program, by the key that signed each commit.
+func (a approval) unanswered(proposal forge.Proposal) string {
+	pull := proposal.PullRequest
+	unsigned := func(c forge.Commit) bool { return !a.answers(signer(c)) }
+	if len(proposal.Commits) > 0 && !slices.ContainsFunc(proposal.Commits, unsigned) {
+		return ""
 	}
-	return proposal.PushersTold || len(proposal.Commits) > 0 && !slices.ContainsFunc(proposal.Commits, unsigned)
+	if !proposal.PushersTold {
+		return a.unpushed(pull)
+	}
+	if !a.answers(pull.Author) {
+		return a.byProgram(fmt.Sprintf("pull request #%d was opened", pull.Number), pull.Author)
+	}
+	for _, who := range proposal.Pushers {
+		if !a.answers(who) {
+			return a.byProgram(fmt.Sprintf("pull request #%d was pushed to", pull.Number), who)
+		}
+	}
+	return ""
+}
+
+// signer returns the account whose key answers for a commit of a pull request; the zero account if
+// none does. The forge signs what people do on its pages with its own key, and names them as the
+// author. But of a squash, also in a fork, the author opened another pull request, and others may
+// have pushed to that.
+func signer(commit forge.Commit) forge.Account {
+	switch byForge := strings.EqualFold(commit.Committer.Login, forgesOwn); {
+	case !commit.Verified, byForge && len(commit.Parents) < 2:
+		return forge.Account{}
+	case !byForge:
+		return commit.Committer
+	}
+	return commit.Author
 }
 
 // unpushed says that nobody knows who pushed to a pull request.
-func (a approval) unpushed(proposal forge.Proposal) string {
-	return fmt.Sprintf("the forge does not list everybody who pushed to pull request #%d: it is from a fork, or its branch moved very often, "+
-		"and not all of its commits are signed. Sign commits; for this release: %s", proposal.PullRequest.Number, a.pastPolicy())
+func (a approval) unpushed(pull forge.PullRequest) string {
+	return fmt.Sprintf("the forge does not list everybody who pushed to pull request #%d: it is from a fork, or its branch moved very often "+
+		"or is too old, and not all of its commits are signed. Sign commits; for this release: %s", pull.Number, a.pastPolicy())
+}
+
+// byProgram says that a program did something, which answers for no commit, and what helps.
+func (a approval) byProgram(did string, who forge.Account) string {
+	text := fmt.Sprintf("%s by %s, a program, and nobody can tell who has it do that. Sign commits, or name it in trustedPushers", did, name(who))
+	if a.untrusted != "" {
+		text += " (" + a.untrusted + ")"
+	}
+	return text + "; for this release: " + a.pastPolicy()
 }
 
 // pastPolicy is the way out where nobody can approve.
@@ -184,12 +236,12 @@ func (a approval) pastPolicy() string {
 
 // signed reports whether a key answers for a commit: the forge's own, with which it signs what it merges, or that of
 // the committer's account.
-func signed(commit forge.Commit, proposals []forge.Proposal) bool {
+func (a approval) signed(commit forge.Commit, proposals []forge.Proposal) bool {
 	if !commit.Verified || !commit.Committer.Known() {
 		return false
 	}
 	if !strings.EqualFold(commit.Committer.Login, forgesOwn) {
-		return true
+		return a.answers(commit.Committer)
 	}
 	return slices.ContainsFunc(proposals, func(p forge.Proposal) bool { return p.PullRequest.MergeCommit == commit.SHA })
 }
@@ -230,13 +282,12 @@ func (a approval) recordsAlone(sha string) bool {
 
 // pushesOfRelease are all moves of the branch since the stable commit, up to the one that brought the release.
 func (a approval) pushesOfRelease() []forge.Push {
-	is := func(sha string) func(forge.Push) bool { return func(p forge.Push) bool { return p.After == sha } }
-	from := slices.IndexFunc(a.Pushes, is(a.Release.Head))
+	from := slices.IndexFunc(a.Pushes, func(p forge.Push) bool { return p.After == a.Release.Head })
 	if from < 0 {
 		return nil
 	}
 	pushes := a.Pushes[from:]
-	if until := slices.IndexFunc(pushes, is(a.Release.Stable)); until >= 0 {
+	if until := slices.IndexFunc(pushes, func(p forge.Push) bool { return p.Brought(a.Release.Stable) }); until >= 0 {
 		pushes = pushes[:until]
 	}
 	return pushes

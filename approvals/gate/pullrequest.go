@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -32,12 +33,16 @@ func approvalOf(g *v1alpha1.Gate, facts Facts) approval {
 	a := approval{
 		Approval: facts.Forge.Approval, self: facts.Forge.Self, gate: g, policy: g.Spec.Policy.PullRequest, source: facts.Source,
 	}
+	judged := *facts.Forge.Approval
+	var approvers, teams string
+	judged.Approvers, approvers = sameAsBefore(facts.Source, a.policy.Approvers, judged.Approvers)
+	judged.Teams, teams = sameTeams(facts.Source, a.policy.Teams, judged.Teams)
+	a.changed = joined(approvers, teams)
+	judged.Trusted, a.untrusted = sameAsBefore(facts.Source, a.policy.TrustedPushers, judged.Trusted)
+	a.Approval = &judged
 	if a.policy.ForbidSelfApproval {
 		a.behind = a.behindRelease()
 	}
-	judged := *facts.Forge.Approval
-	judged.Approvers, a.changed = sameAsBefore(facts.Source, a.policy.Approvers, judged.Approvers)
-	a.Approval = &judged
 	return a
 }
 
@@ -48,10 +53,15 @@ func Candidates(g *v1alpha1.Gate, facts Facts) []forge.Account {
 		return nil
 	}
 	a := approvalOf(g, facts)
-	if !a.PullRequest.Merged || a.anothers() != "" {
+	switch {
+	case a.anothers() != "":
 		return nil
+	case a.PullRequest.Rejected() && a.PullRequest.ClosedBy.Type == forge.TypeUser:
+		return []forge.Account{a.PullRequest.ClosedBy}
+	case a.PullRequest.Merged:
+		return a.candidates()
 	}
-	return a.candidates()
+	return nil
 }
 
 // approval is what the forge says of a pull request, and what it is judged by.
@@ -62,8 +72,9 @@ type approval struct {
 	gate   *v1alpha1.Gate
 	policy *v1alpha1.PullRequestGate
 	source *v1alpha1.ReleaseSource
-	// changed says whose names mean somebody else than they did.
-	changed string
+	// changed says which names of approvers and teams mean somebody else than they did, and untrusted
+	// which of trusted pushers.
+	changed, untrusted string
 	// behind are those who must not approve; set if the policy forbids it.
 	behind behind
 }
@@ -75,8 +86,7 @@ func judge(a approval, now time.Time) Decision {
 	}
 	switch {
 	case pull.Rejected():
-		return decided(v1alpha1.DecisionRejected, fmt.Sprintf("pull request #%d was closed without being merged: reopen it to continue", pull.Number),
-			now, a.closing())
+		return a.rejection(now)
 	case !pull.Merged && a.policy.ForbidSelfApproval && a.untraceable() != "":
 		return waiting(fmt.Sprintf("pull request #%d can't pass it, merged or not: %s", pull.Number, a.untraceable()), time.Time{})
 	case !pull.Merged:
@@ -94,6 +104,45 @@ func judge(a approval, now time.Time) Decision {
 		}
 	}
 	return decided(v1alpha1.DecisionPassed, a.praise(), now, a.evidence()...)
+}
+
+// rejection rejects the gate if it was closed by somebody who may approve it, other than by the
+// rules on who contributed. A rejection stays one until the pull request is reopened, also when
+// that person loses the right.
+func (a approval) rejection(now time.Time) Decision {
+	pull := a.PullRequest
+	closing := a.closing()
+	problem := a.mayNotReject(pull.ClosedBy)
+	if problem != "" && !a.rejectedBy(closing) {
+		why := fmt.Sprintf("%s, which rejects nothing: reopen it, or %s", problem, a.askAnew())
+		return refused(fmt.Sprintf("pull request #%d was closed %s", pull.Number, why), "closed "+why)
+	}
+	if problem != "" {
+		return unchanged(a.gate)
+	}
+	message := fmt.Sprintf("pull request #%d was closed by %s without being merged: reopen it to continue", pull.Number, name(pull.ClosedBy))
+	return decided(v1alpha1.DecisionRejected, message, now, closing)
+}
+
+// rejectedBy reports whether the gate was rejected by the same closing before.
+func (a approval) rejectedBy(closing v1alpha1.Evidence) bool {
+	return a.gate.Status.Decision == v1alpha1.DecisionRejected && slices.ContainsFunc(a.gate.Status.Evidence, func(e v1alpha1.Evidence) bool {
+		return e.Kind == closing.Kind && e.Time.Equal(closing.Time)
+	})
+}
+
+// mayNotReject says why somebody may not reject the gate; empty if they may.
+func (a approval) mayNotReject(who forge.Account) string {
+	switch {
+	case !who.Known():
+		return "by somebody the forge does not name"
+	case who.Same(a.self):
+		return "by Sluice's own account " + name(who)
+	}
+	if problem := cmp.Or(a.unlisted(who), a.writes(who)); problem != "" {
+		return fmt.Sprintf("by %s, who %s", name(who), problem)
+	}
+	return ""
 }
 
 // anothers says why the pull request is not the one that was opened for this gate; empty if it is.
@@ -124,8 +173,8 @@ func (a approval) praise() string {
 func (a approval) closing() v1alpha1.Evidence {
 	pull := a.PullRequest
 	return v1alpha1.Evidence{
-		Kind: EvidencePullRequestClosed,
-		ID:   int64(pull.Number), SHA: pull.Head.SHA, URL: forge.Link(pull.URL), Time: timeOf(pull.ClosedAt),
+		Kind: EvidencePullRequestClosed, Actor: pull.ClosedBy.Login, ActorID: pull.ClosedBy.ID,
+		ID: int64(pull.Number), SHA: pull.Head.SHA, URL: forge.Link(pull.URL), Time: timeOf(pull.ClosedAt),
 	}
 }
 
@@ -231,6 +280,7 @@ func Query(g *v1alpha1.Gate, facts Facts) forge.ApprovalQuery {
 	query.Approvers, query.Teams = slices.Clone(policy.Approvers), slices.Clone(policy.Teams)
 	if policy.ForbidSelfApproval {
 		query.ReleaseCommit, query.StableCommit = g.Spec.Commit, g.Spec.StableCommit
+		query.Trusted = slices.Clone(policy.TrustedPushers)
 	}
 	return query
 }

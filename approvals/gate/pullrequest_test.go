@@ -15,7 +15,7 @@ func TestAPullRequestThatIsNotMerged(t *testing.T) {
 	t.Parallel()
 	closedAt := made.Add(5 * time.Minute)
 	closing := v1alpha1.Evidence{
-		Kind: EvidencePullRequestClosed, ID: 12, SHA: headCommit, URL: pullURL, Time: new(metav1.NewTime(closedAt)),
+		Kind: EvidencePullRequestClosed, Actor: "carol", ActorID: carol.ID, ID: 12, SHA: headCommit, URL: pullURL, Time: new(metav1.NewTime(closedAt)),
 	}
 	open := func(s *approving) {
 		s.pull.Merged, s.pull.MergedAt, s.pull.MergedBy, s.pull.MergeCommit = false, time.Time{}, forge.Account{}, ""
@@ -23,7 +23,19 @@ func TestAPullRequestThatIsNotMerged(t *testing.T) {
 	}
 	closed := func(s *approving) {
 		open(s)
-		s.pull.State, s.pull.ClosedAt = forge.PullClosed, closedAt
+		s.pull.State, s.pull.ClosedAt, s.pull.ClosedBy = forge.PullClosed, closedAt, carol
+	}
+	closedBy := func(who forge.Account) func(*approving) {
+		return func(s *approving) {
+			closed(s)
+			s.pull.ClosedBy = who
+		}
+	}
+	inVain := func(by string) v1alpha1.GateStatus {
+		why := "closed by " + by + ", which rejects nothing: reopen it, or 'kubectl delete gate web-7f9c-3-1-0 -n shop' asks again"
+		return v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionWaiting, Message: "pull request #12 was " + why, Refusal: &v1alpha1.Refusal{Message: why},
+		}
 	}
 	rejectedBefore := new(metav1.NewTime(made.Add(6 * time.Minute)))
 	tests := map[string]struct {
@@ -42,16 +54,50 @@ func TestAPullRequestThatIsNotMerged(t *testing.T) {
 				"'sluice approve web -n shop --force --reason=...' overrides the gate's policy",
 		}},
 		"it is closed": {closed, v1alpha1.GateStatus{
-			Decision: v1alpha1.DecisionRejected, Message: "pull request #12 was closed without being merged: reopen it to continue",
+			Decision: v1alpha1.DecisionRejected, Message: "pull request #12 was closed by carol without being merged: reopen it to continue",
 			Evidence: []v1alpha1.Evidence{closing}, DecidedAt: new(metav1.NewTime(made.Add(time.Hour))),
 		}},
 		"it is still closed": {func(s *approving) {
 			closed(s)
 			s.gate.Status.Decision, s.gate.Status.DecidedAt = v1alpha1.DecisionRejected, rejectedBefore
 		}, v1alpha1.GateStatus{
-			Decision: v1alpha1.DecisionRejected, Message: "pull request #12 was closed without being merged: reopen it to continue",
+			Decision: v1alpha1.DecisionRejected, Message: "pull request #12 was closed by carol without being merged: reopen it to continue",
 			Evidence: []v1alpha1.Evidence{closing}, DecidedAt: rejectedBefore,
 		}},
+		"it was closed by one who may no longer write": {func(s *approving) {
+			closed(s)
+			s.forge.Approval.Permissions = nil
+			s.gate.Status.Decision, s.gate.Status.DecidedAt = v1alpha1.DecisionRejected, rejectedBefore
+			s.gate.Status.Evidence, s.gate.Status.Message = []v1alpha1.Evidence{closing}, "rejected"
+		}, v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionRejected, Message: "rejected", Evidence: []v1alpha1.Evidence{closing}, DecidedAt: rejectedBefore,
+		}},
+		"it was closed again, by another": {func(s *approving) {
+			closedBy(mallory)(s)
+			before := closing
+			before.Time = new(metav1.NewTime(made))
+			s.gate.Status.Decision, s.gate.Status.DecidedAt = v1alpha1.DecisionRejected, rejectedBefore
+			s.gate.Status.Evidence = []v1alpha1.Evidence{before}
+		}, inVain("mallory, who is not one of the approvers")},
+		"it was closed by one who is no approver": {closedBy(mallory), inVain("mallory, who is not one of the approvers")},
+		"it was closed by one who contributed": {func(s *approving) {
+			closed(s)
+			s.broughtBy(brought{author: carol, pusher: carol})
+		}, v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionRejected, Message: "pull request #12 was closed by carol without being merged: reopen it to continue",
+			Evidence: []v1alpha1.Evidence{closing}, DecidedAt: new(metav1.NewTime(made.Add(time.Hour))),
+		}},
+		"it was closed by one who may not write": {func(s *approving) {
+			closedBy(mallory)(s)
+			s.policy.Approvers, s.policy.Teams = nil, nil
+			s.forge.Approval.Permissions = []forge.Permission{{Account: mallory}}
+		}, inVain("mallory, who has no write access to the repository")},
+		"it was closed by a program": {func(s *approving) {
+			closedBy(renovate)(s)
+			s.policy.Approvers, s.policy.Teams = nil, nil
+		}, inVain("renovate[bot], who is not a person, and not named in approvers")},
+		"it was closed by our own account": {closedBy(sluice), inVain("Sluice's own account sluice[bot]")},
+		"nobody knows who closed it":       {closedBy(forge.Account{}), inVain("somebody the forge does not name")},
 		"it is open again": {func(s *approving) {
 			open(s)
 			s.gate.Status.Decision, s.gate.Status.DecidedAt = v1alpha1.DecisionRejected, rejectedBefore

@@ -19,10 +19,47 @@ func (a approval) enoughApprovals() string {
 	case wanted == 0:
 		return ""
 	case have < wanted:
-		return fmt.Sprintf("%d of %d approvals %s missing%s: approve it now, which still counts, or %s",
-			wanted-have, wanted, isAre(wanted-have), a.discounted(), a.askAnew())
+		missing := fmt.Sprintf("%d of %d approvals %s missing%s: ", wanted-have, wanted, isAre(wanted-have), a.discounted())
+		if who := a.couldApprove(wanted); who != "" {
+			return fmt.Sprintf("%s%s can approve it now, which still counts, or %s", missing, who, a.askAnew())
+		}
+		return fmt.Sprintf("%stoo few of the approvers can approve it: %s, or %s", missing, a.askAnew(), a.pastPolicy())
 	}
 	return ""
+}
+
+// couldApprove names those whose reviews would still count; empty if the policy names too few of
+// them.
+func (a approval) couldApprove(wanted int) string {
+	if len(a.policy.Approvers)+len(a.policy.Teams) == 0 {
+		return "another person with write access"
+	}
+	listed := slices.Clone(a.Approvers)
+	for _, team := range a.Teams {
+		listed = append(listed, team.Members...)
+	}
+	could, names := map[int64]bool{}, []string{}
+	for _, who := range listed {
+		if !who.Known() || could[who.ID] || who.Same(a.self) || a.barred(who) != "" || a.madeCommit(who) {
+			continue
+		}
+		could[who.ID] = true
+		if !slices.ContainsFunc(a.approving(), func(r forge.Review) bool { return who.Same(r.Reviewer) }) {
+			names = append(names, name(who))
+		}
+	}
+	if len(could) < wanted {
+		return ""
+	}
+	return strings.Join(upTo(names, maxNamed), ", ")
+}
+
+// upTo returns the first so many names, and how many more there are.
+func upTo(names []string, most int) []string {
+	if more := len(names) - most; more > 0 {
+		return append(slices.Clone(names[:most]), fmt.Sprintf("%d more", more))
+	}
+	return names
 }
 
 func isAre(n int) string {
@@ -102,7 +139,7 @@ func (a approval) disregard(review forge.Review) string {
 		return "had the review dismissed"
 	case review.State != forge.ReviewApproved:
 		return "did not approve"
-	case review.CommitID == "" || review.CommitID != a.PullRequest.Head.SHA:
+	case review.CommitID == "" || review.CommitID != a.PullRequest.Head.SHA && !a.sameChange(review.CommitID):
 		return "approved an older head"
 	case who.Same(a.self) || who.Same(a.PullRequest.Author):
 		return "opened the pull request"
@@ -124,8 +161,5 @@ func (a approval) discounted() string {
 	if len(names) == 0 {
 		return ""
 	}
-	if more := len(names) - maxNamed; more > 0 {
-		names = append(names[:maxNamed], fmt.Sprintf("%d more", more))
-	}
-	return " (" + strings.Join(names, ", ") + ")"
+	return " (" + strings.Join(upTo(names, maxNamed), ", ") + ")"
 }

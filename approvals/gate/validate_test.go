@@ -47,8 +47,11 @@ func TestValidate(t *testing.T) {
 		"ZoneLong":     {"of the zone too", windowPolicy("0 9 * * *", strings.Repeat("x", 65)), []string{`gate.window.timeZone: Too long: may not be more than 64 bytes`}},
 		"PullRequest":  {"the merge alone is the approval", pullPolicy(v1alpha1.PullRequestGate{}), nil},
 		"PullRequestAll": {"users, apps and teams can be named", pullPolicy(v1alpha1.PullRequestGate{
-			MinApprovals: 10, Approvers: []string{"octocat", "renovate[bot]", "ada_corp"}, Teams: []string{"sre", "octo-org/sre.core"},
+			MinApprovals: 10, Approvers: []string{"octocat", "renovate[bot]", "ada_corp"}, Teams: []string{"sre", "octo-org/sre.core", "octo-org/sre#4711"}, ForbidSelfApproval: true, TrustedPushers: []string{"renovate[bot]", "tidy[bot]#7"},
 		}), nil},
+		"PushersAlone": {"nobody is excluded, so that nothing is accepted", pullPolicy(v1alpha1.PullRequestGate{TrustedPushers: []string{"renovate[bot]"}}), []string{
+			`gate.pullRequest.trustedPushers: Invalid value: ["renovate[bot]"]: has no effect without forbidSelfApproval: set that too, or remove trustedPushers`,
+		}},
 		"ApprovalsNegative": {"fewer than none", pullPolicy(v1alpha1.PullRequestGate{MinApprovals: -1}), []string{
 			`gate.pullRequest.minApprovals: Invalid value: -1: must be from 0 to 10`,
 		}},

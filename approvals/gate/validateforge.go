@@ -15,6 +15,7 @@ const (
 	maxApprovals   = 10
 	maxApprovers   = 50
 	maxTeams       = 20
+	maxTrusted     = 20
 	maxCreators    = 20
 	maxConclusions = 3
 	maxLogin       = 100
@@ -27,7 +28,7 @@ const (
 // What names can be, on github.com and on GitHub Enterprise Server with its managed users.
 var (
 	loginForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?(#[1-9][0-9]{0,18})?$`)
-	teamForm  = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+	teamForm  = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*(#[1-9][0-9]{0,18})?$`)
 	appForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*(#[1-9][0-9]{0,18})?$`)
 )
 
@@ -43,6 +44,11 @@ func validatePullRequest(policy *v1alpha1.PullRequestGate, path *field.Path) fie
 		problems = append(problems, field.Invalid(path.Child("minApprovals"), policy.MinApprovals, "must be from 0 to 10"))
 	}
 	problems = append(problems, validateLogins(policy.Approvers, maxApprovers, path.Child("approvers"))...)
+	problems = append(problems, validateLogins(policy.TrustedPushers, maxTrusted, path.Child("trustedPushers"))...)
+	if len(policy.TrustedPushers) > 0 && !policy.ForbidSelfApproval {
+		problems = append(problems, field.Invalid(path.Child("trustedPushers"), policy.TrustedPushers,
+			"has no effect without forbidSelfApproval: set that too, or remove trustedPushers"))
+	}
 	return append(problems, validateNames(policy.Teams, maxTeams, path.Child("teams"), func(team string, at *field.Path) field.ErrorList {
 		return validateName(team, maxTeam, at, teamForm, noTeam)
 	})...)

@@ -142,6 +142,10 @@ func (w *gateWorld) approval(p *pull) *forge.Approval {
 			Base: forge.Branch{Ref: "main", SHA: releaseCommit, RepositoryID: 7}, Head: forge.Branch{Ref: p.Branch, SHA: headCommit, RepositoryID: 7},
 		},
 	}
+	if a.PullRequest.Rejected() {
+		a.PullRequest.ClosedBy, a.PullRequest.ClosedAt = carol, start
+		a.Permissions = []forge.Permission{{Account: carol, Write: w.mayWrite}}
+	}
 	if !p.Merged {
 		return a
 	}

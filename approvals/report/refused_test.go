@@ -22,14 +22,14 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	g := refusedOne()
 	g.Status.Refusal.Message += " `<b>` @team"
-	want := "**This merge does not let the release go on**: `by ada, who wrote the release: another person must approve '<b>' @team`.\n\n" +
-		"- Who may approve is told above. `kubectl delete gate web-7f9c-3-1-0 -n shop` opens another pull request for the same step, which they answer.\n" +
+	want := "**This answer does not count**: `by ada, who wrote the release: another person must approve '<b>' @team`.\n\n" +
+		"- `kubectl delete gate web-7f9c-3-1-0 -n shop` opens another pull request for the same step.\n" +
 		"- `sluice approve web -n shop --force --reason=...` overrides the gate's policy, for those who may use it."
 	if diff := cmp.Diff(want, Refused(&g)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	g.Spec.Policy.PullRequest.MinApprovals = 1
-	if !strings.Contains(Refused(&g), "An approving review of this one still counts") {
+	if !strings.Contains(Refused(&g), "an approving review of it still counts") {
 		t.Errorf("where reviews are asked for a later one counts: got %s", Refused(&g))
 	}
 }

@@ -72,15 +72,16 @@ func asking(g *v1alpha1.Gate) bool {
 // maxReason is how much is shown of why an approval is refused.
 const maxReason = 600
 
-// Refused is the comment on a pull request that was merged and does not pass its gate.
+// Refused is the comment on a pull request that was merged and does not pass its gate, or closed
+// and does not reject it.
 func Refused(g *v1alpha1.Gate) string {
 	again := fmt.Sprintf("kubectl delete gate %s -n %s", g.Name, g.Namespace)
 	lines := []string{
-		"**This merge does not let the release go on**: " + CodeUpTo(g.Status.Refusal.Message, maxReason) + ".", "",
-		fmt.Sprintf("- Who may approve is told above. %s opens another pull request for the same step, which they answer.", Code(again)),
+		"**This answer does not count**: " + CodeUpTo(g.Status.Refusal.Message, maxReason) + ".", "",
+		fmt.Sprintf("- %s opens another pull request for the same step.", Code(again)),
 	}
 	if policy := g.Spec.Policy.PullRequest; policy != nil && policy.MinApprovals > 0 {
-		lines = append(lines, "- An approving review of this one still counts, though it is merged, if that is all that is missing.")
+		lines = append(lines, "- If this one was merged and only approvals are missing, an approving review of it still counts.")
 	}
 	lines = append(lines, fmt.Sprintf("- %s overrides the gate's policy, for those who may use it.", Code(pastPolicy(g))))
 	return strings.Join(lines, "\n")

@@ -16,6 +16,8 @@ type answer struct {
 	result, text string
 	// retry asks to try again in a while.
 	retry bool
+	// unsigned says that no secret of a source has signed the request, as far as it was read.
+	unsigned bool
 }
 
 // The answers. Those to somebody who has not signed with a secret reveal nothing about sources.
@@ -25,10 +27,11 @@ var (
 	elsewhere    = answer{status: http.StatusAccepted, result: "wrong-repository", text: "ignored: the source is of another repository"}
 	repeated     = answer{status: http.StatusAccepted, result: "repeated", text: "already taken"}
 	malformed    = answer{status: http.StatusBadRequest, result: "malformed", text: "the payload can't be read"}
-	unreadable   = answer{status: http.StatusBadRequest, result: "unreadable", text: "the body can't be read"}
-	unauthorized = answer{status: http.StatusUnauthorized, result: "unauthorized", text: "no such source, or not signed with its secret"}
-	tooLarge     = answer{status: http.StatusRequestEntityTooLarge, result: "too-large", text: "the payload is larger than 5 MiB"}
-	unsupported  = answer{status: http.StatusUnsupportedMediaType, result: "unsupported", text: "the content type must be application/json"}
+	unreadable   = answer{status: http.StatusBadRequest, result: "unreadable", text: "the body can't be read", unsigned: true}
+	unauthorized = answer{status: http.StatusUnauthorized, result: "unauthorized", text: "no such source, or not signed with its secret", unsigned: true}
+	tooLarge     = answer{status: http.StatusRequestEntityTooLarge, result: "too-large", text: "the payload is larger than 5 MiB", unsigned: true}
+	unsupported  = answer{status: http.StatusUnsupportedMediaType, result: "unsupported", text: "the content type must be application/json", unsigned: true}
+	slow         = answer{status: http.StatusRequestTimeout, result: "slow", text: "the body came too slowly", unsigned: true}
 	limited      = answer{status: http.StatusTooManyRequests, result: "limited", text: "too many requests", retry: true}
 	panicked     = answer{status: http.StatusInternalServerError, result: "panic", text: "internal error"}
 	failed       = answer{status: http.StatusInternalServerError, result: "failed", text: "the webhook could not be passed on"}

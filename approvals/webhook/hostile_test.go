@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -225,32 +226,44 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// Bodies in memory at once are bounded: more are turned away at once, not kept waiting.
+// Bodies in memory at once are bounded, of all, of one address and of one source: more are turned
+// away at once, not kept waiting.
 func TestBodiesAtOnce(t *testing.T) {
 	w := newWorld(t)
+	w.source("other", nil)
+	w.source("third", nil)
 	release, reading := make(chan struct{}), make(chan struct{})
 	var group sync.WaitGroup
-	for range 32 {
-		h := w.hook("push", push("main"))
-		h.change = func(r *http.Request) { r.Body = io.NopCloser(&held{reading: reading, release: release}) }
-		group.Go(func() { w.send(h) })
+	from := func(address, source string) hook {
+		h := w.hook("ping", fmt.Sprint(`{"n":`, w.guids, `}`))
+		h.path = "/hooks/" + w.namespace + "/" + source
+		h.change = func(r *http.Request) { r.RemoteAddr = address }
+		return h
 	}
-	for range 32 {
-		<-reading
+	fill := func(address, source string, count int) {
+		for range count {
+			h := from(address, source)
+			h.change = func(r *http.Request) {
+				r.RemoteAddr, r.Body, r.ContentLength = address, io.NopCloser(&held{left: 5 << 20, reading: reading, release: release}), -1
+			}
+			group.Go(func() { w.send(h) })
+		}
+		for range count {
+			<-reading
+		}
 	}
-	w.want(w.hook("push", push("main")), http.StatusServiceUnavailable, "at once")
+	fill("192.0.2.7:1", "shop", 8)
+	fill("192.0.2.7:1", "other", 8)
+	w.want(from("192.0.2.7:2", "third"), http.StatusServiceUnavailable, "at once") // of one address
+	w.want(from("192.0.2.8:1", "shop"), http.StatusAccepted, "accepted")
+	fill("192.0.2.8:1", "shop", 8)
+	w.want(from("192.0.2.9:1", "shop"), http.StatusServiceUnavailable, "at once") // of one source
+	w.want(from("192.0.2.9:1", "third"), http.StatusAccepted, "accepted")
+	fill("192.0.2.9:1", "other", 8)
+	w.want(from("192.0.2.10:1", "third"), http.StatusServiceUnavailable, "at once") // of all
 	close(release)
 	group.Wait()
-	w.want(w.hook("push", push("main")), http.StatusAccepted, "accepted")
-}
-
-// held is a body that comes when it is released.
-type held struct{ reading, release chan struct{} }
-
-func (h *held) Read([]byte) (int, error) {
-	h.reading <- struct{}{}
-	<-h.release
-	return 0, io.EOF
+	w.want(from("192.0.2.7:1", "shop"), http.StatusAccepted, "accepted")
 }
 
 func TestMalformed(t *testing.T) {
@@ -295,11 +308,18 @@ func TestRequestsThatAreNoWebhooks(t *testing.T) {
 	w.want(h, http.StatusAccepted, "accepted")
 }
 
+// TestRateLimit: unsigned requests have a limit for each address, and take nothing from other
+// addresses or from signed ones.
 func TestRateLimit(t *testing.T) {
 	w := newWorld(t)
-	from := func(address string) hook {
+	signed := func(address string) hook {
 		h := w.hook("ping", fmt.Sprint(`{"n":`, w.guids, `}`))
 		h.change = func(r *http.Request) { r.RemoteAddr = address }
+		return h
+	}
+	from := func(address string) hook {
+		h := signed(address)
+		h.secret = "guessed"
 		return h
 	}
 	allowed := func(address string) int {
@@ -310,25 +330,75 @@ func TestRateLimit(t *testing.T) {
 		return n
 	}
 	if n := allowed("192.0.2.7:1"); n != 100 {
-		t.Errorf("%d webhooks at once were taken from one address, want 100", n)
+		t.Errorf("%d webhooks at once were read from one address, want 100", n)
 	}
 	limited := w.send(from("192.0.2.7:2"))
 	if limited.Code != http.StatusTooManyRequests || limited.Header().Get("Retry-After") == "" {
 		t.Errorf("from another port: got %d with %v", limited.Code, limited.Header())
 	}
-	w.want(from("192.0.2.8:1"), http.StatusAccepted, "")
+	w.want(signed("192.0.2.7:3"), http.StatusAccepted, "")
+	w.want(from("192.0.2.8:1"), http.StatusUnauthorized, "")
 	w.want(from("[::ffff:192.0.2.7]:1"), http.StatusTooManyRequests, "")
 	if n := allowed("[2001:db8::1]:1"); n != 100 {
-		t.Errorf("%d webhooks at once were taken from one address, want 100", n)
+		t.Errorf("%d webhooks at once were read from one address, want 100", n)
 	}
 	w.want(from("[2001:db8::ffff:1]:1"), http.StatusTooManyRequests, "") // of the same network
-	w.want(from("[2001:db8:0:1::1]:1"), http.StatusAccepted, "")
+	w.want(from("[2001:db8:0:1::1]:1"), http.StatusUnauthorized, "")
 	w.clock.SetTime(w.clock.Now().Add(time.Second))
 	if n := allowed("192.0.2.7:1"); n != 20 {
-		t.Errorf("a second later %d were taken, want 20", n)
+		t.Errorf("a second later %d were read, want 20", n)
 	}
 	allowed("no address")
 	w.want(from(""), http.StatusTooManyRequests, "")
+	for range 300 {
+		w.want(signed("192.0.2.9:1"), http.StatusAccepted, "")
+	}
+}
+
+// Every kind of request without a signature counts: of no path, of another method, with no header,
+// too large.
+func TestRateLimitOfWhatIsNoWebhook(t *testing.T) {
+	w := newWorld(t)
+	for i, change := range []func(*http.Request){
+		func(r *http.Request) { r.URL.Path = "/" },
+		func(r *http.Request) { r.Method = http.MethodGet },
+		func(r *http.Request) { r.Header.Del("Content-Type") },
+		func(r *http.Request) { r.Header.Del("X-Hub-Signature-256") },
+		func(r *http.Request) { r.Header.Set("X-Hub-Signature-256", "sha256=short") },
+		func(r *http.Request) { r.URL.Path = "/hooks/no/such" },
+		func(r *http.Request) { r.ContentLength = 25 << 20 },
+	} {
+		h := w.hook("ping", "{}")
+		h.change = func(r *http.Request) {
+			r.RemoteAddr = fmt.Sprintf("198.51.100.%d:1", i)
+			change(r)
+		}
+		for range 100 {
+			w.send(h)
+		}
+		w.want(h, http.StatusTooManyRequests, "")
+	}
+}
+
+// Behind a proxy that is trusted each client has its own limits, which no header of its own
+// changes.
+func TestRateLimitBehindAProxy(t *testing.T) {
+	w := newWorld(t)
+	w.receiver = webhook.New(w.cached, w.live, webhook.Options{Clock: w.clock, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	from := func(forwarded string) hook {
+		h := w.hook("ping", "{}")
+		h.secret = "guessed"
+		h.change = func(r *http.Request) {
+			r.RemoteAddr = "10.0.0.5:40000"
+			r.Header.Set("X-Forwarded-For", forwarded)
+		}
+		return h
+	}
+	for i := range 100 {
+		w.want(from(fmt.Sprintf("192.0.2.%d, 203.0.113.66", i)), http.StatusUnauthorized, "")
+	}
+	w.want(from("192.0.2.200, 203.0.113.66"), http.StatusTooManyRequests, "")
+	w.want(from("203.0.113.67"), http.StatusUnauthorized, "")
 }
 
 // unwell is an API server's client in trouble.

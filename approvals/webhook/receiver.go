@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/internal/remote"
 )
 
 // Path is where the webhooks of a source are taken, as a pattern of net/http.
@@ -24,25 +26,27 @@ const Path = "/hooks/{namespace}/{source}"
 // Limits of the server. GitHub waits 10 seconds for an answer.
 const (
 	headerTimeout   = 5 * time.Second
-	readTimeout     = 15 * time.Second
+	readTimeout     = headerTimeout + bodyTimeout
 	writeTimeout    = 30 * time.Second
 	idleTimeout     = time.Minute
 	maxHeaderBytes  = 16 << 10
 	shutdownTimeout = 10 * time.Second
-	// handlingTimeout is for all that is asked of the API server for one webhook.
+	// bodyTimeout limits reading the body of one webhook.
+	bodyTimeout = 3 * time.Second
+	// handlingTimeout limits all requests to the API server for one webhook.
 	handlingTimeout = 8 * time.Second
 )
 
 // maxBody is more than the payloads of the events that are of use here have; GitHub sends up to 25 MB.
 const maxBody = 5 << 20
 
-// bodiesAtOnce bounds the memory that bodies take.
-const bodiesAtOnce = 32
-
 // Options of a Receiver.
 type Options struct {
 	// Address is the host:port that Start listens on.
 	Address string
+	// TrustedProxies are the proxies whose X-Forwarded-For header names the client, for limits that
+	// hold for each address.
+	TrustedProxies []netip.Prefix
 	// Logger for what is worth knowing; the zero value is silent.
 	Logger logr.Logger
 	// Clock is the time; nil means the machine's.
@@ -56,9 +60,10 @@ type Receiver struct {
 	options Options
 	routes  *http.ServeMux
 
-	addresses  *addresses
+	addresses  *limits
+	namespaces *limits
 	deliveries *deliveries
-	bodies     chan struct{}
+	places     *places
 	// complaints are logged now and then: whoever can reach us must not fill the log.
 	complaints rate.Sometimes
 }
@@ -74,21 +79,32 @@ func New(cached client.Client, live client.Reader, options Options) *Receiver {
 		secrets:    newSecrets(live, options.Clock),
 		options:    options,
 		routes:     http.NewServeMux(),
-		addresses:  newAddresses(),
+		addresses:  newLimits(),
+		namespaces: newLimits(),
 		deliveries: newDeliveries(),
-		bodies:     make(chan struct{}, bodiesAtOnce),
+		places:     newPlaces(),
 		complaints: rate.Sometimes{Interval: 10 * time.Second},
 	}
 	r.routes.HandleFunc(http.MethodPost+" "+Path, func(w http.ResponseWriter, req *http.Request) {
-		r.reply(w, req, r.take(w, req))
+		a := r.take(w, req)
+		if a.unsigned && !r.allow(req) {
+			a = limited
+		}
+		r.reply(w, req, a)
 	})
 	return r
+}
+
+// allow counts a request that is not signed, and reports whether its address may send so many.
+func (r *Receiver) allow(req *http.Request) bool {
+	from := remote.Network(remote.Client(req, r.options.TrustedProxies))
+	return r.addresses.allow(from, r.options.Clock.Now())
 }
 
 // ServeHTTP implements http.Handler.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer r.survive(w, req)
-	if !r.addresses.allow(req.RemoteAddr, r.options.Clock.Now()) {
+	if _, pattern := r.routes.Handler(req); pattern == "" && !r.allow(req) { // of no path that there is
 		r.reply(w, req, limited)
 		return
 	}

@@ -3,18 +3,22 @@ package webhook
 import (
 	"context"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
+	"os"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/internal/remote"
 )
 
-// take handles a request to a source's path.
+// take handles a request to a source's path. A request that nothing can have signed takes no
+// memory: it is refused by its headers or, where there is no such source, read and forgotten, so
+// that the answer does not tell which sources there are.
 func (r *Receiver) take(w http.ResponseWriter, req *http.Request) answer {
 	if media, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return unsupported
@@ -22,38 +26,59 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request) answer {
 	if req.ContentLength > maxBody {
 		return tooLarge
 	}
-	select {
-	case r.bodies <- struct{}{}:
-		defer func() { <-r.bodies }()
-	default:
-		return busy
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return tooLarge
-	}
-	if err != nil {
-		return unreadable
-	}
-	ctx, cancel := context.WithTimeout(req.Context(), handlingTimeout)
-	defer cancel()
-	return r.judge(ctx, delivery{
+	d := delivery{
 		source:    client.ObjectKey{Namespace: req.PathValue("namespace"), Name: req.PathValue("source")},
 		event:     req.Header.Get(github.EventHeader),
 		guid:      req.Header.Get(github.DeliveryHeader),
 		signature: req.Header.Get(github.SignatureHeader),
-		body:      body,
-	})
+	}
+	if !github.IsSignature(d.signature) {
+		return unauthorized
+	}
+	// A test's recorder has no deadline.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	ctx, cancel := context.WithTimeout(req.Context(), bodyTimeout+handlingTimeout)
+	defer cancel()
+	body := http.MaxBytesReader(w, req.Body, maxBody)
+	source, secret := r.sourceOf(ctx, d)
+	if source == nil {
+		if err := r.secrets.forget(body); err != nil {
+			return unread(err)
+		}
+		r.complain(nil, "Refused a webhook: no secret of a source has signed it", d)
+		return unauthorized
+	}
+	read, free, err := r.places.read(body, remote.Client(req, r.options.TrustedProxies), d.source)
+	defer free()
+	if err != nil {
+		return unread(err)
+	}
+	d.body = read
+	return r.judge(ctx, source, secret, d)
+}
+
+// unread is the answer to a body that could not be read.
+func unread(err error) answer {
+	_, large := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case errors.Is(err, errNoRoom):
+		return busy
+	case large:
+		return tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return slow
+	}
+	return unreadable
 }
 
 // judge lets through what is signed, and what was not there before.
-func (r *Receiver) judge(ctx context.Context, d delivery) answer {
-	source, err := r.signer(ctx, d)
+func (r *Receiver) judge(ctx context.Context, source *v1alpha1.ReleaseSource, secret client.ObjectKey, d delivery) answer {
+	signed, err := r.secrets.signed(ctx, secret, d)
 	switch {
 	case err != nil:
 		r.complain(err, "Cannot check the signature of a webhook", d)
 		return unavailable
-	case source == nil:
+	case !signed:
 		r.complain(nil, "Refused a webhook: no secret of a source has signed it", d)
 		return unauthorized
 	case !r.deliveries.begin(d):
@@ -70,19 +95,15 @@ func (r *Receiver) judge(ctx context.Context, d delivery) answer {
 	return a
 }
 
-// signer is the source that a webhook is for; nil if it is not signed with a secret of it. A cache that lacks the
-// source, for whatever reason, has none: caches that are limited to namespaces return errors for the others.
-func (r *Receiver) signer(ctx context.Context, d delivery) (*v1alpha1.ReleaseSource, error) {
+// sourceOf returns the source that a webhook is for, with the name of its Secret; nil if there is
+// none that takes any. A cache that lacks the source, for whatever reason, has none: caches that
+// are limited to namespaces return errors for the others.
+func (r *Receiver) sourceOf(ctx context.Context, d delivery) (*v1alpha1.ReleaseSource, client.ObjectKey) {
 	source := &v1alpha1.ReleaseSource{}
-	secret := client.ObjectKey{}
-	if err := r.cached.Get(ctx, d.source, source); err == nil && source.Spec.WebhookSecretRef != nil {
-		secret = client.ObjectKey{Namespace: source.Namespace, Name: source.Spec.WebhookSecretRef.Name}
+	if err := r.cached.Get(ctx, d.source, source); err != nil || source.Spec.WebhookSecretRef == nil {
+		return nil, client.ObjectKey{}
 	}
-	signed, err := r.secrets.signed(ctx, secret, d)
-	if err != nil || !signed {
-		return nil, err
-	}
-	return source, nil
+	return source, client.ObjectKey{Namespace: source.Namespace, Name: source.Spec.WebhookSecretRef.Name}
 }
 
 // follow requests a look at the objects that a signed webhook is about.
@@ -101,6 +122,9 @@ func (r *Receiver) follow(ctx context.Context, source *v1alpha1.ReleaseSource, d
 		return elsewhere
 	}
 	objects, err := r.concerned(ctx, source, event)
+	if len(objects) > 0 && !r.namespaces.allow(source.Namespace, r.options.Clock.Now()) {
+		return limited
+	}
 	for _, object := range objects {
 		err = errors.Join(err, r.hint(ctx, object))
 	}

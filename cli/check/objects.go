@@ -67,6 +67,7 @@ func Release(release *v1alpha1.BatchRelease) []Finding {
 		{v1alpha1.ConditionPreflightFailed, metav1.ConditionFalse, Warning},
 		{v1alpha1.ConditionDrifted, metav1.ConditionTrue, Warning},
 		{v1alpha1.ConditionBeyondStep, metav1.ConditionTrue, Warning},
+		{v1alpha1.ConditionRolledBackServes, metav1.ConditionTrue, Warning},
 		{v1alpha1.ConditionQuarantined, metav1.ConditionTrue, Warning},
 		{v1alpha1.ConditionSuspended, metav1.ConditionTrue, Warning},
 	} {

@@ -24,12 +24,22 @@ type Repository struct {
 
 // Check reads the tip of the branch, and the manifests in it, as the controller would.
 func (r *Repository) Check(ctx context.Context) []Finding {
-	head, err := gitrepo.NewReader(r.Git).Read(ctx, r.Source, gitrepo.Known{})
-	if err != nil {
-		return []Finding{{Failed, r.Of + "repository", err.Error(), unreadable(err)}}
+	reader, wanted := gitrepo.NewReader(r.Git), &spec.Wanted{Folder: r.Path}
+	for range spec.Rounds {
+		source := r.Source
+		source.Reads = wanted.Reads()
+		head, err := reader.Read(ctx, source, gitrepo.Known{})
+		if err != nil {
+			return []Finding{{Failed, r.Of + "repository", err.Error(), unreadable(err)}}
+		}
+		found := r.manifests(head)
+		if missed := head.Missed(); missed == nil || !wanted.Miss(missed) {
+			read := Finding{OK, r.Of + "repository", fmt.Sprintf("branch %s can be read, at %s: %s", r.Source.Branch, plain.Commit(head.Commit), head.Subject), ""}
+			return append([]Finding{read}, found...)
+		}
+		head.Close()
 	}
-	read := Finding{OK, r.Of + "repository", fmt.Sprintf("branch %s can be read, at %s: %s", r.Source.Branch, plain.Commit(head.Commit), head.Subject), ""}
-	return append([]Finding{read}, r.manifests(head)...)
+	return []Finding{{Failed, r.Of + "files", fmt.Sprintf("the kustomizations lead from one to another more than %d times", spec.Rounds), "have them refer to fewer others"}}
 }
 
 // unreadable is what to do about a repository that can't be read.

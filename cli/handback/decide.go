@@ -3,6 +3,7 @@ package handback
 import (
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -39,7 +40,11 @@ func digestOf(template *corev1.PodTemplateSpec) string {
 	return digest
 }
 
-// says tells people what a workload got back.
+// says tells people what a workload got back, and what was taken from it.
 func says(w workload.Workload, left plan.Left, template string) string {
-	return fmt.Sprintf("%s, %s", w.Describe(left.HeldWorkload), template)
+	words := fmt.Sprintf("%s, %s", w.Describe(left.HeldWorkload), template)
+	if to := workload.RollbackTo(w); to != "" {
+		words += fmt.Sprintf(", without the annotation %s=%s", appsv1.DeprecatedRollbackTo, to)
+	}
+	return words
 }

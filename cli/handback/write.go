@@ -3,8 +3,10 @@ package handback
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,12 +25,16 @@ const glassReason = "sluice handback"
 // policy lets it through, and the next removes it. Whether that policy refuses is only in the words of the answer, which nothing
 // depends on: whoever else refuses the first write refuses the second too.
 func (c *Command) write(ctx context.Context, w workload.Workload, held v1alpha1.HeldWorkload, template json.RawMessage) error {
-	_, err := c.patch(ctx, w, hold.HandBack(w, held, template))
+	digest, err := left(w, template)
+	if err != nil {
+		return err
+	}
+	_, err = c.patch(ctx, w, hold.HandBack(w, held, template), digest)
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
 	broken := hold.HandBack(w, held, template).Set(kube.AnnotationPath(v1alpha1.BreakGlassAnnotation), glassReason)
-	switch written, again := c.patch(ctx, w, broken); {
+	switch written, again := c.patch(ctx, w, broken, digest); {
 	case apierrors.IsForbidden(again):
 		return err
 	case again != nil || c.options.DryRun:
@@ -38,17 +44,40 @@ func (c *Command) write(ctx context.Context, w workload.Workload, held v1alpha1.
 	}
 }
 
-// patch writes a patch of a workload, and returns the answer.
-func (c *Command) patch(ctx context.Context, w workload.Workload, changes *kube.JSONPatch) (workload.Workload, error) {
+// left is the digest of the template that a write is to leave a workload with.
+func left(w workload.Workload, template json.RawMessage) (string, error) {
+	if template == nil {
+		return digestOf(w.PodTemplate()), nil
+	}
+	var decoded corev1.PodTemplateSpec
+	if err := json.Unmarshal(template, &decoded); err != nil {
+		return "", fmt.Errorf("read pod template: %w", err)
+	}
+	return digestOf(&decoded), nil
+}
+
+// errRewritten says that no controller holds the pods back from what comes of a write.
+var errRewritten = errors.New("a mutating admission webhook or policy changes spec.template, and the native controller would replace all pods with the " +
+	"result: undo what it does (kubectl get mutatingadmissionpolicies,mutatingwebhookconfigurations), or exclude the namespace from it, and try again")
+
+// patch writes a patch of a workload, and returns the answer. A dry run first compares the digest of its template.
+func (c *Command) patch(ctx context.Context, w workload.Workload, changes *kube.JSONPatch, digest string) (workload.Workload, error) {
 	patch, err := changes.Patch()
 	if err != nil {
 		return nil, err
 	}
-	written := workload.New(w.Kind())
-	written.SetNamespace(w.GetNamespace())
-	written.SetName(w.GetName())
-	if err := c.client.Patch(ctx, written.Object(), patch, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
-		return nil, fmt.Errorf("patch %s: %w", w.Kind(), err)
+	var written workload.Workload
+	for _, options := range [][]client.PatchOption{{client.DryRunAll}, nil} {
+		written = workload.New(w.Kind())
+		written.SetNamespace(w.GetNamespace())
+		written.SetName(w.GetName())
+		options = append(options, client.FieldValidation(metav1.FieldValidationStrict))
+		if err := c.client.Patch(ctx, written.Object(), patch, options...); err != nil {
+			return nil, fmt.Errorf("patch %s: %w", w.Kind(), err)
+		}
+		if digestOf(written.PodTemplate()) != digest {
+			return nil, errRewritten
+		}
 	}
 	return written, nil
 }
@@ -65,6 +94,6 @@ func (c *Command) mendGlass(ctx context.Context, w workload.Workload) error {
 	}
 	path := kube.AnnotationPath(v1alpha1.BreakGlassAnnotation)
 	removal := new(kube.JSONPatch).Test("/metadata/uid", w.GetUID()).Test(path, glassReason).Remove(path)
-	_, err := c.patch(ctx, w, removal)
+	_, err := c.patch(ctx, w, removal, digestOf(w.PodTemplate()))
 	return err
 }

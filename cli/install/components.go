@@ -1,6 +1,7 @@
 package install
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -56,6 +57,9 @@ func (o Options) fill(object *unstructured.Unstructured) error {
 	}
 	if object.GetName() == dashboardName {
 		args = append(args, o.DashboardArgs...)
+		if err := o.mountSecrets(object, container); err != nil {
+			return err
+		}
 	} else if args, err = o.fillController(object, container, args); err != nil {
 		return err
 	}
@@ -73,22 +77,40 @@ func (o Options) fillController(object *unstructured.Unstructured, container map
 	}
 	if o.Notices {
 		args = append(args, "--notices-config=/etc/sluice/notices/notices.yaml")
-		mounts, _, err := unstructured.NestedSlice(container, "volumeMounts")
-		if err != nil {
-			return nil, err
-		}
-		container["volumeMounts"] = append(mounts, map[string]any{"name": "notices", "mountPath": "/etc/sluice/notices", "readOnly": true})
-		path := []string{"spec", "template", "spec", "volumes"}
-		volumes, _, err := unstructured.NestedSlice(object.Object, path...)
-		if err != nil {
-			return nil, err
-		}
-		volumes = append(volumes, map[string]any{"name": "notices", "secret": map[string]any{"secretName": "sluice-notices"}}) //nolint:gosec // its name
-		if err := unstructured.SetNestedSlice(object.Object, volumes, path...); err != nil {
+		if err := mount(object, container, "notices", "sluice-notices", "/etc/sluice/notices"); err != nil {
 			return nil, err
 		}
 	}
 	return append(args, o.Args...), unstructured.SetNestedField(object.Object, int64(o.Replicas), "spec", "replicas")
+}
+
+// SecretsFolder has a folder for each Secret that the dashboard reads.
+const SecretsFolder = "/etc/sluice/secrets" //nolint:gosec // a folder
+
+// mountSecrets mounts the Secrets of the dashboard. Volumes have numbers for names, since a Secret's name can be longer.
+func (o Options) mountSecrets(object *unstructured.Unstructured, container map[string]any) error {
+	for i, name := range o.DashboardSecrets {
+		if err := mount(object, container, fmt.Sprintf("secret-%d", i), name, SecretsFolder+"/"+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mount mounts a Secret into a container of a Deployment.
+func mount(object *unstructured.Unstructured, container map[string]any, volume, secret, folder string) error {
+	mounts, _, err := unstructured.NestedSlice(container, "volumeMounts")
+	if err != nil {
+		return err
+	}
+	container["volumeMounts"] = append(mounts, map[string]any{"name": volume, "mountPath": folder, "readOnly": true})
+	path := []string{"spec", "template", "spec", "volumes"}
+	volumes, _, err := unstructured.NestedSlice(object.Object, path...)
+	if err != nil {
+		return err
+	}
+	volumes = append(volumes, map[string]any{"name": volume, "secret": map[string]any{"secretName": secret}})
+	return unstructured.SetNestedSlice(object.Object, volumes, path...)
 }
 
 // ofCluster gives a role of the cluster, or its binding, a name of its own: other namespaces may have a dashboard too. It reports whether the object is one.

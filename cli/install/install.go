@@ -47,6 +47,8 @@ type Options struct {
 	Dashboard bool
 	// DashboardUnconstrained gives the dashboard the rights that it needs before Kubernetes 1.36.
 	DashboardUnconstrained bool
+	// DashboardSecrets are Secrets in the namespace that the dashboard reads, each as files in SecretsFolder/NAME.
+	DashboardSecrets []string
 	// Args are further flags of the controller, DashboardArgs of the dashboard.
 	Args, DashboardArgs []string
 }
@@ -68,8 +70,13 @@ func (o Options) Check() error {
 		return fmt.Errorf("%d replicas: there can't be fewer than none", o.Replicas)
 	case o.Namespaced && o.Policy:
 		return fmt.Errorf("the admission policy is the whole cluster's: it can't be installed in namespace %s alone", o.Namespace)
-	case !o.Dashboard && (o.DashboardUnconstrained || len(o.DashboardArgs) > 0):
-		return errors.New("rights or flags of a dashboard are given, but no dashboard is installed: add --dashboard")
+	case !o.Dashboard && (o.DashboardUnconstrained || len(o.DashboardArgs)+len(o.DashboardSecrets) > 0):
+		return errors.New("rights, flags or Secrets of a dashboard are given, but no dashboard is installed: add --dashboard")
+	}
+	for _, name := range o.DashboardSecrets {
+		if problems := validation.NameIsDNSSubdomain(name, false); len(problems) > 0 {
+			return fmt.Errorf("secret %q: %s", name, problems[0])
+		}
 	}
 	return nil
 }

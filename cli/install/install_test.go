@@ -29,6 +29,8 @@ func TestCheck(t *testing.T) {
 		"Replicas":  {"none may be meant, fewer not", func(o *install.Options) { o.Replicas = -1 }, "-1 replicas"},
 		"Policy":    {"a policy is nothing of a namespace", func(o *install.Options) { o.Namespaced = true }, "the whole cluster's"},
 		"Rights":    {"of a dashboard that is not there", func(o *install.Options) { o.DashboardUnconstrained = true }, "add --dashboard"},
+		"Secrets":   {"nor of its Secrets", func(o *install.Options) { o.DashboardSecrets = []string{"keys"} }, "add --dashboard"},
+		"Secret":    {"whose name is one", func(o *install.Options) { o.Dashboard, o.DashboardSecrets = true, []string{"../keys"} }, `secret "../keys"`},
 		"Flags":     {"of it too", func(o *install.Options) { o.DashboardArgs = []string{"--x"} }, "add --dashboard"},
 	}
 	for name, tc := range cases {
@@ -44,6 +46,21 @@ func TestCheck(t *testing.T) {
 				t.Errorf("%s: want an error with %q, got %v", tc.reason, tc.says, err)
 			}
 		})
+	}
+}
+
+// TestDashboardSecrets: the dashboard reads the keys of each Secret that is named as files, and only the dashboard does.
+func TestDashboardSecrets(t *testing.T) {
+	t.Parallel()
+	options := install.Default("v1")
+	options.Dashboard, options.DashboardSecrets = true, []string{"sluice-sessions", "sluice-oidc"}
+	text := render(t, options)
+	for _, want := range []string{
+		"mountPath: /etc/sluice/secrets/sluice-sessions\n", "mountPath: /etc/sluice/secrets/sluice-oidc\n", "secretName: sluice-sessions\n", "secretName: sluice-oidc\n",
+	} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("want %q once in the manifests", want)
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ const (
 	Error Severity = "error"
 	// Warning is what is accepted, and probably a mistake.
 	Warning Severity = "warning"
+	// Notice marks something that is left out without harm.
+	Notice Severity = "notice"
 )
 
 // Finding is what is wrong with a place in a file.
@@ -49,6 +51,8 @@ type Report struct {
 	Files, Releases int
 	// Findings, sorted by file and place.
 	Findings []Finding
+	// Notices, likewise, are no mistakes: they say what is left out, and what may surprise.
+	Notices []Finding
 }
 
 // Check reads what is below a folder of a repository as the controller would. An error means that nothing
@@ -63,6 +67,12 @@ func Check(files fs.FS, folder string, options spec.Options) (*Report, error) {
 	for _, problem := range slices.Concat(read.Errors, frozen) {
 		report.add(Error, problem)
 	}
+	for _, warning := range read.Warnings {
+		report.add(Warning, warning)
+	}
+	for _, notice := range read.Notices {
+		report.add(Notice, notice)
+	}
 	others := othersOf(read)
 	for _, release := range read.Releases {
 		if err := report.review(files, release, others); err != nil {
@@ -70,10 +80,19 @@ func Check(files fs.FS, folder string, options spec.Options) (*Report, error) {
 		}
 	}
 	if len(read.Releases) == 0 && len(read.Errors) == 0 {
-		report.add(Warning, spec.Error{File: folder, Message: "there is no BatchRelease: nothing here is released"})
+		report.add(Warning, spec.Error{File: folder, Message: "there is no BatchRelease: nothing here is released" + ofHelm(read)})
 	}
 	report.sort()
 	return report, nil
+}
+
+// ofHelm says that workloads come from charts, and what to do.
+func ofHelm(read *spec.Result) string {
+	if read.HelmReleases == 0 {
+		return ""
+	}
+	return fmt.Sprintf(". The workloads come from %s, whose charts Sluice does not render: commit what they make, see docs/helm.md",
+		count(read.HelmReleases, "HelmRelease"))
 }
 
 // Merge adds what was found elsewhere.
@@ -81,12 +100,14 @@ func (r *Report) Merge(other *Report) {
 	r.Files += other.Files
 	r.Releases += other.Releases
 	r.Findings = append(r.Findings, other.Findings...)
+	r.Notices = append(r.Notices, other.Notices...)
 	r.sort()
 }
 
 // Keep drops the findings of all files but those that are wanted.
 func (r *Report) Keep(wanted func(file string) bool) {
-	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return !wanted(f.File) })
+	unwanted := func(f Finding) bool { return !wanted(f.File) }
+	r.Findings, r.Notices = slices.DeleteFunc(r.Findings, unwanted), slices.DeleteFunc(r.Notices, unwanted)
 }
 
 // Count is how many findings of a severity there are.
@@ -109,6 +130,10 @@ func (r *Report) Err(strict bool) error {
 }
 
 func (r *Report) add(severity Severity, problem spec.Error) {
+	if severity == Notice {
+		r.Notices = append(r.Notices, findingOf(severity, problem))
+		return
+	}
 	r.Findings = append(r.Findings, findingOf(severity, problem))
 }
 
@@ -117,9 +142,13 @@ func findingOf(severity Severity, problem spec.Error) Finding {
 }
 
 func (r *Report) sort() {
-	slices.SortFunc(r.Findings, func(a, b Finding) int {
+	r.Findings, r.Notices = inOrder(r.Findings), inOrder(r.Notices)
+}
+
+func inOrder(findings []Finding) []Finding {
+	slices.SortFunc(findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
 			cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Message, b.Message))
 	})
-	r.Findings = slices.Compact(r.Findings)
+	return slices.Compact(findings)
 }

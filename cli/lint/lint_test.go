@@ -78,7 +78,7 @@ func TestCheck(t *testing.T) {
 				`release.yaml:10:5: error: spec.strategy.onFailure: must be a string, not the number 7: put it into quotes`,
 			},
 		},
-		"Broken": {"what is no YAML has a line", "a: [\n", "", []string{"release.yaml:1:1: error: broken YAML: did not find expected node content"}},
+		"Broken": {"what is no YAML has a line", "kind: BatchRelease\na: [\n", "", []string{"release.yaml:2:1: error: broken YAML: did not find expected node content"}},
 		"NoDeployment": {
 			"a release waits for a Deployment that is not there", release + template, "",
 			[]string{"release.yaml:5:56: warning: spec.workloadRef.name: Deployment shop/web is not among these files: the release waits until the cluster has it"},
@@ -231,7 +231,7 @@ func set(manifest string) string {
 func TestFreezeIsChecked(t *testing.T) {
 	t.Parallel()
 	got := findings(check(t, map[string]string{"release.yaml": release, "deployment.yaml": deployment, ".sluice/freeze.yaml": "reasn: sale\n"}))
-	want := []string{".sluice/freeze.yaml:1:1: error: reasn: unknown field (every release of the source is frozen until this is fixed)"}
+	want := []string{".sluice/freeze.yaml:1:1: error: reasn: unknown field; did you mean reason? (every release of the source is frozen until this is fixed)"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -39,6 +39,7 @@ func (r *Report) review(files fs.FS, release *spec.Release, others *others) erro
 	}
 	it.checkGates()
 	it.checkTemplate()
+	it.checkImages()
 	it.checkGenerated()
 	if release.HasWorkload() {
 		if !it.decodeWorkload() {
@@ -49,6 +50,7 @@ func (r *Report) review(files fs.FS, release *spec.Release, others *others) erro
 		it.checkSelector()
 		it.checkRecreate()
 		it.checkOneByOne()
+		it.checkFew()
 	} else {
 		it.find(Warning, it.place(), "spec.workloadRef.name", fmt.Sprintf(
 			"spec.workloadRef.name: %s %s/%s is not among these files: the release waits until the cluster has it",

@@ -18,10 +18,12 @@ type workload struct {
 	name            string
 	selector        *metav1.LabelSelector
 	minReadySeconds int32
-	// replicas of a Deployment; nil where something else, such as an HPA, may say how many there are.
+	// replicas; nil where something else, such as an HPA, may say how many there are.
 	replicas *int32
 	// surge and unavailable are the limits of its own strategy; nil where it has none.
 	surge, unavailable *intstr.IntOrString
+	// daemon: it has a pod on each node.
+	daemon bool
 	// empty: it asks for no pods. recreate and orderedReady say that it has these policies.
 	empty, recreate, orderedReady bool
 }
@@ -101,7 +103,7 @@ func (w *workload) fromStatefulSet(object *unstructured.Unstructured) error {
 	if err := convert(object, &s); err != nil {
 		return err
 	}
-	w.selector, w.minReadySeconds = s.Spec.Selector, s.Spec.MinReadySeconds
+	w.selector, w.minReadySeconds, w.replicas = s.Spec.Selector, s.Spec.MinReadySeconds, s.Spec.Replicas
 	w.orderedReady = s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 	w.empty = s.Spec.Replicas != nil && *s.Spec.Replicas == 0
 	if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
@@ -115,7 +117,7 @@ func (w *workload) fromDaemonSet(object *unstructured.Unstructured) error {
 	if err := convert(object, &d); err != nil {
 		return err
 	}
-	w.selector, w.minReadySeconds = d.Spec.Selector, d.Spec.MinReadySeconds
+	w.selector, w.minReadySeconds, w.daemon = d.Spec.Selector, d.Spec.MinReadySeconds, true
 	if rolling := d.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
 		w.surge, w.unavailable = rolling.MaxSurge, rolling.MaxUnavailable
 	}

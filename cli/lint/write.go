@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/sluice-dev/sluice/internal/plain"
@@ -31,12 +32,13 @@ func (r *Report) summary() any {
 		Errors   int       `json:"errors"`
 		Warnings int       `json:"warnings"`
 		Findings []Finding `json:"findings"`
-	}{r.Files, r.Releases, r.Count(Error), r.Count(Warning), findings}
+		Notices  []Finding `json:"notices,omitempty"`
+	}{r.Files, r.Releases, r.Count(Error), r.Count(Warning), findings, r.Notices}
 }
 
 func (r *Report) lines(write func(Finding) string) string {
 	var text strings.Builder
-	for _, finding := range r.Findings {
+	for _, finding := range slices.Concat(r.Findings, r.Notices) {
 		text.WriteString(write(finding) + "\n")
 	}
 	fmt.Fprintf(&text, "%s in %s: %s\n", count(r.Releases, "release"), count(r.Files, "file"), r.found())

@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/rollout/drift"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
 // comparison is of two states of a repository.
@@ -36,6 +37,9 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 	case was == nil:
 		change.Kind = Added
 		change.note("A " + is.WorkloadKind + " that the cluster lacks is created with the template; one that runs another template is released.")
+	case was.WorkloadRef() != is.WorkloadRef():
+		change.Kind = Kept
+		return change, nil
 	case was.TemplateDigest != is.TemplateDigest:
 		change.Kind = Released
 		if change.Before = c.last(is); change.Before != nil {
@@ -44,10 +48,15 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 		if change.Fields, err = fields(was, is); err != nil {
 			return nil, err
 		}
+		if moved, err := movesNodes(was, is); err != nil {
+			return nil, err
+		} else if moved {
+			change.note("T" + preflight.OtherNodes[1:] + ".")
+		}
 		if len(change.Fields) == 0 {
 			change.note("The templates differ in how they are written only: if they come to the same, no pod is replaced.")
 		}
-	case !sameRules(was, is) || len(changedClaims(was, is)) > 0:
+	case !sameRules(was, is) || len(changedClaims(was, is))+len(changedFixed(was, is)) > 0:
 		change.Kind = Changed
 	}
 	c.compareFreeze(change, was)
@@ -95,6 +104,18 @@ func changedClaims(was, is *spec.Release) []string {
 	return spec.ChangedClaims(after, before)
 }
 
+// changedFixed names the other fields that never change, and differ from those before.
+func changedFixed(was, is *spec.Release) []string {
+	if was == nil || was.Workload != is.Workload || was.WorkloadKind != is.WorkloadKind {
+		return nil
+	}
+	before, known := was.Fixed()
+	if !known {
+		return nil
+	}
+	return is.ChangedFixed(before)
+}
+
 // detail adds what the release comes to.
 func (c *comparison) detail(change *Change, was *spec.Release) error {
 	if change.Kind == Unchanged {
@@ -111,12 +132,14 @@ func (c *comparison) detail(change *Change, was *spec.Release) error {
 	if (change.Kind == Released || change.Kind == RolledBack) && !sameButTemplate(was, change.release) {
 		change.note("Its rules change as well: batches and gates are those after the change.")
 	}
-	if was.Workload != change.Workload || was.WorkloadKind != change.WorkloadKind {
-		change.note("spec.workloadRef can't be changed: the API server refuses the release.")
-	}
 	if names := changedClaims(was, change.release); len(names) > 0 {
 		at := change.release.ClaimsPlace()
 		change.Claims = &Claims{File: at.File, Line: at.Line, Names: names}
+	}
+	if fields := changedFixed(was, change.release); len(fields) > 0 {
+		at := change.release.WorkloadPlace()
+		change.fixedNote = place(at.File, at.Line) + ": " + change.release.FixedRefused(fields)
+		change.note(change.fixedNote)
 	}
 	return nil
 }
@@ -130,13 +153,24 @@ func (c *Change) dropNote(text string) {
 // gone is a release that was there before and is not any more.
 func (c *comparison) gone(was *spec.Release) Change {
 	change := *changeOf(was, Removed)
-	if slices.ContainsFunc(c.after.Read.Errors, func(e spec.Error) bool { return e.File == was.File || e.File == was.Kustomization }) {
+	if c.mayBeThere(was) {
 		change.Kind = Kept
 		change.note("Its file has errors: the release stays as it is.")
 		return change
 	}
+	if _, is := c.after.Read.Missing(was.Name, was.File, was.Kustomization); is {
+		change.Kind = Kept
+		return change
+	}
 	change.note("A ReleaseSource that prunes deletes it, and its " + was.WorkloadKind + " is handed back; any other leaves it as it is.")
 	return change
+}
+
+// mayBeThere reports whether files that are wrong may hold a release.
+func (c *comparison) mayBeThere(was *spec.Release) bool {
+	wrong := func(file string) bool { return file != "" && (file == was.File || file == was.Kustomization) }
+	return slices.ContainsFunc(c.after.Read.Errors, func(e spec.Error) bool { return wrong(e.File) }) ||
+		slices.ContainsFunc(c.after.Read.Doubts, func(d spec.Doubt) bool { return wrong(d.File) || d.MayHold(was.Name) })
 }
 
 // last is the newest of the earlier commits at which the release had the same template.
@@ -177,6 +211,22 @@ func fields(was, is *spec.Release) ([]string, error) {
 		return nil, fmt.Errorf("compare templates of BatchRelease %s/%s: %w", is.Namespace, is.Name, err)
 	}
 	return found, nil
+}
+
+// movesNodes reports whether the templates of a DaemonSet are for other nodes (D11 in docs/architecture.md).
+func movesNodes(was, is *spec.Release) (bool, error) {
+	if is.WorkloadKind != "DaemonSet" || was.WorkloadKind != "DaemonSet" {
+		return false, nil
+	}
+	before, err := templateOf(was)
+	if err != nil {
+		return false, err
+	}
+	after, err := templateOf(is)
+	if err != nil {
+		return false, err
+	}
+	return preflight.NamesOtherNodes(is.WorkloadKind, &before.Spec, &after.Spec), nil
 }
 
 func templateOf(release *spec.Release) (*corev1.PodTemplateSpec, error) {

@@ -98,7 +98,7 @@ func TestNothingIsDrowned(t *testing.T) {
 	next := base.with(files{"web/deployment.yaml": strings.Replace(deployment, "1.28", "1.29", 1)})
 	long, broken, many := base.with(next), base.with(next), base.with(next)
 	long["a.yaml"] = named("aaa", variables("v2", 3_000), release)
-	broken["a.yaml"] = strings.Repeat("---\napiVersion: v1\nkind: List\n", 1_900)
+	broken["a.yaml"] = strings.Repeat("---\napiVersion: apps/v1\nkind: Deployment\n", 1_900)
 	for i := range 700 {
 		name := fmt.Sprintf("a%s%d", strings.Repeat("a", 30), i)
 		many["apps/"+name+".yaml"] = named(name, deployment, release)

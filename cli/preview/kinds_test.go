@@ -38,7 +38,9 @@ func TestKinds(t *testing.T) {
 		"statefulset":         {small, kindOf("StatefulSet", "spec:\n  replicas", volumes("1024Mi"), "1.28", "1.29")},
 		"statefulset-volumes": {small, kindOf("StatefulSet", "spec:\n  replicas", volumes("2Gi"))},
 		"daemonset":           {kindOf("DaemonSet"), kindOf("DaemonSet", "1.28", "1.29")},
+		"daemonset-nodes":     {kindOf("DaemonSet"), kindOf("DaemonSet", "      containers:", "      nodeSelector: {disk: ssd}\n      containers:")},
 		"daemonset-added":     {files{}, kindOf("DaemonSet")},
+		"fixed":               {small, kindOf("StatefulSet", "spec:\n  replicas", strings.Replace(volumes("1Gi"), "spec:\n", "spec:\n  serviceName: other\n", 1))},
 		"another-kind":        {kindOf("DaemonSet"), kindOf("StatefulSet")},
 	}
 	for name, tc := range cases {

@@ -67,7 +67,7 @@ func (p *Preview) origin() string {
 }
 
 func (c *Change) heading() string {
-	return fmt.Sprintf("\n#### %s %s\n", report.Code(c.Namespace+"/"+c.Name), c.headline())
+	return fmt.Sprintf("\n#### %s %s\n", report.Code(c.title()), c.headline())
 }
 
 // bullets lists what files and the cluster say, and counts what is beyond the limit.

@@ -28,7 +28,9 @@ type Live struct {
 	Workload *plan.Workload
 	// StatefulSet is the workload, if it is one, for its volume claim templates.
 	StatefulSet *appsv1.StatefulSet
-	Running     *corev1.PodTemplateSpec
+	// Fixed is what else of the workload never changes; nil if there is none.
+	Fixed   *spec.Fixed
+	Running *corev1.PodTemplateSpec
 	// Namespace are the objects that can limit a release.
 	Namespace preflight.Namespace
 	// Routes are those that it names.
@@ -90,11 +92,12 @@ func (c *Change) meet(live *Live, freeze *spec.Freeze, now time.Time) error {
 	if live.Release != nil {
 		c.Cluster.Now = show.Progress(live.Release)
 	}
-	if c.release == nil {
+	if c.release == nil || c.Kind == Kept {
 		return nil // it is gone, or stays as it is
 	}
 	c.scale(live.Workload)
 	c.compareClaims(live.StatefulSet)
+	c.compareFixed(live.Fixed)
 	c.meetRoutes(live)
 	c.Cluster.Refused = cmp.Or(c.obstacle(live), c.Cluster.Refused)
 	if c.Kind == Changed {
@@ -130,6 +133,18 @@ func (c *Change) compareClaims(set *appsv1.StatefulSet) {
 	if names := spec.ChangedClaims(given, set.Spec.VolumeClaimTemplates); len(names) > 0 {
 		at := c.release.ClaimsPlace()
 		c.Cluster.Refused = place(at.File, at.Line) + ": " + spec.ClaimsRefused(c.Workload, names)
+	}
+}
+
+// compareFixed refuses other fields that never change. What a commit before had is of no interest then.
+func (c *Change) compareFixed(kept *spec.Fixed) {
+	if kept == nil {
+		return
+	}
+	c.dropNote(c.fixedNote)
+	if fields := c.release.ChangedFixed(*kept); len(fields) > 0 {
+		at := c.release.WorkloadPlace()
+		c.Cluster.Refused = cmp.Or(c.Cluster.Refused, place(at.File, at.Line)+": "+c.release.FixedRefused(fields))
 	}
 }
 
@@ -202,7 +217,7 @@ func (c *Change) preflight(live *Live) error {
 	}
 	found := preflight.Check(preflight.Release{
 		Kind: c.WorkloadKind, Workload: c.Workload, Replicas: live.Workload.Replicas, Surge: c.surge(), Unavailable: c.Unavailable,
-		Running: live.Running, Released: template, NewSet: true,
+		Running: live.Running, Released: template, NewSet: true, Shared: c.shares(),
 	}, live.Namespace)
 	if plan.MixesVersions(&c.object.Spec.Strategy, live.Workload) {
 		c.Cluster.Refused = cmp.Or(c.Cluster.Refused, preflight.MixesVersions(live.Workload.Name))

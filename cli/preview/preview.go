@@ -44,7 +44,7 @@ const (
 	Added Kind = "Added"
 	// Removed: the release is no longer there.
 	Removed Kind = "Removed"
-	// Kept: the file of the release is invalid, so that it stays as it is.
+	// Kept: the release is refused, or its file is invalid, so that it stays as it is.
 	Kept Kind = "Kept"
 	// Changed: other rules for the same template. No pod is replaced.
 	Changed Kind = "Changed"
@@ -103,9 +103,13 @@ type Change struct {
 	// Cluster is what was found there; nil if nobody looked.
 	Cluster *Found `json:"cluster,omitempty"`
 
+	// unplaced says that its namespace is not known.
+	unplaced bool
 	// release and object are what it is to be; nil if it is gone.
 	release *spec.Release
 	object  *v1alpha1.BatchRelease
+	// fixedNote is the note on fields that never change, if there is one.
+	fixedNote string
 }
 
 // Claims are volume claim templates of a StatefulSet that differ. They never change there.
@@ -133,6 +137,21 @@ type key struct{ namespace, name string }
 
 func keyOf(r *spec.Release) key { return key{r.Namespace, r.Name} }
 
+// Unplaced leaves a namespace out of the text: it stands for one that nobody has named.
+func (p *Preview) Unplaced(namespace string) {
+	for i := range p.Releases {
+		p.Releases[i].unplaced = p.Releases[i].Namespace == namespace
+	}
+}
+
+// title is the name of the release, with its namespace where that is known.
+func (c *Change) title() string {
+	if c.unplaced {
+		return c.Name
+	}
+	return c.Namespace + "/" + c.Name
+}
+
 // Differ reports whether any template differs between two states, so that it is worth looking for it in earlier ones.
 func Differ(before, after *State) bool {
 	was := byKey(before)
@@ -155,6 +174,11 @@ func Compare(before, after *State, earlier []*State) (*Preview, error) {
 	for _, problem := range slices.Concat(after.Read.Errors, problems) {
 		preview.Errors = append(preview.Errors, problem.Error())
 	}
+	for _, warning := range after.Read.Warnings {
+		if !slices.Contains(before.Read.Warnings, warning) {
+			preview.Warnings = append(preview.Warnings, warning.Error())
+		}
+	}
 	was, is := byKey(before), byKey(after)
 	for _, release := range after.Read.Releases {
 		change, err := it.change(was[keyOf(release)], release)
@@ -162,12 +186,19 @@ func Compare(before, after *State, earlier []*State) (*Preview, error) {
 			return nil, err
 		}
 		preview.Releases = append(preview.Releases, *change)
+		if old := was[keyOf(release)]; change.Kind == Kept {
+			preview.Errors = append(preview.Errors, spec.Find(after.Files, spec.Place{File: release.File, Line: release.Line}, "spec.workloadRef",
+				spec.WorkloadRefused(release.WorkloadRef(), old.WorkloadRef())).Error())
+		}
 	}
 	if err := preview.findMistakes(before, after); err != nil {
 		return nil, err
 	}
 	for _, release := range before.Read.Releases {
 		if is[keyOf(release)] == nil {
+			if missing, kept := after.Read.Missing(release.Name, release.File, release.Kustomization); kept {
+				preview.Errors = append(preview.Errors, missing.Error())
+			}
 			preview.Releases = append(preview.Releases, it.gone(release))
 		}
 	}

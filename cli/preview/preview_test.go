@@ -87,12 +87,16 @@ func TestGolden(t *testing.T) {
 		before, after files
 		earlier       []files
 	}{
-		"released":      {before: base, after: next},
-		"rolled-back":   {before: next, after: base, earlier: []files{next, base}},
-		"added":         {before: files{}, after: base},
-		"removed":       {before: base, after: files{"web/deployment.yaml": deployment}},
-		"broken":        {before: base, after: base.with(files{"web/release.yaml": "a: [\n"})},
-		"rules":         {before: base, after: base.with(files{"web/release.yaml": strings.Replace(release, "5%", "50%", 1)})},
+		"released":    {before: base, after: next},
+		"rolled-back": {before: next, after: base, earlier: []files{next, base}},
+		"added":       {before: files{}, after: base},
+		"removed":     {before: base, after: files{"web/deployment.yaml": deployment}},
+		"broken":      {before: base, after: base.with(files{"web/release.yaml": "a: [\n"})},
+		"rules":       {before: base, after: base.with(files{"web/release.yaml": strings.Replace(release, "5%", "50%", 1)})},
+		"renamed": {before: base, after: files{
+			"web/deployment.yaml": strings.NewReplacer("{name: web", "{name: webx", "1.28", "1.29").Replace(deployment),
+			"web/release.yaml":    strings.Replace(release, "kind: Deployment, name: web", "kind: Deployment, name: webx", 1),
+		}},
 		"unchanged":     {before: base, after: base.with(files{"README.md": "more\n"})},
 		"no-deployment": {before: files{"web/release.yaml": inline}, after: files{"web/release.yaml": strings.Replace(inline, "nginx", "httpd", 1)}},
 		"thawed":        {before: base.with(files{".sluice/freeze.yaml": "reason: sale\n"}), after: base},

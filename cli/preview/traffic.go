@@ -126,6 +126,9 @@ func (c *Change) compareTraffic(was *spec.Release) error {
 		before = decoded
 	}
 	from, to := before.Spec.Strategy.Traffic, c.object.Spec.Strategy.Traffic
+	if slices.ContainsFunc(routesOf(from), func(r v1alpha1.TrafficRoute) bool { return !slices.Contains(routesOf(to), r) }) {
+		c.note(routeRemovedWords)
+	}
 	c.Routes = routeChanges(routesOf(from), routesOf(to))
 	if c.shares() {
 		c.Routes = append(routesLeft(routesOf(from), routesOf(to)), c.Routes...)
@@ -137,6 +140,8 @@ func (c *Change) compareTraffic(was *spec.Release) error {
 	c.Routes = append(c.Routes, matchChanges(before.Spec.Strategy.Steps, c.object.Spec.Strategy.Steps, c.shares())...)
 	return nil
 }
+
+const routeRemovedWords = "If a release is in progress, a route that is removed gives the new version requests by its pods at once, whatever the gates of its step say."
 
 func routesOf(t *v1alpha1.Traffic) []v1alpha1.TrafficRoute {
 	if t == nil {

@@ -147,7 +147,7 @@ func (p *Preview) text() string {
 		fmt.Fprintf(&text, "\nwarning: %s\n", plain.Line(problem))
 	}
 	for _, change := range p.told() {
-		fmt.Fprintf(&text, "\n%s %s\n", plain.Line(change.Namespace+"/"+change.Name), change.headline())
+		fmt.Fprintf(&text, "\n%s %s\n", plain.Line(change.title()), change.headline())
 		for _, line := range change.lines() {
 			fmt.Fprintf(&text, "  %s\n", plain.Line(line))
 		}

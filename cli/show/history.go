@@ -32,6 +32,11 @@ func History(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, n
 	for i := range kept {
 		table.Rows = append(table.Rows, keptRow(&kept[i], current, now))
 	}
+	for i := range release.Status.Log {
+		if one := &release.Status.Log[i]; one.Type == v1alpha1.LogSuperseded {
+			table.Rows = append(table.Rows, supersededRow(one, now))
+		}
+	}
 	for _, commit := range gaveWay(release, kept) {
 		table.Rows = append(table.Rows, marked("", "-", "-", "-", "Superseded", "-", "-", plain.Commit(commit), "-", "-", "-"))
 	}
@@ -55,10 +60,20 @@ func keptRow(kept *appsv1.ControllerRevision, current string, now time.Time) met
 	)
 }
 
-// gaveWay are the superseded commits that are not in the history for a later release of them.
+// supersededRow returns the row of a release that another one superseded.
+func supersededRow(one *v1alpha1.LogEntry, now time.Time) metav1.TableRow {
+	outcome := strings.TrimSuffix(string(one.Type)+" when "+string(one.State), " when ")
+	return marked("", "-", one.Revision, strings.Join(one.Images, ","), outcome, since(one.Time, now)+" ago", "-",
+		plain.Commit(one.Commit), one.Author, "-", "-")
+}
+
+// gaveWay are the superseded commits that are neither in the log, nor in the history for a later release of them.
 func gaveWay(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision) []string {
 	return slices.DeleteFunc(slices.Clone(release.Status.Superseded), func(commit string) bool {
-		return commit == release.Status.Commit || slices.ContainsFunc(kept, func(k appsv1.ControllerRevision) bool {
+		logged := slices.ContainsFunc(release.Status.Log, func(one v1alpha1.LogEntry) bool {
+			return one.Type == v1alpha1.LogSuperseded && one.Commit == commit
+		})
+		return logged || commit == release.Status.Commit || slices.ContainsFunc(kept, func(k appsv1.ControllerRevision) bool {
 			return k.Annotations[v1alpha1.CommitAnnotation] == commit
 		})
 	})
@@ -76,7 +91,7 @@ func underWay(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision) 
 func underWayRow(release *v1alpha1.BatchRelease) metav1.TableRow {
 	status := &release.Status
 	author, subject := commitWords(release)
-	outcome := string(status.Phase)
+	outcome := Standing(release)
 	if told := trafficOf(release); told != nil {
 		outcome += ", " + v1alpha1.RequestWords(told.Weight, int(told.Matches))
 	}

@@ -149,7 +149,7 @@ func TestHostileRows(t *testing.T) {
 			kept[i].Annotations = map[string]string{v1alpha1.OutcomeAnnotation: f.text, v1alpha1.SubjectAnnotation: f.text, v1alpha1.ReleasedAtAnnotation: f.text}
 		}
 		for what, table := range map[string]*metav1.Table{
-			"releases": Releases(releases, noon, false), "history": History(&releases[0], kept, noon),
+			"releases": Releases(releases, nil, noon, false), "history": History(&releases[0], kept, noon),
 		} {
 			var out bytes.Buffer
 			if err := printers.NewTablePrinter(printers.PrintOptions{Wide: true}).PrintObj(table, &out); err != nil {

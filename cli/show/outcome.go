@@ -31,10 +31,22 @@ const (
 	Superseded
 	// Unknown: nothing is known of it.
 	Unknown
+	// RefusedInGit: it was completed, and the newest commit in Git is not applied to it.
+	RefusedInGit
 )
 
-// OutcomeOf is how the release of what is given ended. What the controller has not looked at is in progress.
+// OutcomeOf returns the outcome of the template that the spec gives. The release is in progress while the controller has not
+// observed the spec, and while the template waits for a resume, the end of a freeze, or room.
 func OutcomeOf(release *v1alpha1.BatchRelease) Outcome {
+	outcome := lastOutcome(release)
+	if outcome == Completed && release.Status.State == v1alpha1.StateWaiting {
+		return UnderWay
+	}
+	return outcome
+}
+
+// lastOutcome returns the outcome of the last template that the controller began to release.
+func lastOutcome(release *v1alpha1.BatchRelease) Outcome {
 	status := &release.Status
 	switch {
 	case status.ObservedGeneration < release.Generation:
@@ -68,15 +80,58 @@ func Standing(release *v1alpha1.BatchRelease) string {
 			return "Stalled"
 		}
 		return string(v1alpha1.PhaseFailed)
+	case UnderWay:
+		return underWayStanding(&release.Status)
 	default:
 		return string(release.Status.Phase)
 	}
 }
 
+// The words for a release in progress. The phase is RollingUpdate in all of them.
+const (
+	rolling = "Rolling"
+	waiting = "Waiting"
+	onHold  = "OnHold"
+)
+
+// underWayStanding returns whether a release in progress rolls, waits for a gate or for room, or is on hold until somebody lets it go on.
+func underWayStanding(status *v1alpha1.BatchReleaseStatus) string {
+	switch status.State {
+	case v1alpha1.StateStopped, v1alpha1.StateChangedPastGit:
+		return onHold
+	case v1alpha1.StateWaiting:
+		if status.Stops() != "" {
+			return onHold
+		}
+		return waiting
+	case v1alpha1.StateBlocked, v1alpha1.StateApprovalRefused, v1alpha1.StatePausePoint, v1alpha1.StateWillNotFit:
+		return waiting
+	}
+	if status.Phase == v1alpha1.PhaseRollingUpdate {
+		return rolling
+	}
+	return string(status.Phase)
+}
+
+// refused stands for a release whose newest commit in Git is not applied.
+const refused = "Refused"
+
+// WaitsForGit names what such a release needs.
+const WaitsForGit = "fix in Git"
+
+// StandingRefused returns the word for a release whose newest commit is not applied, from the word for it without that. What is in progress, or
+// needs attention anyway, keeps its word.
+func StandingRefused(standing string) string {
+	if standing == string(v1alpha1.PhaseCompleted) || standing == "" {
+		return refused
+	}
+	return standing
+}
+
 // OutcomeAt is how the release of a commit ended, which is named by its beginning. Unknown is one that nobody has seen yet,
 // did not change the template, or is long gone.
 func OutcomeAt(release *v1alpha1.BatchRelease, commit string) Outcome {
-	status, now := &release.Status, OutcomeOf(release)
+	status, now := &release.Status, lastOutcome(release)
 	given := strings.HasPrefix(release.Annotations[v1alpha1.CommitAnnotation], commit)
 	if strings.HasPrefix(status.Commit, commit) || given && now == Failed { // what can't be begun never gets into the status
 		return now

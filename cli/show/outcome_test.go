@@ -103,7 +103,7 @@ func TestHistoryOfSuperseded(t *testing.T) {
 	for _, row := range History(release, kept, noon).Rows {
 		got = append(got, row.Cells[4], row.Cells[7])
 	}
-	want := []any{none, "1111111", "Superseded", "2222222", "RollingUpdate", "5555555"}
+	want := []any{none, "1111111", "Superseded", "2222222", "Rolling", "5555555"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("outcomes and commits (-want +got):\n%s", diff)
 	}

@@ -15,17 +15,33 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
+// Sources are the sources of releases, as far as somebody may see them.
+type Sources []v1alpha1.ReleaseSource
+
+// Of returns the source of a release; nil if it is not among them.
+func (s Sources) Of(release *v1alpha1.BatchRelease) *v1alpha1.ReleaseSource {
+	label := release.Labels[v1alpha1.SourceLabel]
+	if label == "" {
+		return nil
+	}
+	i := slices.IndexFunc(s, func(source v1alpha1.ReleaseSource) bool { return source.LabelIn(release.Namespace) == label })
+	if i < 0 {
+		return nil
+	}
+	return &s[i]
+}
+
 // Releases is the table of releases, with their namespaces where they are of several.
-func Releases(releases []v1alpha1.BatchRelease, now time.Time, namespaces bool) *metav1.Table {
+func Releases(releases []v1alpha1.BatchRelease, sources Sources, now time.Time, namespaces bool) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		column("Name"), column("Status"), column("Batch"), column("Updated"), column("Updated-Available"), column("Waits for"),
-		column("Commit"), column("Age"), wide("Traffic"), wide("Workload"), wide("Revision"), wide("Images"), wide("Message"),
+		column("Version"), column("Commit"), column("Age"), wide("Traffic"), wide("Workload"), wide("Revision"), wide("Images"), wide("Message"),
 	}}
 	if namespaces {
 		table.ColumnDefinitions = append([]metav1.TableColumnDefinition{column("Namespace")}, table.ColumnDefinitions...)
 	}
 	for i := range releases {
-		cells := releaseCells(&releases[i], now)
+		cells := releaseCells(&releases[i], sources, now)
 		if namespaces {
 			cells = append([]string{releases[i].Namespace}, cells...)
 		}
@@ -34,12 +50,16 @@ func Releases(releases []v1alpha1.BatchRelease, now time.Time, namespaces bool) 
 	return table
 }
 
-func releaseCells(release *v1alpha1.BatchRelease, now time.Time) []string {
+func releaseCells(release *v1alpha1.BatchRelease, sources Sources, now time.Time) []string {
 	status := &release.Status
+	standing, waitsFor := Standing(release), WaitsFor(release, now)
+	if Refused(release, sources.Of(release)) != "" {
+		standing, waitsFor = StandingRefused(standing), joined(waitsFor, WaitsForGit)
+	}
 	return []string{
-		release.Name, Standing(release), status.Batch,
+		release.Name, standing, status.Batch,
 		share(status, status.UpdatedReplicas), share(status, status.UpdatedAvailableReplicas),
-		WaitsFor(release, now), plain.Commit(status.Commit), since(release.CreationTimestamp, now), trafficCell(release),
+		waitsFor, ReleasedVersion(release), plain.Commit(status.Commit), since(release.CreationTimestamp, now), trafficCell(release),
 		strings.ToLower(release.Spec.WorkloadRef.Kind) + "/" + release.Spec.WorkloadRef.Name,
 		status.UpdateRevision, images(release), status.Message,
 	}
@@ -49,12 +69,12 @@ func releaseCells(release *v1alpha1.BatchRelease, now time.Time) []string {
 type Rows map[types.UID]string
 
 // Changed are the releases whose rows are not as they were, their ages aside.
-func (r Rows) Changed(releases []v1alpha1.BatchRelease, now time.Time) []v1alpha1.BatchRelease {
+func (r Rows) Changed(releases []v1alpha1.BatchRelease, sources Sources, now time.Time) []v1alpha1.BatchRelease {
 	var changed []v1alpha1.BatchRelease
 	for i := range releases {
 		release := releases[i]
 		release.CreationTimestamp = metav1.NewTime(now)
-		cells := strings.Join(releaseCells(&release, now), "\n")
+		cells := strings.Join(releaseCells(&release, sources, now), "\n")
 		if r[release.UID] != cells {
 			r[release.UID] = cells
 			changed = append(changed, releases[i])
@@ -131,12 +151,4 @@ func gateTypes(gates []v1alpha1.GateReference) string {
 		names = append(names, string(gate.Type))
 	}
 	return strings.Join(names, ",")
-}
-
-// images are those of the template that is released.
-func images(release *v1alpha1.BatchRelease) string {
-	if release.Spec.Template == nil {
-		return ""
-	}
-	return imagesOf(release.Spec.Template.Raw)
 }

@@ -76,9 +76,9 @@ func TestReleasesOfAnyText(t *testing.T) {
 	release := v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", CreationTimestamp: at(90 * time.Second)}}
 	release.Spec.WorkloadRef = v1alpha1.WorkloadReference{Kind: "Deployment", Name: "web"}
 	release.Status.Message = "two\nlines\tand \x1b[2J"
-	table := Releases([]v1alpha1.BatchRelease{release}, noon, true)
+	table := Releases([]v1alpha1.BatchRelease{release}, nil, noon, true)
 	want := []any{
-		"shop", "web", none, none, none, none, none, none, "90s", none, "deployment/web", none, none, "two lines and [2J",
+		"shop", "web", none, none, none, none, none, none, none, "90s", none, "deployment/web", none, none, "two lines and [2J",
 	}
 	if diff := cmp.Diff(want, table.Rows[0].Cells); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)

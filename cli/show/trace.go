@@ -110,7 +110,7 @@ func (t *Trace) origin() brought {
 	status := &t.Release.Status
 	if t.Kept == nil && VersionName(t.Version) == status.UpdateRevision {
 		author, subject := commitWords(t.Release)
-		return brought{outcome: string(status.Phase), commit: status.Commit, author: author, subject: subject, attempt: status.Attempt}
+		return brought{outcome: Standing(t.Release), commit: status.Commit, author: author, subject: subject, attempt: status.Attempt}
 	}
 	if t.Kept == nil {
 		return brought{outcome: "not known: the revision is not in the history"}

@@ -218,7 +218,7 @@ func TestBar(t *testing.T) {
 func TestTrafficInHistory(t *testing.T) {
 	t.Parallel()
 	release := shifting(func(*v1alpha1.BatchRelease) {}).Release
-	if got, want := History(release, nil, noon).Rows[0].Cells[4], "RollingUpdate, 5% of requests"; got != want {
+	if got, want := History(release, nil, noon).Rows[0].Cells[4], "Rolling, 5% of requests"; got != want {
 		t.Errorf("want %q, got %q", want, got)
 	}
 }

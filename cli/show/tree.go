@@ -35,10 +35,16 @@ type Whole struct {
 
 // Tree is a release, what it brings, its batches with their gates, and the versions that run with their pods.
 func Tree(w *Whole) Node {
-	status := &w.Release.Status
+	status, standing, isRefused := &w.Release.Status, Standing(w.Release), Refused(w.Release, w.Source) != ""
+	if isRefused {
+		standing = StandingRefused(standing)
+	}
 	root := Node{
 		Name: "batchrelease/" + w.Release.Name, State: releaseState(w.Release),
-		Text: strings.TrimSuffix(cmp.Or(Standing(w.Release), "not looked at yet")+": "+status.Message, ": "),
+		Text: strings.TrimSuffix(cmp.Or(standing, "not looked at yet")+": "+status.Message, ": "),
+	}
+	if isRefused {
+		root.State = Bad
 	}
 	root.Since = w.Release.Status.StandsSince()
 	root.Children = append(root.Children, sourceNode(w.Source)...)
@@ -58,6 +64,7 @@ func warnings(release *v1alpha1.BatchRelease) []Node {
 		state           State
 	}{
 		{v1alpha1.ConditionBeyondStep, "beyond the step", Bad},
+		{v1alpha1.ConditionRolledBackServes, "rolled back, serves", Bad},
 		{v1alpha1.ConditionPreflightFailed, "preflight", Plain},
 	} {
 		found := meta.FindStatusCondition(release.Status.Conditions, warning.condition)
@@ -103,6 +110,36 @@ func SourceTrouble(source *v1alpha1.ReleaseSource) string {
 		return ""
 	}
 	return line(ready.Reason + ": " + ready.Message)
+}
+
+// Refused returns why the newest commit of a source does not reach a release; empty if it does. The source may be nil, or another
+// one than that of the release.
+func Refused(release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) string {
+	if source == nil || source.LabelIn(release.Namespace) != release.Labels[v1alpha1.SourceLabel] {
+		return ""
+	}
+	status, name := &source.Status, release.Namespace+"/"+release.Name
+	if !status.Unread && !slices.Contains(status.Refused, name) {
+		return ""
+	}
+	files := []string{
+		release.Annotations[v1alpha1.FileAnnotation], release.Annotations[v1alpha1.TemplateFileAnnotation],
+		release.Annotations[v1alpha1.KustomizationAnnotation],
+	}
+	for _, found := range status.Errors {
+		if !status.Unread && found.File != "" && slices.Contains(files, found.File) {
+			return line(FileErrorPlace(&found) + ": " + found.Message)
+		}
+	}
+	return cmp.Or(SourceTrouble(source), "the newest commit is not applied")
+}
+
+// FileErrorPlace returns the file of an error, with the line where one is known.
+func FileErrorPlace(found *v1alpha1.FileError) string {
+	if found.Line > 0 {
+		return fmt.Sprintf("%s:%d", plain.Place(found.File), found.Line)
+	}
+	return plain.Place(found.File)
 }
 
 // origin is what is released: the commit, what waits behind it, and the pull request with which Git is to follow.

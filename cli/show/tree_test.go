@@ -107,7 +107,7 @@ func gate(step, index int32, policy v1alpha1.GatePolicy) v1alpha1.Gate {
 }
 
 const shopTree = `
-◷ batchrelease/web  RollingUpdate: batch 2/4 done with 2 pods of 4, waiting for approval #12, ci/smoke (3m)
+◷ batchrelease/web  Waiting: batch 2/4 done with 2 pods of 4, waiting for approval #12, ci/smoke (3m)
 ├─ commit 2222222        web: version 2, by Ada
 ├─ deployment/web        3 of 4 pods available, held by Sluice
 ├─ ✔ batch 1/4           1 pod
@@ -227,7 +227,7 @@ func TestTreeTellsTheTruth(t *testing.T) {
 		}, []string{"ci/smoke (2m)"}},
 		"PodsCrash": {"pods that crash need somebody long before the deadline says so", func(w *Whole) {
 			w.Release.Status.PodTrouble = &v1alpha1.PodTrouble{Reason: v1alpha1.PodsCrash}
-		}, []string{"✖ batchrelease/web  RollingUpdate"}},
+		}, []string{"✖ batchrelease/web  Waiting"}},
 		"Revert":        {"the pull request with which Git is to follow says what to do", backFrom(3, v1alpha1.RevertOpen), []string{"◷ revert #13          merge it to update Git: https://github.com/example/shop/pull/13"}},
 		"RevertRefused": {"where there is none, a person has to do it", backFrom(3, v1alpha1.RevertRefused), []string{"◷ revert              change Git by hand: the template is built by kustomize"}},
 		"RevertBefore":  {"that of an earlier rollback is over", backFrom(2, v1alpha1.RevertClosed), []string{"web: version 2, by Ada\n├─ deployment/web"}},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/show"
 	"github.com/sluice-dev/sluice/rollout/sim"
 )
 
@@ -79,7 +80,7 @@ func (r *run) pods(n int32, happens sim.Kind) int32 {
 func (r *run) row() Row {
 	status := r.Release.Status
 	row := Row{
-		At: r.Now.Sub(r.began).String(), Replicas: r.Workload.Replicas,
+		At: r.Now.Sub(r.began).String(), Replicas: r.Workload.Replicas, Status: show.Standing(&v1alpha1.BatchRelease{Status: *status}),
 		Phase: string(status.Phase), Batch: status.Batch, State: string(status.CurrentStepState), Why: status.Message,
 	}
 	r.count(&row)
@@ -110,7 +111,7 @@ func (r *run) tell(event string, done ...string) {
 // same reports whether the situation is that of another row.
 func (row *Row) same(other *Row) bool {
 	return row.Replicas == other.Replicas && row.Old == other.Old && row.New == other.New && row.Available == other.Available &&
-		row.Requests == other.Requests && row.Phase == other.Phase && row.Batch == other.Batch && row.State == other.State && row.Why == other.Why && slices.Equal(row.Gates, other.Gates)
+		row.Requests == other.Requests && row.Status == other.Status && row.Phase == other.Phase && row.Batch == other.Batch && row.State == other.State && row.Why == other.Why && slices.Equal(row.Gates, other.Gates)
 }
 
 // compare says in what a row is not as expected.

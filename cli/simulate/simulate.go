@@ -43,12 +43,14 @@ type Row struct {
 	New       int32 `json:"new"`
 	Available int32 `json:"available"`
 	// Requests is what the routes give the new version; empty while no route is shared.
-	Requests string   `json:"requests,omitempty"`
-	Phase    string   `json:"phase"`
-	Batch    string   `json:"batch,omitempty"`
-	State    string   `json:"state,omitempty"`
-	Gates    []string `json:"gates,omitempty"`
-	Why      string   `json:"why,omitempty"`
+	Requests string `json:"requests,omitempty"`
+	// Status describes the release in one word, the column STATUS of "sluice list".
+	Status string   `json:"status,omitempty"`
+	Phase  string   `json:"phase"`
+	Batch  string   `json:"batch,omitempty"`
+	State  string   `json:"state,omitempty"`
+	Gates  []string `json:"gates,omitempty"`
+	Why    string   `json:"why,omitempty"`
 }
 
 // The templates: what runs, and what is released.

@@ -28,12 +28,12 @@ func (t *Timeline) text() string {
 		}
 		return dash(text) + "\t"
 	}
-	fmt.Fprintf(table, "TIME\tPODS\tOLD\tNEW\tAVAILABLE\t%sBATCH\tSTATE\tWHAT\n", requests("REQUESTS"))
+	fmt.Fprintf(table, "TIME\tPODS\tOLD\tNEW\tAVAILABLE\t%sBATCH\tSTATUS\tWHAT\n", requests("REQUESTS"))
 	phase := ""
 	for i := range t.Rows {
 		row := &t.Rows[i]
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%s%s\t%s\t%s\n",
-			row.At, row.Replicas, row.Old, row.New, row.Available, requests(row.Requests), dash(row.Batch), dash(row.Phase+slash(row.State)), plain.Line(row.what(phase)))
+			row.At, row.Replicas, row.Old, row.New, row.Available, requests(row.Requests), dash(row.Batch), dash(row.Status), plain.Line(row.what(phase)))
 		phase = row.Phase
 	}
 	table.Flush()
@@ -68,13 +68,6 @@ func dash(text string) string {
 		return "-"
 	}
 	return text
-}
-
-func slash(text string) string {
-	if text == "" {
-		return ""
-	}
-	return "/" + text
 }
 
 // Err says so if something was not as expected.

@@ -86,8 +86,13 @@ func (f *actFlags) run(command *cobra.Command, args []string, what deed) error {
 		return err
 	}
 	ctx := command.Context()
+	who, _ := c.whoami(ctx) // a release without a name says that it does not know who requested something
 	changes, written, err := f.writer(c).Write(ctx, release, func(ctx context.Context, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
-		return what.decide(ctx, c, release)
+		changes, err := what.decide(ctx, c, release)
+		for i := range changes {
+			changes[i] = changes[i].By(who)
+		}
+		return changes, err
 	})
 	if err != nil {
 		return fmt.Errorf("batchrelease/%s: %w", release.Name, err)

@@ -57,9 +57,10 @@ func (f *repositoryFlags) register(set *pflag.FlagSet) {
 	set.BoolVar(&f.git.AllowFile, "git-allow-file", false, "allow file:// repositories, as the controller's flag does")
 	set.BoolVar(&f.forgeHTTP, "forge-allow-http", false, "allow http:// forges on loopback addresses, as the controller's flag does")
 	registerAllowedNetworks(set, &f.git)
-	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&f.git.Limits.FileBytes, &f.manifests.FileBytes))
+	set.Func("git-max-file", "greatest `size` of one file (default 4Mi)", size(&f.git.Limits.FileBytes, &f.manifests.FileBytes))
 	registerGitLimits(set, &f.git.Limits)
 	registerManifestLimits(set, &f.manifests, &f.builds)
+	registerUnhurried(set, &f.builds)
 }
 
 // check refuses flags that contradict each other.

@@ -24,6 +24,8 @@ type controllerFlags struct {
 	log     logFlags
 	otlp    otlpFlags
 	app     app.Options
+
+	webhookProxies []string
 }
 
 func newController() *cobra.Command {
@@ -65,6 +67,8 @@ func (f *controllerFlags) register(set *pflag.FlagSet) {
 		"let releases share requests by HTTPRoutes, GRPCRoutes and Ingresses, which needs the permissions of config/components/traffic")
 	set.StringVar(&f.app.WebhookAddress, "webhook-address", "0",
 		"`host:port` to receive webhooks of forges on, at /hooks/NAMESPACE/SOURCE, over plain HTTP; 0 disables it")
+	set.StringSliceVar(&f.webhookProxies, "webhook-trusted-proxies", nil,
+		"`networks` of the proxies before --webhook-address whose X-Forwarded-For header is trusted, such as 10.0.0.0/8 (default none)")
 	set.BoolVar(&f.app.ForgeHTTP, "forge-allow-http", false,
 		"allow http:// forges on loopback addresses, for trying things out; also needs --git-allowed-networks")
 	set.DurationVar(&f.app.ForgeTimeout, "forge-timeout", 30*time.Second, "maximum `duration` of one request to a forge")
@@ -83,6 +87,9 @@ func (f *controllerFlags) run(cmd *cobra.Command) error {
 	}
 	if err := f.checkAddresses(); err != nil {
 		return usageError{err}
+	}
+	if f.app.WebhookTrustedProxies, err = networksOf("webhook-trusted-proxies", f.webhookProxies); err != nil {
+		return err
 	}
 	warning, err := f.otlp.apply(&f.app, os.Getenv)
 	if err != nil {

@@ -69,14 +69,24 @@ func (f *clusterDashboardFlags) options(logger logr.Logger) (access.Options, err
 		ExternalURL: f.externalURL, KeysFile: f.sessionKeyFile, Lifetime: f.lifetime, Tokens: f.tokens, Audiences: f.audiences, PlainHTTP: f.plainHTTP,
 		Logger: logger.WithName("access"), Clock: clock.RealClock{},
 	}
-	for _, text := range f.trustedProxies {
-		network, err := netip.ParsePrefix(text)
-		if err != nil {
-			return options, usageError{fmt.Errorf("--trusted-proxies %q must be a network such as 10.0.0.0/8: %w", text, err)}
-		}
-		options.TrustedProxies = append(options.TrustedProxies, network)
+	var err error
+	if options.TrustedProxies, err = networksOf("trusted-proxies", f.trustedProxies); err != nil {
+		return options, err
 	}
 	return options, f.login(&options)
+}
+
+// networksOf parses the networks that a flag names.
+func networksOf(flag string, texts []string) ([]netip.Prefix, error) {
+	var networks []netip.Prefix
+	for _, text := range texts {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--%s %q must be a network such as 10.0.0.0/8: %w", flag, text, err)}
+		}
+		networks = append(networks, network)
+	}
+	return networks, nil
 }
 
 // login fills in the OIDC issuer, if there is one.

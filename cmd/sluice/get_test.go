@@ -27,7 +27,7 @@ func TestGet(t *testing.T) {
 	s.awaitPods(4)
 
 	got := s.ok(viewer, "get")
-	s.want(got, "◷ batchrelease/web  RollingUpdate: batch 1/2 done", "commit 2222222 ", "web: version 2, by Ada", "deployment/web ",
+	s.want(got, "◷ batchrelease/web  Waiting: batch 1/2 done", "commit 2222222 ", "web: version 2, by Ada", "deployment/web ",
 		"└─ ◷ gate/"+release.Status.Gates[0].Name+"  manual: waits", "approval by a person", "new, web:2: 1 of 1 pod available",
 		"stable, web:1: 3 of 3 pods available", "ready, on node-")
 	if strings.Contains(got, "\x1b") {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,9 +28,11 @@ func registerGit(set *pflag.FlagSet, options *gitrepo.Options, manifests *spec.L
 	set.IntVar(&options.Polls, "git-polls", 0, "`number` of repositories to poll at once; a namespace may use an eighth of it (default 256)")
 	set.IntVar(&options.Fetches, "git-fetches", 0, "`number` of repositories to fetch, and hold in memory, at once; a namespace may use an eighth of it (default 24)")
 	set.Func("git-memory", "memory `size` for all repositories together (default 256Mi)", size(&options.MemoryBytes))
-	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&options.Limits.FileBytes, &manifests.FileBytes))
+	set.Func("git-max-file", "greatest `size` of one file (default 4Mi)", size(&options.Limits.FileBytes, &manifests.FileBytes))
 	registerGitLimits(set, &options.Limits)
 	registerManifestLimits(set, manifests, builds)
+	set.DurationVar(&builds.Limits.Total, "build-total-timeout", 0,
+		"maximum `duration` of processor time to build kustomizations of one source before others have a turn (default 1m0s)")
 }
 
 // registerGitLimits has the flags that bound what one repository may cost.
@@ -56,8 +59,7 @@ func registerGitLimits(set *pflag.FlagSet, limits *gitrepo.Limits) {
 func registerManifestLimits(set *pflag.FlagSet, limits *spec.Limits, builds *sandbox.Options) {
 	set.Func("manifests-max-build", "greatest `size` of all files for one kustomization (default 8Mi)", size(&limits.BuildBytes))
 	set.Func("build-memory", "memory `size` for building one kustomization (default 128Mi)", size(&builds.Limits.Memory))
-	set.DurationVar(&builds.Limits.Time, "build-timeout", 0, "maximum `duration` of building one kustomization (default 10s)")
-	set.DurationVar(&builds.Limits.Total, "build-total-timeout", 0, "maximum `duration` of building all kustomizations of one commit (default 1m0s)")
+	set.DurationVar(&builds.Limits.Time, "build-timeout", 0, "maximum `duration` of processor time to build one kustomization (default 10s)")
 	set.IntVar(&builds.Processes, "builds", 0, "`number` of kustomizations to build at once, each in its own process (default 2)")
 	set.Func("manifests-max-total", "greatest `size` of all manifest files (default 64Mi)", size(&limits.TotalBytes))
 	numbers := []struct {
@@ -75,6 +77,17 @@ func registerManifestLimits(set *pflag.FlagSet, limits *spec.Limits, builds *san
 		set.IntVar(limit.value, limit.flag, 0, limit.usage)
 	}
 }
+
+// registerUnhurried has the flag for all builds of a command, which nothing else waits for.
+func registerUnhurried(set *pflag.FlagSet, builds *sandbox.Options) {
+	builds.Limits.Wall = longestBuild
+	set.DurationVar(&builds.Limits.Total, "build-total-timeout", sandbox.NoTotal,
+		"maximum `duration` of processor time to build all kustomizations (default no maximum)")
+	set.Lookup("build-total-timeout").DefValue = "0s" // which the help does not show
+}
+
+// longestBuild limits the wall time of one build, generously: CI machines are busy.
+const longestBuild = 10 * time.Minute
 
 // size reads a size such as 1048576, 1Mi or 1M.
 func size(into ...*int64) func(string) error {

@@ -1,15 +1,21 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/handback"
 )
 
@@ -17,6 +23,7 @@ import (
 type handbackFlags struct {
 	kube             *kubeFlags
 	all, force, wait bool
+	yes              bool
 	options          handback.Options
 }
 
@@ -36,8 +43,9 @@ NAME means the held workloads of that name, of all three kinds; KIND/NAME means 
 In mid-release, a workload goes back to the stable revision, unless its release has deletionPolicy: Proceed, or you
 pass --proceed. If no template of that revision is left, it keeps its current one, and the native controller moves all pods to it.
 
-The command refuses to run while a controller runs, because that controller would take the workloads over again. In that case,
-delete the BatchRelease: in Git if it comes from there, or it is created again.
+The command asks before it changes anything, unless you pass --yes. It refuses to run while a controller runs, because that controller would
+take the workloads over again. In that case, delete the BatchRelease: in Git if it comes from there, or it is created again. It finds
+controllers by their Lease. If the cluster has none, a controller without leader election may still run: check that none does, and pass --force.
 
 The exit code is 0 if everything was handed back or nothing had to be, 1 if something could not be handed back or a controller
 runs, and 2 on a usage error.`,
@@ -48,7 +56,7 @@ runs, and 2 on a usage error.`,
   sluice handback statefulset/db -n shop
 
   # Before Sluice is uninstalled
-  sluice handback --all -A --remove-finalizers`,
+  sluice handback --all -A --remove-finalizers --yes`,
 		RunE: flags.run,
 	}
 	flags.register(command)
@@ -64,7 +72,8 @@ func (f *handbackFlags) register(command *cobra.Command) {
 		"then remove Sluice's finalizers from its objects, so that they can be deleted without a controller")
 	set.BoolVar(&f.wait, "wait", true, "wait until nobody sends requests by the routes of before, for up to 5 minutes and the release's drainSeconds")
 	set.BoolVar(&f.options.DryRun, "dry-run", false, "print what would be done, without changes")
-	set.BoolVar(&f.force, "force", false, "run even if a controller runs")
+	set.BoolVar(&f.yes, "yes", false, "don't ask")
+	set.BoolVar(&f.force, "force", false, "run even if a controller runs, or may run: no Lease shows that none does")
 }
 
 func (f *handbackFlags) run(cmd *cobra.Command, args []string) error {
@@ -77,6 +86,9 @@ func (f *handbackFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	f.options.Namespace, f.options.NoWait = c.namespace, !f.wait
 	if err := f.checkController(cmd.Context(), c); err != nil {
+		return err
+	}
+	if err := f.confirm(cmd); err != nil {
 		return err
 	}
 	return handback.New(c, clock.RealClock{}, f.options, func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) }).Run(cmd.Context())
@@ -100,15 +112,62 @@ func (f *handbackFlags) check(names []string) error {
 	return nil
 }
 
+// confirm asks whether to go on, unless nothing is going to be changed, or the user has said so.
+func (f *handbackFlags) confirm(cmd *cobra.Command) error {
+	if f.yes || f.options.DryRun {
+		return nil
+	}
+	in, is := cmd.InOrStdin().(*os.File)
+	if !is || !term.IsTerminal(int(in.Fd())) {
+		return usageError{errors.New("handback asks first, and there is no terminal: pass --yes, or --dry-run to see what it would do")}
+	}
+	return ask(in, cmd.ErrOrStderr(), f.question())
+}
+
+// question says what is about to happen.
+func (f *handbackFlags) question() string {
+	what, where := "all held workloads", "all namespaces"
+	if len(f.options.Names) > 0 {
+		names := make([]string, 0, len(f.options.Names))
+		for _, name := range f.options.Names {
+			names = append(names, name.Name)
+		}
+		what = strings.Join(names, ", ")
+	}
+	if f.options.Namespace != "" {
+		where = "namespace " + f.options.Namespace
+	}
+	return fmt.Sprintf("Hand back %s in %s? Releases in progress end, and their pods change at once.", what, where)
+}
+
+// ask asks a question, and fails unless the answer is yes.
+func ask(in io.Reader, out io.Writer, question string) error {
+	if _, err := fmt.Fprint(out, question+" [y/N] "); err != nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was changed: the answer was not yes")
+}
+
 // checkController refuses to work against a controller, which would take over again what is handed back.
 func (f *handbackFlags) checkController(ctx context.Context, c client.Reader) error {
-	if f.force {
+	if f.force || f.options.DryRun {
 		return nil
 	}
 	holder, lease, err := handback.Controller(ctx, c, time.Now())
 	switch {
 	case err != nil:
 		return fmt.Errorf("check for a running controller (--force skips this): %w", err)
+	case lease == "":
+		return fmt.Errorf("can't tell whether a controller runs: no Lease %s is in the cluster, and a controller without leader election has none; "+
+			"check that none runs, and pass --force", v1alpha1.LeaseName)
 	case holder != "":
 		return fmt.Errorf("a controller runs: %s holds the Lease %s; stop it first, or delete the BatchReleases, and it hands their workloads back", holder, lease)
 	}

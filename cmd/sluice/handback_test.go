@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -35,7 +36,7 @@ func TestHandbackBesideController(t *testing.T) {
 		t.Fatalf("create Lease: %v", err)
 	}
 	var stdout, stderr bytes.Buffer
-	args := []string{"handback", "--all", "--kubeconfig=" + access.Kubeconfig, "--namespace=" + namespace}
+	args := []string{"handback", "--all", "--yes", "--kubeconfig=" + access.Kubeconfig, "--namespace=" + namespace}
 	if code := run(t.Context(), args, &stdout, &stderr); code != exitError || !strings.Contains(stderr.String(), "a controller runs") {
 		t.Errorf("want exit code %d and to be told of the controller, got %d: %s", exitError, code, stderr.String())
 	}
@@ -45,9 +46,33 @@ func TestHandbackBesideController(t *testing.T) {
 	if want := "nothing to do: no workload is held\n"; stdout.String() != want {
 		t.Errorf("want %q, got %q", want, stdout.String())
 	}
-	missing := []string{"handback", "web", "--force", "--kubeconfig=" + access.Kubeconfig, "-n", namespace}
+	missing := []string{"handback", "web", "--force", "--yes", "--kubeconfig=" + access.Kubeconfig, "-n", namespace}
 	if code := run(t.Context(), missing, &stdout, &stderr); code != exitError || !strings.Contains(stderr.String(), `no Deployment, StatefulSet or DaemonSet "web" found`) {
 		t.Errorf("want exit code %d for a workload that is not there, got %d: %s", exitError, code, stderr.String())
+	}
+}
+
+// TestHandbackAsks: nothing is changed without a yes, and where no terminal is, without --yes; nor where nothing says that no controller runs.
+func TestHandbackAsks(t *testing.T) {
+	t.Parallel()
+	for answer, goes := range map[string]bool{"y\n": true, "Yes\n": true, "yes": true, "n\n": false, "\n": false, "": false, "yellow\n": false} {
+		var out bytes.Buffer
+		if err := ask(strings.NewReader(answer), &out, "Hand back web?"); (err == nil) != goes || out.String() != "Hand back web? [y/N] " {
+			t.Errorf("answer %q: want to go on: %t, got %v after %q", answer, goes, err, out.String())
+		}
+	}
+	s := &shop{T: t, namespace: cptest.Namespace(t), kubeconfig: cptest.Access(t).Kubeconfig, client: cptest.Client(t)}
+	if said := s.as("", "handback", "web", "--force"); said.code != exitUsage || !strings.Contains(said.stderr, "pass --yes") {
+		t.Errorf("want exit code %d without a terminal to ask on, got %+v", exitUsage, said)
+	}
+	flags := &handbackFlags{}
+	none := noLeases{}
+	if err := flags.checkController(t.Context(), none); err == nil || !strings.Contains(err.Error(), "pass --force") {
+		t.Errorf("want a cluster without a Lease to ask for --force, got %v", err)
+	}
+	flags.force = true
+	if err := flags.checkController(t.Context(), none); err != nil {
+		t.Errorf("want --force to do, got %v", err)
 	}
 }
 
@@ -62,15 +87,15 @@ func TestHandbackOfEachKind(t *testing.T) {
 	s.hold(daemon, daemonStable, 0)
 	s.awaitImages(set, map[string]int{"db:1": 2, "db:2": 1})
 
-	if said := s.as("", "handback", "deployment/db", "--force"); said.code != exitError {
+	if said := s.as("", "handback", "deployment/db", "--force", "--yes"); said.code != exitError {
 		t.Errorf("want exit code %d for a Deployment that is not there, got %+v", exitError, said)
 	}
-	if said := s.as("", "handback", "pod/db", "--force"); said.code != exitUsage {
+	if said := s.as("", "handback", "pod/db", "--force", "--yes"); said.code != exitUsage {
 		t.Errorf("want exit code %d for what is no workload, got %+v", exitUsage, said)
 	}
 	want := fmt.Sprintf("StatefulSet %[1]s/db: handed back: update strategy RollingUpdate, back to the stable revision %[2]s\n"+
 		"DaemonSet %[1]s/db: handed back: update strategy RollingUpdate, back to the stable revision %[3]s\n", s.namespace, stable, daemonStable)
-	if said := s.as("", "handback", "db", "--force"); said.stdout != want || said.code != exitOK {
+	if said := s.as("", "handback", "db", "--force", "--yes"); said.stdout != want || said.code != exitOK {
 		t.Errorf("want to be told\n%sgot %+v", want, said)
 	}
 	for _, before := range []workload.Workload{set, daemon} {
@@ -85,10 +110,15 @@ func TestHandbackOfEachKind(t *testing.T) {
 	s.awaitImages(set, map[string]int{"db:1": 3})
 	s.awaitImages(daemon, map[string]int{"db:1": 2})
 	want = fmt.Sprintf("StatefulSet %s/db: nothing to do: it is not held\n", s.namespace)
-	if said := s.as("", "handback", "sts/db", "--force"); said.stdout != want || said.code != exitOK {
+	if said := s.as("", "handback", "sts/db", "--force", "--yes"); said.stdout != want || said.code != exitOK {
 		t.Errorf("want a second run to say %q, got %+v", want, said)
 	}
 }
+
+// noLeases is a cluster without a Lease.
+type noLeases struct{ client.Reader }
+
+func (noLeases) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 // hold takes a workload to version 2 as the controller does, with the annotation that it would have; that of a StatefulSet with
 // a window from a partition on.

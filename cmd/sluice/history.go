@@ -27,7 +27,8 @@ func newHistory() *cobra.Command {
 		GroupID: groupLook,
 		Short:   "List what was released, by which commit, and who approved it",
 		Long: `List the templates in the history of a release, oldest first, then the commits that others superseded before their end, and the one in
-progress: the outcome of each, its commit, and who passed its gates. A rollback in mid-release goes back to the one marked with *.`,
+progress: the outcome of each, its commit, and who passed its gates. A rollback in mid-release goes back to the one marked with *. Below it are the last
+pauses, freezes, changes by others, retries and rollbacks, with who requested them where that is known.`,
 		Example: `  sluice history web -n shop
   sluice history web --revision 3
   sluice history web --revision 3 -o yaml`,
@@ -56,7 +57,13 @@ func (f *historyFlags) run(command *cobra.Command, args []string) error {
 	case f.revision != "":
 		return f.printOne(command, kept)
 	case f.output.forPeople():
-		return f.output.rows(command, show.History(release, kept, time.Now()))
+		if err := f.output.rows(command, show.History(release, kept, time.Now())); err != nil {
+			return err
+		}
+		if log := show.Log(release, time.Now()); len(log) > 0 {
+			_, err = fmt.Fprintln(command.OutOrStdout(), "\n"+strings.Join(log, "\n"))
+		}
+		return err
 	}
 	objects := make([]runtime.Object, 0, len(kept))
 	for i := range kept {

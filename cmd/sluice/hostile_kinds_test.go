@@ -45,7 +45,7 @@ func TestHostileHolds(t *testing.T) {
 				t.Fatalf("annotate: %v", err)
 			}
 			template := w.PodTemplate().DeepCopy()
-			args := []string{"handback", strings.ToLower(w.Kind()) + "/" + w.GetName(), "--force"}
+			args := []string{"handback", strings.ToLower(w.Kind()) + "/" + w.GetName(), "--force", "--yes"}
 			said := s.as("", args...)
 			wantHarmless(t, args, said.stdout+said.stderr, false)
 			if len(said.stdout)+len(said.stderr) > 2000 {

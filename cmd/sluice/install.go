@@ -24,6 +24,7 @@ cluster-wide is installed except the CRDs, and with --dashboard the roles by whi
   sluice install --image registry.example.com/sluice:v1.0.0 > sluice.yaml
   sluice install --namespaced --namespace shop --crds=false
   sluice install --dashboard --dashboard-arg=--external-url=https://sluice.example.com
+  sluice install --dashboard --dashboard-secret=sluice-sessions --dashboard-arg=--session-key-file=/etc/sluice/secrets/sluice-sessions/keys
   sluice install --controller-arg=--cluster-name=eu --controller-arg=--log-level=debug`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return printInstall(cmd, options) },
@@ -46,6 +47,8 @@ func registerInstall(set *pflag.FlagSet, options *install.Options) {
 	set.BoolVar(&options.Dashboard, "dashboard", false, "install the dashboard too, for people to log in to")
 	set.BoolVar(&options.DashboardUnconstrained, "dashboard-unconstrained", false,
 		"let the dashboard act as anybody, for anything: Kubernetes before 1.36 needs it for logins")
+	set.StringArrayVar(&options.DashboardSecrets, "dashboard-secret", nil,
+		"`name` of a Secret whose keys the dashboard reads as files in "+install.SecretsFolder+"/NAME; can be repeated")
 	set.StringArrayVar(&options.DashboardArgs, "dashboard-arg", nil, "additional `flag` for \"sluice dashboard\"; can be repeated")
 	set.StringArrayVar(&options.Args, "controller-arg", nil, "additional `flag` for \"sluice controller\"; can be repeated")
 }

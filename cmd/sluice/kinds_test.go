@@ -180,7 +180,7 @@ func TestEachKindIsShown(t *testing.T) {
 	stop()
 
 	s.want(s.ok(viewer, "trace", "pod/db-2"), "Pod:          db-2, made", "Images:       db:2\n", "StatefulSet:  db\n", "Release:      db\n",
-		"Revision:     "+updated+"\n", "Outcome:      RollingUpdate\n", "Gate after batch 1, manual: waits")
+		"Revision:     "+updated+"\n", "Outcome:      Waiting\n", "Gate after batch 1, manual: waits")
 	s.want(s.ok(viewer, "trace", "sts/db"), "Recorded in:  db-"+stable+"\n", "Revision:     "+stable+", number 1\n", "Images:       db:2\n")
 	s.want(s.ok(viewer, "trace", "daemonset/agent"), "Images:       agent:1\n", "DaemonSet:    agent\n", "Images:       agent:2\n")
 	if got := s.ok(viewer, "events", "db"); strings.Contains(got, "pod/") {

@@ -97,6 +97,7 @@ func (f *kubeFlags) connect(warnings io.Writer) (*cluster, error) {
 	config.UserAgent = "sluice/" + buildVersion()
 	config.QPS, config.Burst = 50, 300 // as kubectl has it: a check asks for each right by itself
 	config.WarningHandler = rest.NewWarningWriter(warnings, rest.WarningWriterOptions{Deduplicate: true})
+	config.Wrap(answering(patience))
 	c, err := client.NewWithWatch(config, client.Options{Scheme: kube.NewScheme()})
 	if err != nil {
 		return nil, fmt.Errorf("connect to cluster: %w", err)

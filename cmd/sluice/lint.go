@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-dev/sluice/cli/lint"
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/plain"
@@ -27,6 +28,7 @@ type lintFlags struct {
 type sourceFlags struct {
 	namespace string
 	shared    []string
+	ignore    []string
 	limits    spec.Limits
 	builds    sandbox.Options
 }
@@ -36,16 +38,22 @@ func (f *sourceFlags) register(set *pflag.FlagSet) {
 		"`namespace` of the ReleaseSource; releases may be in no other (default any; a release without one is in \"default\")")
 	set.StringSliceVar(&f.shared, "shared-namespaces", nil,
 		"other comma-separated `namespaces` that releases may be in, as in the controller's flag")
-	set.Func("git-max-file", "greatest `size` of one file (default 1Mi)", size(&f.limits.FileBytes))
+	set.StringArrayVar(&f.ignore, "ignore", nil, "files and folders to leave out, a `line` of a .gitignore, as in spec.ignore of the ReleaseSource; can be repeated")
+	set.Func("git-max-file", "greatest `size` of one file (default 4Mi)", size(&f.limits.FileBytes))
 	registerManifestLimits(set, &f.limits, &f.builds)
+	registerUnhurried(set, &f.builds)
 }
+
+// unknownNamespace stands for the namespace of releases without one, where nobody has named it.
+const unknownNamespace = "default"
 
 // options are those of a reader whose builds end with the context.
 func (f *sourceFlags) options(ctx context.Context) spec.Options {
 	builder := sandbox.NewPool(f.builds).For(ctx, sandbox.Owner{})
-	options := spec.Options{Namespace: f.namespace, AllowedNamespaces: f.shared, Limits: f.limits, Builder: builder}
+	options := spec.Options{Namespace: f.namespace, AllowedNamespaces: f.shared, Limits: f.limits, Builder: builder,
+		Ignore: f.ignore, Ignorer: gitrepo.Ignore}
 	if f.namespace == "" {
-		options.Namespace, options.AnyNamespace = "default", true
+		options.Namespace, options.AnyNamespace = unknownNamespace, true
 	}
 	return options
 }
@@ -144,14 +152,25 @@ func (f *lintFlags) check(ctx context.Context, trees []worktree) (*lint.Report, 
 	return report, nil
 }
 
+// pointers lead to the findings of several lists.
+func pointers(lists ...[]lint.Finding) []*lint.Finding {
+	var all []*lint.Finding
+	for _, list := range lists {
+		for i := range list {
+			all = append(all, &list[i])
+		}
+	}
+	return all
+}
+
 // fromHere names files as seen from the working folder, where they are below it.
 func fromHere(report *lint.Report, root string) {
 	here, err := os.Getwd()
 	if err != nil {
 		return // then the names from the root do
 	}
-	for i := range report.Findings {
-		file := &report.Findings[i].File
+	for _, finding := range pointers(report.Findings, report.Notices) {
+		file := &finding.File
 		absolute := filepath.Join(root, filepath.FromSlash(*file))
 		if *file = filepath.ToSlash(absolute); within(here, absolute) {
 			*file = relative(here, absolute)

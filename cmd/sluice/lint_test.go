@@ -48,7 +48,7 @@ func TestLint(t *testing.T) {
 		".git/HEAD":                  "ref: refs/heads/main\n",
 		"good/web.yaml":              lintedDeployment + "---\n" + lintedRelease,
 		"bad/web.yaml":               lintedDeployment + "---\n" + strings.Replace(lintedRelease, "replicas: 1}", "replica: 1}", 1),
-		"bad/other.yaml":             "a: [\n",
+		"bad/other.yaml":             "a: [ # BatchRelease\n",
 		"broken/kustomization.yaml":  "resources: [web.yaml, missing.yaml]\n",
 		"broken/web.yaml":            lintedDeployment + "---\n" + lintedRelease,
 		"elsewhere/README.md":        "nothing to release\n",

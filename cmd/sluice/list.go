@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -34,7 +35,10 @@ func newList() *cobra.Command {
 		Aliases: []string{"ls"},
 		GroupID: groupLook,
 		Short:   "List releases, their progress, and what they wait for",
-		Long:    `List releases: the phase and batch of each, how many pods run and are available, what it waits for, and its commit.`,
+		Long: `List releases: how each stands and its batch, how many pods run and are available, what it waits for, its version and its commit.
+
+A release in progress is Rolling, Waiting (for a gate or for room) or OnHold (until somebody resumes or retries it, or a freeze ends).
+Refused says that the newest commit in Git is not applied to it: a file is invalid, or the API server refuses it.`,
 		Example: `  sluice list -A
   sluice list -n shop -o wide --watch
   sluice list -l rollouts.sluice.dev/source=shop -o json`,
@@ -82,45 +86,59 @@ func (f *listFlags) run(command *cobra.Command) error {
 		fmt.Fprintln(command.ErrOrStderr(), "no releases"+c.where())
 		return nil
 	}
-	if err := f.output.rows(command, show.Releases(releases, time.Now(), f.kube.allNamespaces)); err != nil {
+	sources, err := c.sourcesOf(command.Context(), releases)
+	if err != nil {
 		return err
 	}
-	return c.warnOfSources(command, releases)
-}
-
-// warnOfSources says which sources of releases can't be read or have errors: what is pushed there does not get to the rows
-// above. It is left out for who may not see sources.
-func (c *cluster) warnOfSources(command *cobra.Command, releases []v1alpha1.BatchRelease) error {
-	if !slices.ContainsFunc(releases, func(r v1alpha1.BatchRelease) bool { return r.Labels[v1alpha1.SourceLabel] != "" }) {
-		return nil
+	if err := f.output.rows(command, show.Releases(releases, sources, time.Now(), f.kube.allNamespaces)); err != nil {
+		return err
 	}
-	var sources v1alpha1.ReleaseSourceList
-	err := c.List(command.Context(), &sources, client.InNamespace(c.namespace))
-	switch {
-	case apierrors.IsForbidden(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("list sources: %w", err)
-	}
-	for i := range sources.Items {
-		if trouble := show.SourceTrouble(&sources.Items[i]); trouble != "" {
-			fmt.Fprintf(command.ErrOrStderr(), "releasesource/%s: %s\n", sources.Items[i].Name, trouble)
+	for i := range sources {
+		if trouble := show.SourceTrouble(&sources[i]); trouble != "" {
+			fmt.Fprintf(command.ErrOrStderr(), "releasesource/%s: %s\n", sources[i].Name, trouble)
 		}
 	}
 	return nil
+}
+
+// sourcesOf reads the sources in the namespace if releases come from any; none if the user may not see them.
+func (c *cluster) sourcesOf(ctx context.Context, releases []v1alpha1.BatchRelease) (show.Sources, error) {
+	if !slices.ContainsFunc(releases, func(r v1alpha1.BatchRelease) bool { return r.Labels[v1alpha1.SourceLabel] != "" }) {
+		return nil, nil
+	}
+	var sources v1alpha1.ReleaseSourceList
+	err := c.List(ctx, &sources, client.InNamespace(c.namespace))
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("list sources: %w", err)
+	}
+	return sources.Items, nil
 }
 
 // follow prints the row of each release, and again when it has changed, until the user has seen enough.
 func (f *listFlags) follow(command *cobra.Command, c *cluster, selector labels.Selector) error {
 	printer, printed, out := f.output.table(), show.Rows{}, printers.GetNewTabWriter(command.OutOrStdout())
 	watched := c.watched(lookup.Objects{&v1alpha1.BatchRelease{}: {Label: selector}})
+	sees := c.maySee(command.Context())
+	if sees {
+		watched.Objects[&v1alpha1.ReleaseSource{}] = cache.ByObject{}
+	}
 	err := lookup.Follow(command.Context(), watched, func(ctx context.Context, objects client.Reader) error {
 		var releases v1alpha1.BatchReleaseList
 		if err := objects.List(ctx, &releases); err != nil {
 			return fmt.Errorf("list releases: %w", err)
 		}
+		var sources v1alpha1.ReleaseSourceList
+		if sees {
+			if err := objects.List(ctx, &sources); err != nil {
+				return fmt.Errorf("list sources: %w", err)
+			}
+		}
 		now := time.Now()
-		table := show.Releases(printed.Changed(releases.Items, now), now, f.kube.allNamespaces)
+		changed := printed.Changed(releases.Items, sources.Items, now)
+		table := show.Releases(changed, sources.Items, now, f.kube.allNamespaces)
 		if err := printer.PrintObj(table, out); err != nil {
 			return fmt.Errorf("print: %w", err)
 		}
@@ -130,6 +148,12 @@ func (f *listFlags) follow(command *cobra.Command, c *cluster, selector labels.S
 		return nil
 	}
 	return err
+}
+
+// maySee reports whether the user may list the sources in the namespace. What else is wrong shows up where they are watched.
+func (c *cluster) maySee(ctx context.Context) bool {
+	err := c.List(ctx, &v1alpha1.ReleaseSourceList{}, client.InNamespace(c.namespace), client.Limit(1))
+	return !apierrors.IsForbidden(err)
 }
 
 // releases are those in the namespace that have the labels.

@@ -22,8 +22,8 @@ func TestList(t *testing.T) {
 	s.awaitGate("web")
 
 	got := regexp.MustCompile(` {2,}`).ReplaceAllString(s.ok(viewer, "list"), "|")
-	s.want(got, "NAME|STATUS|BATCH|UPDATED|UPDATED-AVAILABLE|WAITS FOR|COMMIT|AGE\n",
-		"web|RollingUpdate|1/2|1/4|1/4|manual|2222222|", "api|Completed|2/2|4/4|4/4|<none>|<none>|")
+	s.want(got, "NAME|STATUS|BATCH|UPDATED|UPDATED-AVAILABLE|WAITS FOR|VERSION|COMMIT|AGE\n",
+		"web|Waiting|1/2|1/4|1/4|manual|2|2222222|", "api|Completed|2/2|4/4|4/4|<none>|1|<none>|")
 	s.want(s.ok(viewer, "list", "-o", "wide"), "WORKLOAD", "deployment/web", "web:2")
 	if got := s.ok(viewer, "list", "-o", "name"); got != "batchrelease.rollouts.sluice.dev/api\nbatchrelease.rollouts.sluice.dev/web\n" {
 		t.Errorf("want names that kubectl takes, got %q", got)
@@ -36,6 +36,14 @@ func TestList(t *testing.T) {
 		t.Errorf("want nothing found to be said beside the output, got %q, %q", got.stdout, got.stderr)
 	}
 	s.want(s.completes(viewer, "list", "-o", ""), "wide", "jsonpath")
+	s.patch("api", map[string]any{"spec": map[string]any{"suspend": true}})
+	s.push("api", 2, "3333333333aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
+	s.await("api", "waiting", func(status *v1alpha1.BatchReleaseStatus) bool { return status.Queued != nil })
+	held := regexp.MustCompile(` {2,}`).ReplaceAllString(s.ok(viewer, "list"), "|")
+	s.want(held, "api|OnHold|2/2|4/4|4/4|resume|1|<none>|")
+	if got := s.as(viewer, "status", "api", "--watch=false"); got.code != exitUnderWay {
+		t.Errorf("want exit code %d while the newest template waits, got %+v", exitUnderWay, got)
+	}
 	said, stop := s.start(viewer, "list", "--watch")
 	said.await(s, "manual")
 	s.confirm("web")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/preview"
+	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
@@ -74,6 +75,7 @@ func (s *surroundings) of(ctx context.Context, change *preview.Change) (*preview
 		return live, nil
 	}
 	live.Workload, live.Running = workloadOf(w), w.PodTemplate()
+	live.Fixed = new(spec.FixedOf(w.Object()))
 	if set, is := w.(*workload.StatefulSet); is {
 		live.StatefulSet = set.StatefulSet
 	}

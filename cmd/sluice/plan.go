@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -85,6 +86,9 @@ func (f *planFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	if f.source.namespace == "" {
+		shown.Unplaced(unknownNamespace)
+	}
 	if f.cluster {
 		if err := f.meet(cmd, shown); err != nil {
 			return err
@@ -120,7 +124,10 @@ func (f *planFlags) meet(cmd *cobra.Command, shown *preview.Preview) error {
 	if err != nil {
 		return err
 	}
-	return c.meet(cmd.Context(), shown)
+	if err := c.meet(cmd.Context(), shown); err != nil {
+		return fmt.Errorf("%w (without --cluster a plan needs none)", err)
+	}
+	return nil
 }
 
 // repository is what is compared: a folder of it, at commits.
@@ -136,7 +143,7 @@ func (f *planFlags) open(ctx context.Context, path string) (*repository, error) 
 	if err != nil {
 		return nil, err
 	}
-	local, err := gitrepo.OpenLocal(path, gitrepo.Limits{FileBytes: f.source.limits.FileBytes})
+	local, err := gitrepo.OpenLocal(ctx, path, os.Environ(), gitrepo.Limits{FileBytes: f.source.limits.FileBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -190,6 +197,9 @@ func (f *planFlags) start(repo *repository, to *gitrepo.Snapshot) (*gitrepo.Snap
 func (r *repository) read(at *gitrepo.Snapshot) (*preview.State, error) {
 	files := at.FS()
 	found, err := r.reader.Read(files, r.folder)
+	if missing := at.Err(); missing != nil {
+		return nil, missing
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read commit %s: %w", at.Commit, err)
 	}
@@ -216,6 +226,9 @@ func (r *repository) earlier(at *gitrepo.Snapshot, most int) ([]*preview.State, 
 			return states, err
 		}
 		state, err := r.readBefore(parent)
+		if gitrepo.KindOf(err) == gitrepo.Invalid {
+			return states, nil // a partial clone may lack its files
+		}
 		if err != nil {
 			return nil, err
 		}

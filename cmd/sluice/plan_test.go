@@ -254,6 +254,11 @@ func TestPlanClusterOfEachKind(t *testing.T) {
 	if strings.Contains(got, "how many there are is not known") {
 		t.Errorf("want the nodes of the DaemonSet to be known, got:\n%s", got)
 	}
+	tree.commit("Fixed fields", strings.NewReplacer("kind: StatefulSet}}", "kind: other}}", "kind: DaemonSet}}", "kind: other}}",
+		"podManagementPolicy: Parallel", "serviceName: other").Replace(plannedKinds))
+	s.want(s.ok(viewer, plan...), "spec.podManagementPolicy, spec.selector, spec.serviceName: Kubernetes does not let it change, and StatefulSet db in Git differs from the cluster's",
+		"spec.selector: Kubernetes does not let it change, and DaemonSet agent in Git differs from the cluster's")
+	tree.commit("Put back", strings.NewReplacer("db:2", "db:3", "agent:2", "agent:3").Replace(plannedKinds))
 	s.pushImage("db", set)
 	s.want(s.ok(viewer, plan...), "the release says: batch 1/2 done", "replaces the release in progress")
 }

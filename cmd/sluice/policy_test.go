@@ -11,6 +11,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -25,7 +26,7 @@ import (
 )
 
 // guards are the policies about what people write of gates, releases and their histories.
-var guards = []string{"releases", "gates", "revisions"}
+var guards = []string{"releases", "gates", "revisions", "requests"}
 
 // guard has the guards hold in the shop's namespace, and in no other.
 func (s *shop) guard() {
@@ -100,6 +101,9 @@ func (s *shop) awaitPolicies() {
 			s.Fatalf("delete probe: %v", err)
 		}
 	}
+	named := release.DeepCopy()
+	named.ResourceVersion, named.UID, named.Annotations = "", "", map[string]string{v1alpha1.RequestedByAnnotation: "nobody"}
+	s.awaitRefusal("a request in another's name", func() error { return s.client.Create(s.Context(), named.DeepCopy(), client.DryRunAll) })
 	ofRelease := metav1.NewControllerRef(release, v1alpha1.GroupVersion.WithKind("BatchRelease"))
 	s.awaitRefusal("a ControllerRevision", func() error {
 		return s.client.Create(s.Context(), s.revision("probe", *ofRelease), client.DryRunAll)
@@ -147,6 +151,49 @@ func TestStatusIsTheControllers(t *testing.T) {
 	}
 	s.wantAnswersKept(approver, release)
 	s.wantWellTyped()
+}
+
+// TestForgedResolvedTemplate: only the controller writes status.resolved. Approvers and operators
+// can't forge it in a patch of the status, a patch of the release, or a new release.
+func TestForgedResolvedTemplate(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.guard()
+	s.deploy("web")
+	s.push("web", 2, secondCommit)
+	release := s.awaitGate("web")
+	resolved := *release.Status.Resolved
+	approver, operator := s.person("approver", "sluice-approver"), s.person("operator", "sluice-operator")
+	for _, person := range []string{approver, operator} {
+		for _, forged := range []string{
+			fmt.Sprintf(`{"given":"other","digest":%q,"revision":%q}`, resolved.Digest, resolved.Revision),
+			fmt.Sprintf(`{"given":%q,"digest":"other","revision":%q}`, resolved.Given, resolved.Revision),
+			fmt.Sprintf(`{"given":%q,"digest":%q,"revision":%q}`, resolved.Given, resolved.Digest, release.Status.StableRevision),
+			`null`,
+		} {
+			for _, patch := range []string{forged, forged + `,"nextStepIndex":1`} {
+				s.wantRefused(person, release, `{"status":{"resolved":`+patch+`}}`, "only the controller writes status.resolved; people write")
+			}
+		}
+	}
+
+	forged := release.DeepCopy()
+	steered := merge(`{"metadata":{"labels":{"seen":"yes"}},"status":{"resolved":{"given":"other","digest":"other","revision":"other"}}}`)
+	if err := s.clientAs(operator).Patch(t.Context(), forged, steered); err != nil {
+		t.Fatalf("patch the release: %v", err)
+	}
+	if !equality.Semantic.DeepEqual(forged.Status.Resolved, &resolved) {
+		t.Errorf("a patch of the release has changed status.resolved to %+v", forged.Status.Resolved)
+	}
+	other := release.DeepCopy()
+	other.ObjectMeta = metav1.ObjectMeta{Namespace: s.namespace, Name: "other"}
+	other.Spec.WorkloadRef.Name = "other"
+	if err := s.client.Create(t.Context(), other); err != nil {
+		t.Fatalf("create a release: %v", err)
+	}
+	if other.Status.Resolved != nil || other.Status.Phase != "" {
+		t.Errorf("a release that is created has the status %+v, want none", other.Status)
+	}
 }
 
 // wantAnswersKept: who may answer does not take back, or replace, what somebody else has answered and nobody has read yet.

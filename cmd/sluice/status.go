@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -25,6 +26,7 @@ const (
 	exitUnderWay   = 6
 	exitOvertaken  = 7
 	exitDrifted    = 8
+	exitRefused    = 9
 )
 
 // outcomeError is an end of a release that is not the one that was hoped for.
@@ -59,6 +61,7 @@ func newStatus() *cobra.Command {
   6  it is still in progress: the timeout passed, or --watch=false was given
   7  another commit replaced the one of --commit before its end
   8  it completed, and somebody has since changed the workload, or spec.template of the release, out of band
+  9  the newest commit in Git is not applied to it: its file is invalid, or the API server refuses it, or nobody can read the repository
 
 A release that waits for a gate, or is suspended or frozen, is in progress.
 
@@ -95,8 +98,12 @@ func (f *statusFlags) run(command *cobra.Command, args []string) error {
 	}
 	say := func(line string) { fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", release.Name, line) }
 	if !f.watch {
+		sources, err := c.sourcesOf(command.Context(), []v1alpha1.BatchRelease{*release})
+		if err != nil {
+			return err
+		}
 		say(f.progress(release))
-		return f.endOf(release, f.outcome(release))
+		return f.endOf(release, sources.Of(release), f.outcome(release, sources.Of(release)))
 	}
 	return f.wait(command.Context(), c, release, say)
 }
@@ -109,16 +116,27 @@ func (f *statusFlags) wait(ctx context.Context, c *cluster, release *v1alpha1.Ba
 		defer cancel()
 	}
 	key, said, outcome := client.ObjectKeyFromObject(release), "", show.Unknown
-	err := lookup.Follow(ctx, c.watched(lookup.OneRelease(release.Name)), func(ctx context.Context, objects client.Reader) error {
+	watched, sees := c.watched(lookup.OneRelease(release.Name)), c.maySee(ctx)
+	if sees {
+		watched.Objects[&v1alpha1.ReleaseSource{}] = cache.ByObject{}
+	}
+	var sources v1alpha1.ReleaseSourceList
+	source := func() *v1alpha1.ReleaseSource { return show.Sources(sources.Items).Of(release) }
+	err := lookup.Follow(ctx, watched, func(ctx context.Context, objects client.Reader) error {
 		if err := objects.Get(ctx, key, release); err != nil {
 			return fmt.Errorf("read release in namespace %s: %w", key.Namespace, err)
+		}
+		if sees {
+			if err := objects.List(ctx, &sources); err != nil {
+				return fmt.Errorf("list sources: %w", err)
+			}
 		}
 		if line := f.progress(release); line != said {
 			say(line)
 			said = line
 		}
 		before := outcome
-		outcome = f.outcome(release)
+		outcome = f.outcome(release, source())
 		if gone := outcome == show.Unknown && before != show.Unknown; gone || settled(outcome) {
 			return lookup.ErrDone
 		}
@@ -126,20 +144,29 @@ func (f *statusFlags) wait(ctx context.Context, c *cluster, release *v1alpha1.Ba
 	})
 	switch {
 	case err == nil:
-		return f.endOf(release, outcome)
+		return f.endOf(release, source(), outcome)
 	case errors.Is(err, context.DeadlineExceeded):
-		return outcomeError{fmt.Errorf("not at its end after %v: %s", f.timeout, said), exitUnderWay}
+		return outcomeError{fmt.Errorf("release %s is in progress after %v", release.Name, f.timeout), exitUnderWay}
 	default:
 		return err
 	}
 }
 
-// outcome is how the release that is meant ended.
-func (f *statusFlags) outcome(release *v1alpha1.BatchRelease) show.Outcome {
+// outcome returns the outcome of the newest commit, or of the one that --commit names. A completed release is not enough: the
+// source may have refused a newer commit.
+func (f *statusFlags) outcome(release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) show.Outcome {
+	refused := show.Refused(release, source) != ""
 	if f.commit == "" {
-		return show.OutcomeOf(release)
+		if outcome := show.OutcomeOf(release); outcome != show.Completed || !refused {
+			return outcome
+		}
+		return show.RefusedInGit
 	}
-	return show.OutcomeAt(release, f.commit)
+	outcome := show.OutcomeAt(release, f.commit)
+	if outcome == show.Unknown && refused && strings.HasPrefix(source.Status.ObservedCommit, f.commit) {
+		return show.RefusedInGit
+	}
+	return outcome
 }
 
 // progress is how far the release that is meant is.
@@ -147,9 +174,9 @@ func (f *statusFlags) progress(release *v1alpha1.BatchRelease) string {
 	switch {
 	case f.commit == "", strings.HasPrefix(release.Status.Commit, f.commit):
 		return show.Progress(release)
-	case f.outcome(release) == show.Unknown:
+	case show.OutcomeAt(release, f.commit) == show.Unknown:
 		return "no release of commit " + f.commit + " is known"
-	case f.outcome(release) == show.Superseded:
+	case show.OutcomeAt(release, f.commit) == show.Superseded:
 		return "the release of commit " + f.commit + " was superseded"
 	default:
 		return "the release of commit " + f.commit + " is at its end"
@@ -160,7 +187,10 @@ func (f *statusFlags) progress(release *v1alpha1.BatchRelease) string {
 func settled(outcome show.Outcome) bool { return outcome != show.UnderWay && outcome != show.Unknown }
 
 // endOf is nil for a release that is completed. Of a commit that was not heard of any more before its end, another one took the place.
-func (f *statusFlags) endOf(release *v1alpha1.BatchRelease, outcome show.Outcome) error {
+func (f *statusFlags) endOf(release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource, outcome show.Outcome) error {
+	if outcome == show.RefusedInGit {
+		return outcomeError{fmt.Errorf("the newest commit in Git is not applied to release %s: %s", release.Name, show.Refused(release, source)), exitRefused}
+	}
 	if outcome == show.Superseded || outcome == show.Unknown && f.watch {
 		return outcomeError{fmt.Errorf("another commit took the place of %s in release %s", f.commit, release.Name), exitOvertaken}
 	}

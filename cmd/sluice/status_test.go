@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,9 @@ func TestStatus(t *testing.T) {
 	s.awaitGate("web")
 	if got := s.as(viewer, "status", "--timeout=1ms"); got.code != exitUnderWay {
 		t.Errorf("want exit code %d when the time is up, got %d: %s", exitUnderWay, got.code, got.stderr)
+	}
+	if got := s.as(viewer, "status", "--timeout=2s"); strings.Count(got.stdout+got.stderr, "waiting for gate: manual") != 1 {
+		t.Errorf("want what it waits for said once, got %+v", got)
 	}
 	got := s.as(viewer, "status", "web", "--watch=false")
 	if got.code != exitUnderWay {

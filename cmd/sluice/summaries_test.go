@@ -26,7 +26,7 @@ func TestSummariesAfterDrift(t *testing.T) {
 	s.await("web", "drifted, with no pod left of what was released", func(status *v1alpha1.BatchReleaseStatus) bool {
 		return status.Reason == v1alpha1.ReasonDrifted && status.UpdatedReplicas == 0
 	})
-	s.want(s.columns(viewer, "list"), "web|Drifted|2/2|0/4|0/4|<none>|2222222|")
+	s.want(s.columns(viewer, "list"), "web|Drifted|2/2|0/4|0/4|<none>|2|2222222|")
 	listed := cptest.Kubectl(t, "get", "batchreleases", "--namespace", s.namespace, "--no-headers", "-o", "wide")
 	if row := strings.Fields(listed); len(row) < 8 || row[6] != "0" || row[7] != "0" {
 		t.Errorf("want kubectl to say that 0 pods are updated, and 0 of them available, got %q", listed)

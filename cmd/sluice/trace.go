@@ -27,12 +27,12 @@ const traceable = "pod/NAME, replicaset/NAME, deployment/NAME, statefulset/NAME 
 func newTrace() *cobra.Command {
 	flags := &traceFlags{kube: newKubeFlags(), output: newOutputFlags("")}
 	command := &cobra.Command{
-		Use:     "trace (pod/NAME | replicaset/NAME | deployment/NAME | statefulset/NAME | daemonset/NAME)",
+		Use:     "trace (POD | pod/NAME | replicaset/NAME | deployment/NAME | statefulset/NAME | daemonset/NAME)",
 		GroupID: groupLook,
 		Short:   "Find the commit and the approvals behind a pod",
 		Long: `Find the release, the commit with its author, and the gates with their evidence behind a pod or ReplicaSet, or behind each
 running version of a Deployment, StatefulSet or DaemonSet. With --output, print a List of these objects.`,
-		Example: `  sluice trace pod/web-654cdc8b8d-2dn8h -n shop
+		Example: `  sluice trace web-654cdc8b8d-2dn8h -n shop
   sluice trace deployment/web
   sluice trace statefulset/db
   sluice trace pod/web-654cdc8b8d-2dn8h -o yaml`,
@@ -54,8 +54,11 @@ func (f *traceFlags) run(command *cobra.Command, argument string) error {
 		return err
 	}
 	kind, name, found := strings.Cut(argument, "/")
+	if !found {
+		kind, name = "pod", argument
+	}
 	trace := tracer(strings.ToLower(kind))
-	if !found || name == "" || trace == nil {
+	if name == "" || trace == nil {
 		return usageError{fmt.Errorf("%q is not "+traceable, argument)}
 	}
 	c, err := f.kube.connect(command.ErrOrStderr())

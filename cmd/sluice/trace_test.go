@@ -23,7 +23,7 @@ func TestTrace(t *testing.T) {
 	revision := s.awaitGate("web").Status.UpdateRevision
 	pod := "pod/" + s.podOf(revision)
 
-	s.want(s.ok(viewer, "trace", pod), "Release:      web\n", "Images:       web:2\n", "Outcome:      RollingUpdate\n",
+	s.want(s.ok(viewer, "trace", pod), "Release:      web\n", "Images:       web:2\n", "Outcome:      Waiting\n",
 		"Commit:       "+secondCommit+"\n", "Author:       Ada <ada@example.com>\n", "Gate after batch 1, manual: waits")
 	s.want(s.ok(viewer, "trace", "deploy/web"), "Images:       web:1\n", "\n\nReplicaSet:", "Images:       web:2\n")
 	s.confirm("web")
@@ -32,6 +32,7 @@ func TestTrace(t *testing.T) {
 	names := `jsonpath={range .items[*]}{.kind}/{.metadata.name} {end}`
 	s.want(s.ok(viewer, "trace", "deploy/web", "-o", names), "ReplicaSet/web-"+revision+" Deployment/web ControllerRevision/", " BatchRelease/web Gate/web-"+revision)
 	s.want(s.ok(viewer, "trace", "rs/web-"+revision), "Subject:      web: version 2\n")
+	s.want(s.ok(viewer, "trace", strings.TrimPrefix(pod, "pod/")), "Images:       web:2\n")
 	s.want(s.as(viewer, "trace", "pod/none").stderr, `"none" not found`)
 	if got := s.as(viewer, "trace", "service/web"); got.code != exitUsage {
 		t.Errorf("want exit code %d for what can't be traced, got %d", exitUsage, got.code)

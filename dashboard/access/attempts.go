@@ -3,7 +3,6 @@ package access
 import (
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +37,7 @@ func newAttempts(proxies []netip.Prefix) *attempts {
 
 // allow reports whether somebody may try to log in. A client beyond its own limit does not use up the limit of others.
 func (a *attempts) allow(r *http.Request, now time.Time) bool {
-	from := remote.Network(clientOf(r, a.proxies))
+	from := remote.Network(remote.Client(r, a.proxies))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	limiter, _ := a.seen.Get(from)
@@ -47,19 +46,4 @@ func (a *attempts) allow(r *http.Request, now time.Time) bool {
 		a.seen.Add(from, limiter)
 	}
 	return limiter.(*rate.Limiter).AllowN(now, 1) && a.all.AllowN(now, 1)
-}
-
-// clientOf is the address of a request's client: the last one in X-Forwarded-For that is not of a trusted proxy. Anybody can have written
-// what comes before it.
-func clientOf(r *http.Request, proxies []netip.Prefix) netip.Addr {
-	address := remote.Address(r.RemoteAddr)
-	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(hops) - 1; i >= 0 && remote.In(proxies, address); i-- {
-		before, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
-			break
-		}
-		address = before.Unmap()
-	}
-	return address
 }

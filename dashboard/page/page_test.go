@@ -24,7 +24,10 @@ type releasePage struct {
 	Actions []action
 }
 
-type action struct{ Text, Address, Kind string }
+type action struct {
+	Text, Address, Kind string
+	Apart               bool
+}
 
 // changedPage is as package dashboard has it.
 type changedPage struct {

@@ -92,6 +92,9 @@ var (
 // Button is the text of the button for a verb.
 func (v Verb) Button() string { return buttons[v] }
 
+// Rare reports whether the button stands apart from those of every day.
+func (v Verb) Rare() bool { return v == Jump || v == RollBack || v == Force }
+
 // Danger reports whether the button should make people think twice.
 func (v Verb) Danger() bool { return dangerous[v] }
 
@@ -131,8 +134,11 @@ func titleOf(verb Verb, release *v1alpha1.BatchRelease) string {
 	}
 }
 
-// BatchWords is the batch that a release is at.
+// BatchWords is the batch that a release is at, or its start where it waits before the first one.
 func BatchWords(release *v1alpha1.BatchRelease) string {
+	if !release.Status.Entered() {
+		return "the start of the release"
+	}
 	return fmt.Sprintf("batch %d of %d", release.Status.CurrentStepIndex+1, len(release.Spec.Steps(release.Status.Rollback != nil)))
 }
 
@@ -201,6 +207,9 @@ func approveWords(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate) []strin
 		return []string{fmt.Sprintf("The release continues past pod %s. It pauses again at the next pause point.", cell(release.Status.PausePoint.Pod))}
 	}
 	what := []string{plain.Count(len(gates), "manual gate") + " of " + BatchWords(release) + " " + Form(len(gates), "passes", "pass") + ", with your name in the evidence."}
+	if !release.Status.Entered() {
+		what = []string{"The template in Git replaces the one that the workload runs, in batches. Your name is in the evidence."}
+	}
 	if release.Spec.Suspend {
 		what = append(what, "The release is paused: nothing else happens until somebody resumes it.")
 	}
@@ -209,12 +218,15 @@ func approveWords(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate) []strin
 
 // nextWords say what happens when the gates of the batch have passed.
 func nextWords(release *v1alpha1.BatchRelease) []string {
-	rollback, next := release.Status.Rollback != nil, int(release.Status.CurrentStepIndex)+1
+	rollback, next, when := release.Status.Rollback != nil, int(release.Status.CurrentStepIndex)+1, "When all gates of this batch have passed"
+	if !release.Status.Entered() {
+		next, when = 0, "Next"
+	}
 	steps := release.Spec.Steps(rollback)
 	if next >= len(steps) {
 		return []string{"This is the last batch: the release completes when all of its gates have passed."}
 	}
-	words := fmt.Sprintf("When all gates of this batch have passed, batch %d of %d begins: %s", next+1, len(steps), shareWords(steps[next].Replicas))
+	words := fmt.Sprintf("%s, batch %d of %d begins: %s", when, next+1, len(steps), shareWords(steps[next].Replicas))
 	if weight, shared := release.Spec.TrafficOf(rollback, next); shared {
 		words += ", " + v1alpha1.RequestWords(weight, len(steps[next].Matches))
 	}

@@ -66,7 +66,7 @@ func TestRollbackPreview(t *testing.T) {
 	diff := got.Diff
 	got.Diff = nil
 	want := &Rollback{
-		From: "bbb", To: "aaa", FromImages: "web:2", ToImages: "web:1", Commit: "ccccccc", Subject: "subject of aaa",
+		From: "bbb", To: "aaa", FromImages: "web:2", ToImages: "web:1", FromName: "2", ToName: "1", Commit: "ccccccc", Subject: "subject of aaa",
 		Pods:    []string{"3 pods of revision bbb are replaced (2 available)", "7 pods of revision aaa stay (7 available)"},
 		Steps:   []RollbackStep{{Number: 1, Share: "1", Pods: 1}, {Number: 2, Share: "100%", Pods: 10}},
 		Traffic: "All requests go back to the previous version first: the new version gets 30% of them now. Pods follow.",
@@ -92,10 +92,13 @@ func TestSimulationBeginsWithThePodsThatThereAre(t *testing.T) {
 	if got.Missing != "" || len(got.Rows) < 3 {
 		t.Fatalf("want a simulation, got %+v", got)
 	}
-	if first := got.Rows[0]; first.To != 7 || first.From != 3 || first.Available != 9 || first.What != "rollback" {
+	if first := got.Rows[0]; first.To != 7 || first.From != 3 || first.Available != 9 || first.After != "before" {
 		t.Errorf("want it to begin with 7 and 3 pods, of which 9 are available, got %+v", first)
 	}
-	if last := got.Rows[len(got.Rows)-1]; last.To != 10 || last.From != 0 || last.Available != 10 || last.State != "Completed" {
+	if then := got.Rows[1]; then.What != "rollback" {
+		t.Errorf("want the rollback next, got %+v", then)
+	}
+	if last := got.Rows[len(got.Rows)-1]; last.To != 10 || last.From != 0 || last.Available != 10 || last.State != "RolledBack" {
 		t.Errorf("want it to end with 10 pods, got %+v", last)
 	}
 	for _, row := range got.Rows {

@@ -22,8 +22,10 @@ type Rollback struct {
 	// From is the revision that the rollback leaves, To the one that it goes back to; empty if the release does not name it.
 	From, To             string
 	FromImages, ToImages string
-	Commit, Subject      string
-	Author               string
+	// FromName and ToName are how the simulation names the two versions: by their images if these differ.
+	FromName, ToName string
+	Commit, Subject  string
+	Author           string
 	// Pods says which pods are replaced, and which stay.
 	Pods     []string
 	Steps    []RollbackStep
@@ -52,6 +54,10 @@ func RollbackOf(sight *show.Sight, to string, pods Pods) *Rollback {
 	if target := keptOf(kept, to); target != nil {
 		shown := revisionOf(target)
 		preview.ToImages, preview.Commit, preview.Subject, preview.Author = shown.Images, shown.Commit, shown.Subject, shown.Author
+	}
+	preview.FromName, preview.ToName = show.VersionOf(preview.FromImages), show.VersionOf(preview.ToImages)
+	if preview.FromName == "" || preview.ToName == "" || preview.FromName == preview.ToName {
+		preview.FromName, preview.ToName = "v2", "v1"
 	}
 	preview.Pods = podWords(pods, to)
 	preview.Steps = rollbackSteps(release, pods.Wanted)

@@ -110,19 +110,21 @@ func standAt(release *v1alpha1.BatchRelease, midway bool, updated, wanted int) {
 // simulatedRows are the rows of a timeline from the rollback on.
 func simulatedRows(timeline *simulate.Timeline) *Simulation {
 	made, turned, began := &Simulation{Notes: timeline.Notes}, false, false
+	var before *Simulated
 	for i := range timeline.Rows {
 		row := &timeline.Rows[i]
 		at, err := time.ParseDuration(row.At)
-		if err != nil || at < turnsAt || !began && row.Event == "" {
+		if began = began || err == nil && at >= turnsAt && strings.HasPrefix(row.Event, "rollback"); !began {
+			before = &Simulated{After: "before", To: row.Old, From: row.New, Available: row.Available, State: row.Status}
 			continue
 		}
-		if began = began || strings.HasPrefix(row.Event, "rollback"); !began {
-			continue
+		if before != nil {
+			made.Rows, before = append(made.Rows, *before), nil
 		}
 		turned = turned || row.Phase == string(v1alpha1.PhaseRollingBack)
 		shown := Simulated{
 			After: duration.HumanDuration(at - turnsAt), To: row.Old, From: row.New, Available: row.Available,
-			State: row.Phase, What: line(cmp.Or(row.Event, strings.Join(row.Done, "; "), row.Why)),
+			State: row.Status, What: line(cmp.Or(row.Event, strings.Join(row.Done, "; "), row.Why)),
 		}
 		if turned {
 			shown.To, shown.From = row.New, row.Old

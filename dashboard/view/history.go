@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // The limits of the history page, and the sizes of its drawing.
@@ -36,7 +38,10 @@ type History struct {
 	Frequency, LeadTime, Duration, Failures, Restore string
 	Bars                                             []Bar
 	Width                                            int
-	Entries                                          []Past
+	// Most counts the releases of the highest bar. First and Last are the days at both ends of the drawing.
+	Most        int
+	First, Last string
+	Entries     []Past
 	// Total is the number of past releases, of which Entries are the latest.
 	Total int
 	Now   time.Time
@@ -52,13 +57,35 @@ type Bar struct {
 // Past is a release that has ended.
 type Past struct {
 	Namespace, Release, Revision, Outcome string
+	Version                               string
 	Mark                                  Mark
 	Time                                  Moment
 	Commit, Author, Subject               string
 	Took, Lead                            string
 
 	took, lead time.Duration
-	failed     bool
+	began      time.Time
+	// failed counts among the failures, released among the releases: neither is a first deployment, nor what another version superseded at its gate.
+	failed, released bool
+}
+
+// Superseded is a release that another one superseded.
+type Superseded struct {
+	Namespace, Release string
+	v1alpha1.LogEntry
+}
+
+// SupersededOf are the releases of rows that others superseded.
+func SupersededOf(rows []*Row) []Superseded {
+	var all []Superseded
+	for _, row := range rows {
+		for _, one := range row.log {
+			if one.Type == v1alpha1.LogSuperseded {
+				all = append(all, Superseded{row.Namespace, row.Name, one})
+			}
+		}
+	}
+	return all
 }
 
 // HistoryQuery says which part of the history somebody wants to see.
@@ -68,7 +95,7 @@ type HistoryQuery struct {
 }
 
 // HistoryOf is the page for the templates that releases keep, all of which the viewer may see.
-func HistoryOf(kept []appsv1.ControllerRevision, query HistoryQuery, now time.Time) History {
+func HistoryOf(kept []appsv1.ControllerRevision, left []Superseded, query HistoryQuery, now time.Time) History {
 	if !slices.Contains(historyChoices, query.Days) {
 		query.Days = defaultDays
 	}
@@ -76,19 +103,32 @@ func HistoryOf(kept []appsv1.ControllerRevision, query HistoryQuery, now time.Ti
 	from := now.Add(-time.Duration(query.Days) * oneDay)
 	namespaces := map[string]bool{}
 	var past []Past
-	for i := range kept {
-		namespaces[kept[i].Namespace] = true
-		one, ended := pastOf(&kept[i])
-		if !ended || !one.Time.After(from) || one.Time.After(now) || query.Namespace != "" && one.Namespace != query.Namespace {
-			continue
+	first := now
+	add := func(one Past, ended bool) {
+		namespaces[one.Namespace] = true
+		if query.Namespace != "" && one.Namespace != query.Namespace {
+			return
 		}
-		past = append(past, one)
+		for _, known := range []time.Time{one.began, one.Time.Time} {
+			if !known.IsZero() && known.Before(first) {
+				first = known
+			}
+		}
+		if ended && one.Time.After(from) && !one.Time.After(now) {
+			past = append(past, one)
+		}
+	}
+	for i := range kept {
+		add(pastOf(&kept[i]))
+	}
+	for i := range left {
+		add(leftOf(&left[i]), true)
 	}
 	page.Namespaces = sortedKeys(namespaces)
 	slices.SortFunc(past, func(a, b Past) int {
 		return cmp.Or(b.Time.Compare(a.Time.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Release, b.Release))
 	})
-	page.figures(past)
+	page.figures(past, max(oneDay, now.Sub(later(first, from))))
 	page.bars(past)
 	page.Total = len(past)
 	page.Entries = past[:min(len(past), mostHistory)]
@@ -101,17 +141,19 @@ func pastOf(kept *appsv1.ControllerRevision) (Past, bool) {
 	one := Past{
 		Namespace: kept.Namespace, Release: kept.Labels[v1alpha1.ReleaseLabel], Revision: revision.Revision, Outcome: revision.Outcome,
 		Mark: revision.Mark, Time: revision.Released, Commit: revision.Commit, Author: revision.Author, Subject: revision.Subject, Took: revision.Took,
+		Version: cell(show.VersionOf(revision.Images)),
+	}
+	annotations := kept.Annotations
+	if began, err := time.Parse(time.RFC3339, annotations[v1alpha1.StartedAtAnnotation]); err == nil {
+		one.began, one.took = began, max(0, one.Time.Sub(began))
 	}
 	switch v1alpha1.Outcome(revision.Outcome) {
 	case v1alpha1.OutcomeReleased:
+		one.released = revision.Number != 1 // the first is the first deployment
 	case v1alpha1.OutcomeRolledBackTo:
 		one.failed, one.Mark = true, Waiting
 	default:
 		return one, false
-	}
-	annotations := kept.Annotations
-	if began, err := time.Parse(time.RFC3339, annotations[v1alpha1.StartedAtAnnotation]); err == nil {
-		one.took = max(0, one.Time.Sub(began))
 	}
 	if committed, err := time.Parse(time.RFC3339, annotations[v1alpha1.CommitTimeAnnotation]); err == nil && !one.failed && committed.Before(one.Time.Time) {
 		one.lead = one.Time.Sub(committed)
@@ -120,15 +162,38 @@ func pastOf(kept *appsv1.ControllerRevision) (Past, bool) {
 	return one, !one.Time.IsZero()
 }
 
-// figures sets the four DORA figures, as far as the histories show them.
-func (h *History) figures(past []Past) {
+// leftOf is the past release that another one superseded. It failed if a gate was rejected, or it made no progress.
+func leftOf(left *Superseded) Past {
+	one := Past{
+		Namespace: left.Namespace, Release: left.Release, Revision: cell(left.Revision), Outcome: string(left.Type), Mark: Waiting,
+		Version: cell(show.VersionOf(strings.Join(left.Images, ","))), Time: Moment{left.Time.Time}, Commit: plain.Commit(left.Commit), Author: cell(left.Author),
+	}
+	if left.State == v1alpha1.StateRejected || left.State == v1alpha1.StateFailed {
+		one.failed, one.Mark, one.Outcome = true, Bad, one.Outcome+" when "+string(left.State)
+	}
+	return one
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// figures sets the four DORA figures, as far as the histories show them, over the time that they cover.
+func (h *History) figures(past []Past, covered time.Duration) {
 	var released, back int
 	var leads, tooks, restores []time.Duration
 	for i := range past {
 		one := &past[i]
 		if one.failed {
 			back++
-			restores = append(restores, one.took)
+			if one.took > 0 {
+				restores = append(restores, one.took)
+			}
+		}
+		if !one.released {
 			continue
 		}
 		released++
@@ -137,7 +202,7 @@ func (h *History) figures(past []Past) {
 			leads = append(leads, one.lead)
 		}
 	}
-	h.Frequency = fmt.Sprintf("%.1f", float64(released)/float64(h.Days))
+	h.Frequency = fmt.Sprintf("%.1f", float64(released)*float64(oneDay)/float64(covered))
 	h.LeadTime, h.Duration, h.Restore = median(leads), median(tooks), median(restores)
 	h.Failures = "none"
 	if back > 0 {
@@ -162,11 +227,12 @@ func (h *History) bars(past []Past) {
 		day := h.Days - 1 - int(h.Now.Sub(past[i].Time.Time)/oneDay)
 		if past[i].failed {
 			failed[day]++
-		} else {
+		} else if past[i].released {
 			released[day]++
 		}
 		most = max(most, released[day]+failed[day])
 	}
+	h.Most = most
 	for day := range h.Days {
 		good, bad := released[day]*historyHigh/most, failed[day]*historyHigh/most
 		date := h.Now.Add(-time.Duration(h.Days-1-day) * oneDay).UTC().Format(time.DateOnly)
@@ -175,4 +241,5 @@ func (h *History) bars(past []Past) {
 			Released: good, ReleasedY: historyHigh - good, Failed: bad, FailedY: historyHigh - good - bad,
 		})
 	}
+	h.First, h.Last = h.Bars[0].Day, h.Bars[len(h.Bars)-1].Day
 }

@@ -26,14 +26,16 @@ type Release struct {
 	Why string
 	// Warnings are what people should know before they let the release continue.
 	Warnings []string
-	// Source is the name of its ReleaseSource; Trouble is why a push there does not reach the release.
-	Source, Trouble string
+	// Source is the name of its ReleaseSource. Refused is why its newest commit is not applied to the release, Trouble what else is wrong with it.
+	Source, Refused, Trouble string
 	// CommitAt is the address of the commit on the forge; empty if there is none.
 	CommitAt string
 	// Rollback says that the batches are those of a rollback; Revert is the pull request that brings Git back in line.
 	Rollback bool
 	Revert   *Link
-	Queued   *Queued
+	// Merge are the open pull requests that people are to look at.
+	Merge  []Link
+	Queued *Queued
 	// Changes is what the release in progress changes in the template.
 	Changes   *Diff
 	Batches   []Batch
@@ -74,11 +76,32 @@ func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 		page.CommitAt = commitAt(sight.Source, status.Commit)
 		page.Trouble = line(show.SourceTrouble(sight.Source))
 	}
+	if why := show.Refused(release, sight.Source); why != "" {
+		page.refuse(why)
+		page.Refused, page.Trouble = line(why), ""
+	}
 	if queued := status.Queued; queued != nil {
 		page.Queued = &Queued{plain.Commit(queued.Commit), queued.Revision, Moment{queued.Since.Time}}
 	}
 	page.Revert = revertOf(status)
+	page.Merge = page.toMerge(status)
 	return page
+}
+
+// toMerge are the open pull requests that people are to look at: those of gates, and the one that brings Git back in line.
+func (r *Release) toMerge(status *v1alpha1.BatchReleaseStatus) []Link {
+	var links []Link
+	for _, batch := range r.Batches {
+		for _, gate := range batch.Gates {
+			if batch.Current && gate.Mark == Waiting && gate.Pull != nil && gate.Pull.Address != "" {
+				links = append(links, Link{"Open " + gate.Pull.Text, gate.Pull.Address})
+			}
+		}
+	}
+	if revert := status.Revert; r.Revert != nil && r.Revert.Address != "" && revert.State == v1alpha1.RevertOpen {
+		links = append(links, Link{fmt.Sprintf("Open pull request #%d", revert.PullRequest.Number), r.Revert.Address})
+	}
+	return links
 }
 
 // warningsOf are the conditions of a release that the sentence about it does not mention.
@@ -86,10 +109,11 @@ func warningsOf(release *v1alpha1.BatchRelease) []string {
 	var warnings []string
 	status := &release.Status
 	for condition, isSaid := range map[string]bool{
-		v1alpha1.ConditionBeyondStep:      false,
-		v1alpha1.ConditionReplicaFailure:  false,
-		v1alpha1.ConditionPreflightFailed: status.State == v1alpha1.StateWillNotFit,
-		v1alpha1.ConditionDrifted:         status.State == v1alpha1.StateDrifted || status.StoppedFor(v1alpha1.StopWorkloadChanged) || status.State == v1alpha1.StateChangedPastGit,
+		v1alpha1.ConditionBeyondStep:       false,
+		v1alpha1.ConditionRolledBackServes: false,
+		v1alpha1.ConditionReplicaFailure:   false,
+		v1alpha1.ConditionPreflightFailed:  status.State == v1alpha1.StateWillNotFit,
+		v1alpha1.ConditionDrifted:          status.State == v1alpha1.StateDrifted || status.StoppedFor(v1alpha1.StopWorkloadChanged) || status.State == v1alpha1.StateChangedPastGit,
 	} {
 		if found := meta.FindStatusCondition(status.Conditions, condition); found != nil && !isSaid {
 			warnings = append(warnings, line(found.Message))

@@ -27,15 +27,22 @@ type Row struct {
 	Shared bool
 	// WaitsFor is what it needs to continue; empty if nothing.
 	WaitsFor string
-	Message  string
-	Since    Moment
-	Commit   string
-	Author   string
-	Subject  string
-	Created  Moment
+	// Message is empty for a release that completed.
+	Message string
+	Since   Moment
+	// Version shortens Images, which lists them all.
+	Version, Images string
+	Commit          string
+	Author          string
+	Subject         string
+	Created         Moment
 
 	// asks is who can let it continue.
 	asks asks
+	// log lists events that the history lacks.
+	log []v1alpha1.LogEntry
+	// source is the label that names the ReleaseSource.
+	source string
 	// found is the text that searches look through.
 	found string
 }
@@ -63,6 +70,10 @@ func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
 		WaitsFor: cell(show.WaitsFor(release, now)), Message: cell(status.Message),
 		Since: Moment{status.StandsSince().Time}, Created: Moment{release.CreationTimestamp.Time},
 		Commit: plain.Commit(status.Commit), Author: cell(author), Subject: cell(subject), asks: asksOf(release),
+		Version: cell(show.ReleasedVersion(release)), Images: cell(strings.Join(status.Images, ", ")), source: release.Labels[v1alpha1.SourceLabel], log: status.Log,
+	}
+	if show.OutcomeOf(release) == show.Completed {
+		row.Message = ""
 	}
 	if status.Entered() {
 		row.Batch = min(int(status.CurrentStepIndex)+1, row.Batches)
@@ -74,7 +85,7 @@ func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
 		row.Weight, row.Shared = status.Traffic.Weight, true
 	}
 	row.found = strings.ToLower(strings.Join([]string{
-		row.Namespace + "/" + row.Name, row.Workload, row.Standing, row.Author, row.Subject, status.Commit, status.UpdateRevision,
+		row.Namespace + "/" + row.Name, row.Workload, row.Standing, row.Author, row.Subject, row.Images, status.Commit, status.UpdateRevision,
 	}, "\n"))
 	return row
 }

@@ -74,6 +74,8 @@ func sourceOf(source *v1alpha1.ReleaseSource) Source {
 	switch {
 	case ready == nil:
 		shown.Mark, shown.Standing = Moving, "The controller has not read it yet."
+	case ready.Status == metav1.ConditionFalse && !status.Unread && status.ErrorCount > 0:
+		shown.Mark, shown.Standing = Bad, fmt.Sprintf("%s: what they are about stays as it was.", plain.Count(status.ErrorCount, "error"))
 	case ready.Status == metav1.ConditionFalse:
 		shown.Mark, shown.Standing = Bad, line(show.SourceTrouble(source))
 	case ready.Status == metav1.ConditionUnknown:

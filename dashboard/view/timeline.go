@@ -16,6 +16,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
+// ImagesKey is the annotation under which a cache keeps the images of a template that it leaves out.
+const ImagesKey = "images"
+
 // mostEntries is the number of entries that are shown of a timeline.
 const mostEntries = 100
 
@@ -40,6 +43,7 @@ func timelineOf(sight *show.Sight) []Entry {
 	for i := range sight.Kept {
 		entries = append(entries, keptEntries(&sight.Kept[i])...)
 	}
+	entries = append(entries, logEntries(sight.Release)...)
 	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Time.IsZero() })
 	slices.SortStableFunc(entries, func(a, b Entry) int { return b.Time.Compare(a.Time.Time) })
 	return entries[:min(len(entries), mostEntries)]
@@ -60,7 +64,9 @@ func attemptEntries(release *v1alpha1.BatchRelease) []Entry {
 			Time: moment(status.StepStartedAt), Mark: Moving, What: fmt.Sprintf("Batch %d of %d began", row.Batch, row.Batches),
 		})
 	}
-	entries = append(entries, began) // its first batch often begins in the same second, and is newer
+	if !logged(status) {
+		entries = append(entries, began) // its first batch often begins in the same second, and is newer
+	}
 	for _, jump := range status.Jumps() {
 		entries = append(entries, Entry{Time: Moment{jump.Time.Time}, Mark: Waiting, What: fmt.Sprintf("Jump from batch %d to batch %d", jump.From+1, jump.To+1)})
 	}
@@ -75,6 +81,57 @@ func attemptEntries(release *v1alpha1.BatchRelease) []Entry {
 		entries = append(entries, failed)
 	}
 	return entries
+}
+
+// logged reports whether the log has the beginning of the rollback.
+func logged(status *v1alpha1.BatchReleaseStatus) bool {
+	return status.Rollback != nil && slices.ContainsFunc(status.Log, func(e v1alpha1.LogEntry) bool {
+		return e.Type == v1alpha1.LogRollbackStarted && e.Time.Equal(status.StartedAt)
+	})
+}
+
+// logEntries are the entries that the status keeps in its log.
+func logEntries(release *v1alpha1.BatchRelease) []Entry {
+	log := release.Status.Log
+	entries := make([]Entry, 0, len(log))
+	for i := range log {
+		one := &log[i]
+		entry := Entry{Time: Moment{one.Time.Time}, Mark: Waiting, By: cell(one.By), Detail: line(one.Message)}
+		switch one.Type {
+		case v1alpha1.LogSuperseded:
+			entry.What = "Superseded " + versionWords(one)
+			entry.Detail = line(supersededWords(one))
+		case v1alpha1.LogStopped:
+			entry.What = "Stopped: " + show.CauseWords(one.Cause)
+		case v1alpha1.LogResumed:
+			entry.Mark, entry.What = Moving, "Resumed: no longer "+show.CauseWords(one.Cause)
+		case v1alpha1.LogRetried:
+			entry.Mark, entry.What = Moving, "Retried"
+		case v1alpha1.LogRollbackStarted:
+			entry.Mark, entry.What = Bad, "Rollback to revision "+cell(one.Revision)+" began"
+		default:
+			continue
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+func versionWords(one *v1alpha1.LogEntry) string {
+	words := "revision " + cell(one.Revision)
+	if version := show.VersionOf(strings.Join(one.Images, ",")); version != "" {
+		words = "version " + cell(version) + ", " + words
+	}
+	return words
+}
+
+// supersededWords say of which commit a superseded release was, and where it stood.
+func supersededWords(one *v1alpha1.LogEntry) string {
+	words := fmt.Sprintf("it stood at batch %s, %s", cmp.Or(one.Batch, "0"), cmp.Or(string(one.State), "not begun"))
+	if one.Commit != "" {
+		words = strings.TrimSuffix("commit "+plain.Commit(one.Commit)+" by "+one.Author, " by ") + "; " + words
+	}
+	return words
 }
 
 func gateEntries(gate *v1alpha1.Gate) []Entry {
@@ -163,6 +220,31 @@ type Revision struct {
 
 // revisionsOf are the templates in the history, the newest first.
 func revisionsOf(sight *show.Sight) []Revision {
+	return slices.SortedStableFunc(slices.Values(append(keptRevisions(sight), supersededRevisions(sight)...)), func(a, b Revision) int {
+		if a.Number > 0 && b.Number > 0 {
+			return cmp.Compare(b.Number, a.Number)
+		}
+		return b.Released.Compare(a.Released.Time)
+	})
+}
+
+// supersededRevisions are the templates whose releases others superseded. The history has no templates of them.
+func supersededRevisions(sight *show.Sight) []Revision {
+	var revisions []Revision
+	for i := range sight.Release.Status.Log {
+		one := &sight.Release.Status.Log[i]
+		if one.Type == v1alpha1.LogSuperseded {
+			revisions = append(revisions, Revision{
+				Revision: cell(one.Revision), Images: line(strings.Join(one.Images, ",")), Outcome: string(v1alpha1.LogSuperseded), Mark: Waiting,
+				Released: Moment{one.Time.Time}, Commit: plain.Commit(one.Commit), Author: cell(one.Author), whole: one.Commit,
+				CommitAt: commitAt(sight.Source, one.Commit), Subject: cell(string(one.State)),
+			})
+		}
+	}
+	return revisions
+}
+
+func keptRevisions(sight *show.Sight) []Revision {
 	kept := slices.SortedFunc(slices.Values(sight.Kept), func(a, b appsv1.ControllerRevision) int {
 		return cmp.Or(cmp.Compare(b.Revision, a.Revision), strings.Compare(a.Name, b.Name))
 	})
@@ -187,7 +269,7 @@ func revisionOf(kept *appsv1.ControllerRevision) Revision {
 		whole: annotations[v1alpha1.CommitAnnotation], Commit: plain.Commit(annotations[v1alpha1.CommitAnnotation]),
 		Author: cell(annotations[v1alpha1.AuthorAnnotation]), Subject: cell(annotations[v1alpha1.SubjectAnnotation]),
 		ApprovedBy: cell(annotations[v1alpha1.ApprovedByAnnotation]), Forced: line(annotations[v1alpha1.ForcedAnnotation]),
-		Images: line(show.ImagesOf(kept.Data.Raw)),
+		Images: line(cmp.Or(show.ImagesOf(kept.Data.Raw), annotations[ImagesKey])),
 	}
 	if v1alpha1.Outcome(revision.Outcome) == v1alpha1.OutcomeRolledBack {
 		revision.Mark = Bad

@@ -226,7 +226,7 @@ func kept(i int, outcome v1alpha1.Outcome, began, ended time.Time, more map[stri
 func TestHistoryOfNothing(t *testing.T) {
 	t.Parallel()
 	for _, days := range []int{0, -1, 7, 8, 1 << 40} {
-		h := HistoryOf(nil, HistoryQuery{Days: days}, now)
+		h := HistoryOf(nil, nil, HistoryQuery{Days: days}, now)
 		if h.Total != 0 || h.Frequency != "0.0" || h.LeadTime != "not known" || h.Duration != "not known" || h.Restore != "not known" || h.Failures != "none" {
 			t.Errorf("%d days: nothing is known of nothing: %+v", days, h)
 		}
@@ -240,7 +240,8 @@ func TestFiguresOfAHistory(t *testing.T) {
 	t.Parallel()
 	at := func(hours int) time.Time { return now.Add(-time.Duration(hours) * time.Hour) }
 	revisions := []appsv1.ControllerRevision{
-		kept(1, v1alpha1.OutcomeReleased, at(50), at(49), map[string]string{v1alpha1.Prefix + "commit-time": at(51).Format(time.RFC3339)}),
+		kept(1, v1alpha1.OutcomeReleased, at(60), at(59), nil), // the first deployment is not a release
+		kept(13, v1alpha1.OutcomeReleased, at(50), at(49), map[string]string{v1alpha1.Prefix + "commit-time": at(51).Format(time.RFC3339)}),
 		kept(2, v1alpha1.OutcomeReleased, at(30), at(27), map[string]string{v1alpha1.Prefix + "commit-time": at(31).Format(time.RFC3339)}),
 		kept(3, v1alpha1.OutcomeReleased, at(5), at(3), map[string]string{v1alpha1.Prefix + "commit-time": "yesterday"}),
 		kept(4, v1alpha1.OutcomeRolledBackTo, at(2), at(1), nil),
@@ -253,9 +254,9 @@ func TestFiguresOfAHistory(t *testing.T) {
 		kept(10, v1alpha1.OutcomeReleased, at(1), now.Add(1<<40), nil), // far ahead
 		kept(11, v1alpha1.OutcomeAdopted, at(1), at(1), nil),           // not released
 	}
-	h := HistoryOf(revisions, HistoryQuery{Days: 7}, now)
+	h := HistoryOf(revisions, nil, HistoryQuery{Days: 7}, now)
 	got := []string{h.Frequency, h.LeadTime, h.Duration, h.Failures, h.Restore, fmt.Sprint(h.Total)}
-	if diff := cmp.Diff([]string{"0.4", "4h", "120m", "25%", "60m", "4"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"0.4", "4h", "120m", "25%", "60m", "5"}, got); diff != "" {
 		t.Errorf("releases a day, lead time, duration, failures, time to restore, and how many (-want +got):\n%s", diff)
 	}
 	if first := h.Entries[0]; first.Revision != "r4" || first.Mark != Waiting {
@@ -275,7 +276,7 @@ func TestAHistoryListsTheLast(t *testing.T) {
 		at := now.Add(-time.Duration(i) * time.Minute)
 		revisions = append(revisions, kept(i, v1alpha1.OutcomeReleased, at, at, nil))
 	}
-	if h := HistoryOf(revisions, HistoryQuery{Days: 7}, now); len(h.Entries) != mostHistory || h.Total != 3*mostHistory {
+	if h := HistoryOf(revisions, nil, HistoryQuery{Days: 7}, now); len(h.Entries) != mostHistory || h.Total != 3*mostHistory {
 		t.Errorf("got %d of %d", len(h.Entries), h.Total)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +19,11 @@ const (
 	DeliveryHeader  = "X-Github-Delivery"
 	SignatureHeader = "X-Hub-Signature-256"
 )
+
+// IsSignature reports whether the SignatureHeader of a webhook can be a signature at all.
+func IsSignature(header string) bool { return signature.MatchString(header) }
+
+var signature = regexp.MustCompile(`^sha256=[0-9a-fA-F]{64}$`)
 
 // ValidSignature reports whether a webhook was signed with one of the secrets, given its SignatureHeader. The
 // older header, with SHA-1, is not looked at. No secret, or an empty one, signs nothing.

@@ -33,6 +33,26 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
+// A branch may have any name that Git allows: what the tracked one is called is not ours to say.
+func TestBranchesOfAnyName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, name := range []string{"straße/2026,11", "主", "a%2fb", "100%", "a#b", "it's"} {
+		w.branch("ada", name)
+		if tip, err := w.client.Tip(t.Context(), name); err != nil || tip.Commit != w.tip("main") {
+			t.Errorf("the tip of %q: got %+v, %v", name, tip, err)
+		}
+		if _, err := w.client.Protection(t.Context(), name); err != nil {
+			t.Errorf("the protection of %q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"", "../x", "a/../b", "a b", "a?ref=b", "a\nb"} {
+		if _, err := w.client.Tip(t.Context(), name); forge.KindOf(err) != forge.Invalid {
+			t.Errorf("%q is no branch: got %v", name, err)
+		}
+	}
+}
+
 // What is put back is known by its branch: the file may have changed since it was asked for.
 func TestOpenChangeByBranch(t *testing.T) {
 	t.Parallel()

@@ -230,7 +230,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // in the answer, is not listened to until nothing is left.
 func TestListsThatGrow(t *testing.T) {
 	t.Parallel()
-	const members = "/api/v3/orgs/shop/teams/ops/members"
+	const team, members = "/api/v3/orgs/shop/teams/ops", "/api/v3/orgs/shop/teams/ops/members"
 	tests := map[string]struct {
 		page  string
 		says  string
@@ -244,6 +244,10 @@ func TestListsThatGrow(t *testing.T) {
 			t.Parallel()
 			var s *server
 			s = serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == team {
+					fmt.Fprint(w, `{"id":7}`)
+					return
+				}
 				if r.URL.Path != members {
 					t.Errorf("want members asked for, got %s", r.URL)
 				}
@@ -252,7 +256,7 @@ func TestListsThatGrow(t *testing.T) {
 				fmt.Fprint(w, tc.page)
 			})
 			_, err := clientOf(t, s.URL).Team(t.Context(), "shop/ops")
-			if err == nil || !strings.Contains(err.Error(), tc.says) || s.count() != tc.pages {
+			if err == nil || !strings.Contains(err.Error(), tc.says) || s.count() != tc.pages+1 {
 				t.Errorf("want it %s after %d pages, got %v after %d", tc.says, tc.pages, err, s.count())
 			}
 		})

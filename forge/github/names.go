@@ -13,8 +13,6 @@ var (
 	objectName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 	login      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?$`)
 	teamSlug   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,254}$`)
-	// branchName is narrower than Git's own rule.
-	branchName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._/+@#=-]{0,250}$`)
 	filePath   = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._/-]{0,1000}$`)
 )
 
@@ -26,8 +24,8 @@ func checkSHA(sha string) error {
 }
 
 func checkBranch(name string) error {
-	if !branchName.MatchString(name) || strings.Contains(name, "..") || strings.Contains(name, "//") {
-		return invalid("%q is not a branch that Sluice can write to", name)
+	if !forge.IsBranch(name) {
+		return invalid("%q is not the name of a branch", name)
 	}
 	return nil
 }

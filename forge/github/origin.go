@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,7 +133,7 @@ func (c *Client) proposal(ctx context.Context, pull forge.PullRequest, within in
 func (c *Client) readAddresses(ctx context.Context, origin *forge.ReleaseOrigin) error {
 	commits := slices.Clone(origin.Commits)
 	for _, proposal := range origin.Proposals {
-		commits = append(commits, proposal.Commits...)
+		commits = append(commits, proposal.All()...)
 	}
 	origin.Addresses = map[string]forge.Account{}
 	for _, made := range commits {
@@ -190,73 +189,6 @@ func (c *Client) byAddress(ctx context.Context, address string) (forge.Account, 
 		return forge.Account{}, c.explain(err, "look for commits of a co-author")
 	}
 	return account(made[0].GetAuthor()), nil
-}
-
-// until reports whether pushes go back to the one that made a commit, and to a commit before that.
-func until(made, before string) func([]forge.Push) bool {
-	return func(pushes []forge.Push) bool {
-		at := func(sha string) bool {
-			return sha == "" || slices.ContainsFunc(pushes, func(p forge.Push) bool { return p.After == sha })
-		}
-		return at(made) && at(before)
-	}
-}
-
-// maxPushPages is how far back the moves of a branch are read.
-const maxPushPages = 3
-
-// pushes reads who moved a branch, newest first, until that is enough. It reports false where the forge does not tell.
-func (c *Client) pushes(ctx context.Context, branch string, enough func([]forge.Push) bool) (found []forge.Push, told bool, err error) {
-	if err := checkBranch(branch); err != nil {
-		return nil, false, err
-	}
-	query := url.Values{"ref": {"refs/heads/" + branch}, "per_page": {strconv.Itoa(pageSize)}}
-	for range maxPushPages {
-		listed, resp, err := get[[]activity](ctx, c, "activity?"+query.Encode())
-		if err := c.explain(err, "read who pushed to branch %s", branch); err != nil {
-			if kind := forge.KindOf(err); kind == forge.NotFound || kind == forge.Forbidden {
-				return nil, false, nil
-			}
-			return nil, false, err
-		}
-		for _, one := range listed {
-			if one.Ref == "refs/heads/"+branch {
-				found = append(found, one.push())
-			}
-		}
-		if whole := unbroken(found); whole < len(found) {
-			return found[:whole], true, nil
-		}
-		if resp.After == "" || enough(found) {
-			break
-		}
-		query.Set("after", resp.After)
-	}
-	return found, true, nil
-}
-
-// unbroken is how many of the moves follow on one another: each begins where the one before it ended. What is older than
-// a gap tells nothing.
-func unbroken(pushes []forge.Push) int {
-	for i := 1; i < len(pushes); i++ {
-		if pushes[i-1].Before != pushes[i].After {
-			return i
-		}
-	}
-	return len(pushes)
-}
-
-// activity is a move of a branch, for which the library has no type.
-type activity struct {
-	Before string       `json:"before"`
-	After  string       `json:"after"`
-	Ref    string       `json:"ref"`
-	Kind   string       `json:"activity_type"`
-	Actor  *github.User `json:"actor"`
-}
-
-func (a activity) push() forge.Push {
-	return forge.Push{Before: a.Before, After: a.After, Kind: forge.PushKind(a.Kind), Actor: account(a.Actor)}
 }
 
 // Permissions asks what people may do with the repository, one request for each.

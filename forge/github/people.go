@@ -105,15 +105,21 @@ func (c *Client) accountOf(ctx context.Context, name string) (forge.Account, err
 	return account(user), nil
 }
 
-// Team is a team and everybody in it. The name is a slug, or organization/slug; a slug alone is
-// one of the repository's owner.
+// Team is a team and everybody in it. The name is a slug, or organization/slug; a slug alone is one
+// of the repository's owner. Of a name with a number the number says nothing: the caller compares
+// it.
 func (c *Client) Team(ctx context.Context, name string) (forge.Team, error) {
-	organization, slug, qualified := strings.Cut(name, "/")
+	bare, _, _ := forge.Numbered(name)
+	organization, slug, qualified := strings.Cut(bare, "/")
 	if !qualified {
-		organization, slug = c.owner, name
+		organization, slug = c.owner, bare
 	}
 	if !ownerName.MatchString(organization) || !teamSlug.MatchString(slug) {
 		return forge.Team{}, invalid("%q is not the name of a team", name)
+	}
+	id, err := c.teamID(ctx, organization, slug)
+	if err != nil {
+		return forge.Team{}, err
 	}
 	members, err := allCounted(func(page github.ListOptions) ([]*github.User, *github.Response, error) {
 		return c.api.Teams.ListTeamMembersBySlug(ctx, organization, slug, &github.TeamListTeamMembersOptions{ListOptions: page})
@@ -121,5 +127,20 @@ func (c *Client) Team(ctx context.Context, name string) (forge.Team, error) {
 	if err != nil {
 		return forge.Team{}, c.explain(err, "read members of team %s/%s", organization, slug)
 	}
-	return forge.Team{Organization: organization, Slug: slug, Members: convert(members, account)}, nil
+	// GitHub lists members by slug alone, which may have become another team's.
+	switch after, err := c.teamID(ctx, organization, slug); {
+	case err != nil:
+		return forge.Team{}, err
+	case after != id:
+		return forge.Team{}, c.explain(distrusted("the slug is another team's now"), "read members of team %s/%s", organization, slug)
+	}
+	return forge.Team{ID: id, Organization: organization, Slug: slug, Members: convert(members, account)}, nil
+}
+
+func (c *Client) teamID(ctx context.Context, organization, slug string) (int64, error) {
+	found, _, err := c.api.Teams.GetTeamBySlug(ctx, organization, slug)
+	if err == nil && found.GetID() == 0 {
+		err = distrusted("it has no id")
+	}
+	return found.GetID(), c.explain(err, "read team %s/%s", organization, slug)
 }

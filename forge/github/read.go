@@ -10,9 +10,10 @@ import (
 )
 
 // ReadApproval gathers what an approval is judged by. Before the merge that is the pull request
-// alone: one request, which costs nothing while nothing changes. After it there are three more, for the
-// files, the merge and who moved the branch, and those for what the query asks for, and one if the tracked
-// branch has gone on since. A pull request that is not there is of kind NotFound.
+// alone: one request, which costs nothing while nothing changes; of one that was closed also who
+// closed it, and who may. After the merge there are three more, for the files, the merge and who
+// moved the branch, and those for what the query asks for, and one if the tracked branch has gone
+// on since. A pull request that is not there is of kind NotFound.
 func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge.Approval, error) {
 	approval := forge.Approval{}
 	ctx = withAllowance(ctx, maxAnswers)
@@ -28,6 +29,9 @@ func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge
 		return forge.Approval{}, err
 	}
 	approval.PullRequest = pullRequest(pull)
+	if approval.PullRequest.Rejected() {
+		return approval, c.readClosing(ctx, q, pull, &approval)
+	}
 	if !approval.PullRequest.Merged {
 		return approval, nil
 	}
@@ -39,6 +43,20 @@ func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge
 		}
 	}
 	return approval, nil
+}
+
+// readClosing reads who closed the pull request, and who may. GitHub says who only of the issue
+// that each pull request is.
+func (c *Client) readClosing(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
+	issue, _, err := c.api.Issues.Get(ctx, c.owner, c.name, pull.GetNumber())
+	if err == nil && issue.GetNumber() != pull.GetNumber() {
+		err = distrusted("the answer is about another")
+	}
+	if err != nil {
+		return c.explain(err, "read who closed pull request #%d", pull.GetNumber())
+	}
+	into.PullRequest.ClosedBy = account(issue.GetClosedBy())
+	return c.readApprovers(ctx, q, pull, into)
 }
 
 func (c *Client) rawPull(ctx context.Context, number int) (*github.PullRequest, error) {
@@ -84,7 +102,8 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *gi
 	if into.OnTracked, err = c.isAncestor(ctx, merged, q.Tip); err != nil {
 		return err
 	}
-	into.Pushes, into.PushesTold, err = c.pushes(ctx, q.Branch, until(merged, q.StableCommit))
+	known, err := c.moves(ctx, q.Branch, until(merged, q.StableCommit))
+	into.Pushes, into.PushesTold, into.PushesCut = known.pushes, known.told, known.cut
 	if err != nil || !into.PushesTold || !into.OnTracked {
 		return err
 	}
@@ -158,6 +177,9 @@ func (c *Client) readCommits(ctx context.Context, q forge.ApprovalQuery, pull *g
 func (c *Client) readApprovers(ctx context.Context, q forge.ApprovalQuery, _ *github.PullRequest, into *forge.Approval) error {
 	var err error
 	if into.Approvers, err = c.Accounts(ctx, q.Approvers...); err != nil {
+		return err
+	}
+	if into.Trusted, err = c.Accounts(ctx, q.Trusted...); err != nil {
 		return err
 	}
 	for _, name := range q.Teams {

@@ -54,9 +54,10 @@ func TestReadApprovalBeforeTheMerge(t *testing.T) {
 	if got := w.client.Budget(); got.Unchanged != 1 {
 		t.Errorf("it must cost nothing while nothing changes: got %+v", got)
 	}
+	w.team("bob")
 	w.setState("ada", pull.Number, "closed")
-	if got := w.read(query); !got.PullRequest.Rejected() {
-		t.Errorf("a rejection must be seen: got %+v", got.PullRequest)
+	if got := w.read(query); !got.PullRequest.Rejected() || got.PullRequest.ClosedBy.Login != "ada" || len(got.Teams) != 1 || len(got.Approvers) != 2 {
+		t.Errorf("a rejection must be seen, with who closed it and who may: got %+v", got)
 	}
 }
 
@@ -106,14 +107,14 @@ func (w *world) wantMerged(r forge.ChangeRequest, pull forge.PullRequest, result
 		Reviews: []forge.Review{{
 			Reviewer: forge.Account{Login: "bob", Type: forge.TypeUser}, State: forge.ReviewApproved, CommitID: pull.Head.SHA, Belongs: true,
 		}},
-		Approvers: []forge.Account{{Login: "ada", Type: forge.TypeUser}, {Login: "nobody"}},
-		Teams:     []forge.Team{{Organization: "shop", Slug: "approvers", Members: []forge.Account{{Login: "bob", Type: forge.TypeUser}}}},
+		Approvers: []forge.Account{{Login: "ada", Type: forge.TypeUser}, {Login: "nobody"}}, Trusted: []forge.Account{},
+		Teams: []forge.Team{{Organization: "shop", Slug: "approvers", Members: []forge.Account{{Login: "bob", Type: forge.TypeUser}}}},
 	}
 	opts := cmp.Options{
 		cmpopts.IgnoreFields(forge.Approval{}, "PullRequest", "Release", "Commits", "Pushes"),
 		cmpopts.IgnoreFields(forge.Commit{}, "Author", "Committer", "AuthorAddress", "Parents", "Verification"),
 		cmpopts.IgnoreFields(forge.Repository{}, "ID"), cmpopts.IgnoreFields(forge.Account{}, "ID"),
-		cmpopts.IgnoreFields(forge.Review{}, "ID", "SubmittedAt", "URL"),
+		cmpopts.IgnoreFields(forge.Review{}, "ID", "SubmittedAt", "URL"), cmpopts.IgnoreFields(forge.Team{}, "ID"),
 	}
 	if diff := cmp.Diff(want, got, opts); diff != "" {
 		w.t.Errorf("all that the approval is judged by must be there (-want +got):\n%s", diff)
@@ -272,7 +273,7 @@ func TestReadApprovalNamesWhoBroughtTheRelease(t *testing.T) {
 		t.Fatalf("who proposed the release must be known: got %+v", got)
 	}
 	of := got.Proposals[0]
-	if len(of.Commits) != 1 || of.Commits[0].Author.Login != "ada" || len(of.Pushers) != 1 || of.Pushers[0].Login != "ada" {
+	if len(of.Commits) != 1 || of.Commits[0].Author.Login != "ada" || len(of.Pushers) != 2 || of.Pushers[0].Login != "ada" || of.Pushers[1].Login != "eve" {
 		t.Errorf("who made and pushed its commits must be known: got %+v", of)
 	}
 	asked := w.asked(func(context.Context) { w.read(query) })

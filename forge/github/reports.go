@@ -64,9 +64,40 @@ func (c *Client) CheckRuns(ctx context.Context, sha, name, app string) ([]forge.
 	if err != nil {
 		return nil, c.explain(err, "read check runs of commit %s", sha)
 	}
-	return slices.DeleteFunc(convert(runs, checkRun), func(r forge.CheckRun) bool {
+	suites := map[int64]int64{}
+	for _, run := range runs {
+		suites[run.GetID()] = run.GetCheckSuite().GetID()
+	}
+	found := slices.DeleteFunc(convert(runs, checkRun), func(r forge.CheckRun) bool {
 		return r.Name != name || app != "" && r.App.Slug != app
-	}), nil
+	})
+	return found, c.addBranches(ctx, sha, name, found, suites)
+}
+
+// addBranches adds for which branch runs of workflows were made. GitHub says that only of their
+// suites.
+func (c *Client) addBranches(ctx context.Context, sha, name string, runs []forge.CheckRun, suiteOf map[int64]int64) error {
+	if !slices.ContainsFunc(runs, func(r forge.CheckRun) bool { return r.App.Slug == forge.ActionsApp }) {
+		return nil
+	}
+	suites, err := all(func(page github.ListOptions) ([]*github.CheckSuite, *github.Response, error) {
+		found, resp, err := c.api.Checks.ListCheckSuitesForRef(ctx, c.owner, c.name, sha, &github.ListCheckSuiteOptions{CheckName: &name, ListOptions: page})
+		if err != nil {
+			return nil, resp, err
+		}
+		return found.CheckSuites, resp, nil
+	})
+	if err != nil {
+		return c.explain(err, "read check suites of commit %s", sha)
+	}
+	for i := range runs {
+		for _, suite := range suites {
+			if suite.GetID() == suiteOf[runs[i].ID] && runs[i].App.Slug == forge.ActionsApp {
+				runs[i].Branch = suite.GetHeadBranch()
+			}
+		}
+	}
+	return nil
 }
 
 // PostStatus posts a commit status. Posting the same again is harmless, save that GitHub keeps

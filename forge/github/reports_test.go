@@ -189,6 +189,9 @@ func TestCheckRuns(t *testing.T) {
 	if diff := cmp.Diff([]string{"github-actions e2e completed success"}, list("e2e", "github-actions")); diff != "" {
 		t.Errorf("only the latest run of the app counts (-want +got):\n%s", diff)
 	}
+	if runs, err := w.client.CheckRuns(t.Context(), sha, "e2e", ""); err != nil || runs[0].Branch != "" || runs[1].Branch != "main" {
+		t.Errorf("the branch that workflows ran for must be known, and that of other apps is not asked for: got %+v, %v", runs, err)
+	}
 	if got := list("e2e", ""); len(got) != 2 {
 		t.Errorf("without an app all apps' runs are there: got %v", got)
 	}

@@ -48,6 +48,9 @@ type Error struct {
 	Message string
 	// Head is the head that is not followed; set with HistoryRewritten.
 	Head string
+
+	// refused: the server does not take the credentials.
+	refused bool
 }
 
 // Error returns the message.
@@ -79,12 +82,22 @@ func classify(ctx context.Context, err error, timeout time.Duration) error {
 		return known
 	case errors.Is(err, errOutgrown):
 		return errOutgrown
+	case errors.Is(err, errNotServed):
+		return errNotServed
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), isTimeout(err):
 		return newError(Timeout, "no answer from the server within %s", timeout)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return newError(kindOf(err), "%s", clean(unwrapUnexpected(err).Error()))
+	found := newError(kindOf(err), "%s", clean(unwrapUnexpected(err).Error()))
+	if found.refused = isRefused(unwrapUnexpected(err)); found.refused {
+		for _, known := range []error{transport.ErrAuthenticationRequired, transport.ErrAuthorizationFailed} {
+			for found.Message != "" && found.Message != strings.TrimPrefix(found.Message, known.Error()) {
+				found.Message = strings.TrimLeft(strings.TrimPrefix(found.Message, known.Error()), ": ")
+			}
+		}
+	}
+	return found
 }
 
 func isTimeout(err error) bool {
@@ -113,9 +126,12 @@ func isDenied(err error) bool {
 	var hostKey *knownhosts.KeyError
 	var revoked *knownhosts.RevokedError
 	var algorithms *ssh.AlgorithmNegotiationError // none of the host key's kinds is in known_hosts
-	return errors.Is(err, transport.ErrAuthenticationRequired) ||
-		errors.Is(err, transport.ErrAuthorizationFailed) ||
-		errors.As(err, &hostKey) || errors.As(err, &revoked) || errors.As(err, &algorithms) ||
+	return isRefused(err) || errors.As(err, &hostKey) || errors.As(err, &revoked) || errors.As(err, &algorithms)
+}
+
+// isRefused reports whether the server does not take the credentials.
+func isRefused(err error) bool {
+	return errors.Is(err, transport.ErrAuthenticationRequired) || errors.Is(err, transport.ErrAuthorizationFailed) ||
 		// golang.org/x/crypto/ssh has no type for it.
 		strings.Contains(err.Error(), "ssh: unable to authenticate")
 }

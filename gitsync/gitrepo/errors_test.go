@@ -44,12 +44,16 @@ func TestCredentials(t *testing.T) {
 		wrap func(http.Handler) http.Handler
 		auth gitrepo.Auth
 		want gitrepo.Kind
+		says string
 	}{
-		{"password", withPassword, gitrepo.Auth{Username: "ada", Password: secret}, ""},
-		{"wrong password", withPassword, gitrepo.Auth{Username: "ada", Password: "wrong-password"}, gitrepo.Denied},
-		{"no password", withPassword, gitrepo.Auth{}, gitrepo.Denied},
-		{"token", withToken, gitrepo.Auth{BearerToken: secret}, ""},
-		{"wrong token", withToken, gitrepo.Auth{BearerToken: "wrong-password"}, gitrepo.Denied},
+		{"password", withPassword, gitrepo.Auth{Username: "ada", Password: secret}, "", ""},
+		{"wrong password", withPassword, gitrepo.Auth{Username: "ada", Password: "wrong-password", From: "Secret git"}, gitrepo.Denied,
+			`the server refused user "ada" of Secret git`},
+		{"a token as user", withPassword, gitrepo.Auth{Username: "wrong-password", Password: "x-oauth-basic"}, gitrepo.Denied,
+			"the server refused the username and password"},
+		{"no password", withPassword, gitrepo.Auth{}, gitrepo.Denied, "the server refused a request without credentials: name a Secret"},
+		{"token", withToken, gitrepo.Auth{BearerToken: secret}, "", ""},
+		{"wrong token", withToken, gitrepo.Auth{BearerToken: "wrong-password", From: "Secret git"}, gitrepo.Denied, "the server refused the bearer token of Secret git"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -60,9 +64,12 @@ func TestCredentials(t *testing.T) {
 			tt.auth.CABundle = src.Auth.CABundle
 			src.Auth = tt.auth
 			_, err := newReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
-			wantError(t, err, tt.want)
-			if err != nil && strings.Contains(err.Error(), "wrong-password") {
-				t.Errorf("error %q holds the password", err)
+			if tt.want == "" && err == nil {
+				return
+			}
+			wantError(t, err, tt.want, tt.says)
+			if err != nil && (strings.Contains(err.Error(), "wrong-password") || strings.Contains(err.Error(), "authentication required")) {
+				t.Errorf("error %q holds the password, or says the same twice", err)
 			}
 		})
 	}
@@ -120,12 +127,38 @@ func TestRemoteHelpersAreHosts(t *testing.T) {
 func TestBranchNames(t *testing.T) {
 	t.Parallel()
 	r := newReader(gitrepo.Options{})
-	for _, branch := range []string{"", "a..b", "a b", "a\nb", "-", "x.lock", "~"} {
+	for _, branch := range []string{"", "a..b", "a b", "a\nb", "-", "x.lock", "~", "@"} {
 		src := gitrepo.Source{URL: "https://example.invalid/apps", Branch: branch}
 		_, err := r.Read(t.Context(), src, gitrepo.Known{})
-		if branch != "-" {
-			wantError(t, err, gitrepo.Invalid, "branch")
-		}
+		wantError(t, err, gitrepo.Invalid, "branch")
+	}
+	s := newServer(t, nil)
+	want := s.commit(t, gittest.Commit{Branch: "straße/2026,11", Files: map[string]string{"a": "a"}})
+	src := s.source()
+	src.Branch = "straße/2026,11"
+	if got := read(t, r, src, gitrepo.Known{}); got.Commit != want {
+		t.Errorf("a branch whose name has letters beyond ASCII: got %s, want %s", got.Commit, want)
+	}
+}
+
+// A repository of SHA-256 is not supported, and says so over each protocol; it is no fault that a retry mends.
+func TestSHA256(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	s := newServer(t, nil)
+	s.git(t, nil, "init", "-q", "--bare", "--object-format=sha256", root+"/r.git")
+	tree := s.git(t, nil, "-C", root+"/r.git", "hash-object", "-t", "tree", "-w", "/dev/null")
+	commit := s.git(t, nil, "-C", root+"/r.git", "-c", "user.name=A", "-c", "user.email=a@b", "commit-tree", "-m", "x", tree)
+	s.git(t, nil, "-C", root+"/r.git", "update-ref", "refs/heads/main", commit)
+	handler, err := gittest.NewHandler(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := httptest.NewServer(handler)
+	t.Cleanup(served.Close)
+	for _, url := range []string{served.URL + "/r.git", "file://" + root + "/r.git"} {
+		_, err := newReader(gitrepo.Options{AllowHTTP: true, AllowFile: true}).Read(t.Context(), gitrepo.Source{URL: url, Branch: "main"}, gitrepo.Known{})
+		wantError(t, err, gitrepo.Invalid, "SHA-256", "not supported")
 	}
 }
 

@@ -1,6 +1,8 @@
 package gitrepo
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -8,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
@@ -16,9 +19,11 @@ import (
 
 // httpConnector speaks smart HTTP. Connections are kept between polls.
 type httpConnector struct {
-	endpoint  *transport.Endpoint
-	auth      transport.AuthMethod
-	transport http.RoundTripper
+	endpoint *transport.Endpoint
+	auth     transport.AuthMethod
+	tripper  http.RoundTripper
+	// at is the address of the repository after redirects, as of the last session.
+	at *transport.Endpoint
 }
 
 func newHTTPConnector(ep *transport.Endpoint, auth Auth, networks dialer.Rules) (*httpConnector, error) {
@@ -26,7 +31,7 @@ func newHTTPConnector(ep *transport.Endpoint, auth Auth, networks dialer.Rules) 
 	if err != nil {
 		return nil, newError(InvalidAuth, "%v", err)
 	}
-	return &httpConnector{endpoint: ep, auth: httpAuth(auth), transport: through}, nil
+	return &httpConnector{endpoint: ep, auth: httpAuth(auth), tripper: through}, nil
 }
 
 func httpAuth(auth Auth) transport.AuthMethod {
@@ -40,12 +45,42 @@ func httpAuth(auth Auth) transport.AuthMethod {
 }
 
 func (c *httpConnector) open(_ context.Context, m *meter) (session, error) {
-	client := githttp.NewClient(&http.Client{
-		Transport:     &meteredTransport{next: c.transport, meter: m},
-		CheckRedirect: sameOrigin,
-	})
 	endpoint := *c.endpoint // a redirect changes the session's endpoint
-	return client.NewUploadPackSession(&endpoint, c.auth)
+	c.at = &endpoint
+	return githttp.NewClient(c.client(m)).NewUploadPackSession(&endpoint, c.auth)
+}
+
+func (c *httpConnector) client(m *meter) *http.Client {
+	return &http.Client{Transport: &meteredTransport{next: c.tripper, meter: m}, CheckRedirect: sameOrigin}
+}
+
+// ask implements blobConnector.
+func (c *httpConnector) ask(ctx context.Context, m *meter, request []byte) (io.ReadCloser, error) {
+	address := cmp.Or(c.at, c.endpoint).String() + "/" + transport.UploadPackServiceName
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(request))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Git-Protocol", "version=2")
+	req.Header.Set("Content-Type", "application/x-git-upload-pack-request")
+	req.Header.Set("Accept", "application/x-git-upload-pack-result")
+	req.Header.Set("User-Agent", capability.DefaultAgent())
+	if auth, ok := c.auth.(githttp.AuthMethod); ok {
+		auth.SetAuth(req)
+	}
+	resp, err := c.client(m).Do(req)
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode == http.StatusOK:
+		return resp.Body, nil
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
+		return nil, errNotServed
+	}
+	return nil, newError(Protocol, "the server answers %q to a request for files", resp.Status)
 }
 
 // sameOrigin refuses redirects to another host or port: credentials must not

@@ -1,47 +1,91 @@
 package gitrepo
 
 import (
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"io"
+	"os"
+	"path/filepath"
 
-	git "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 )
 
 // Local is a repository on this machine, to read commits of. It is for one caller at a time.
 type Local struct {
-	// Root is the folder of its work tree.
-	Root string
-
-	repository *git.Repository
-	limits     Limits
+	store  store
+	limits Limits
 	// objects that were read before: commits share most of them.
 	objects objects
 }
 
-// OpenLocal opens the repository that a folder belongs to. Of the limits those on files hold.
-func OpenLocal(folder string, limits Limits) (*Local, error) {
-	repository, err := git.PlainOpenWithOptions(folder, &git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
-	switch {
-	case errors.Is(err, git.ErrRepositoryNotExists):
-		return nil, newError(RepositoryNotFound, "there is no Git repository at %s or above it", folder)
-	case err != nil:
-		return nil, newError(Invalid, "open the Git repository at %s: %s", folder, clean(err.Error()))
-	}
-	tree, err := repository.Worktree()
+// store reads the objects of a repository. Names of objects that are longer than a Hash are cut to its length.
+type store interface {
+	// resolve returns the commit that a revision names.
+	resolve(revision string) (plumbing.Hash, error)
+	// mergeBase returns the newest commit that both commits come from, the zero hash if there is none.
+	mergeBase(one, other plumbing.Hash) (plumbing.Hash, error)
+	// read returns an object; without its data where that is larger than the limit.
+	read(hash plumbing.Hash, kind plumbing.ObjectType, limit int64) (*object, error)
+	// extent says how much of the history and of the files a clone has.
+	extent() extent
+}
+
+// extent tells whole clones from shallow and partial ones.
+type extent int
+
+const (
+	whole extent = iota
+	// shallow clones lack old commits.
+	shallow
+	// partial clones lack files that were never checked out.
+	partial
+)
+
+// OpenLocal opens the repository that a folder belongs to. Of the limits those on files hold. The repository is read without
+// running anything, unless it is of a kind that only the git command reads: then git runs until ctx ends, with what it may have of
+// environ.
+func OpenLocal(ctx context.Context, folder string, environ []string, limits Limits) (*Local, error) {
+	root, err := rootOf(folder)
 	if err != nil {
-		return nil, newError(Invalid, "the Git repository at %s has no work tree: %s", folder, clean(err.Error()))
+		return nil, err
 	}
 	limits = Options{Limits: limits}.withDefaults().Limits
-	return &Local{Root: tree.Filesystem.Root(), repository: repository, limits: limits, objects: objects{}}, nil
+	return &Local{store: newEither(ctx, root, environ), limits: limits, objects: objects{}}, nil
+}
+
+// rootOf finds the nearest folder, this one or one above, that has .git. Without any, the folder itself may be a bare repository.
+func rootOf(folder string) (string, error) {
+	absolute, err := filepath.Abs(folder)
+	if err != nil {
+		return "", newError(Invalid, "find the folder %s: %v", folder, err)
+	}
+	for at := absolute; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at, nil
+		}
+		if filepath.Dir(at) != at {
+			continue
+		}
+		if isBare(absolute) {
+			return absolute, nil
+		}
+		return "", newError(RepositoryNotFound, "there is no Git repository at %s or above it", folder)
+	}
+}
+
+// isBare reports whether a folder is a repository without a work tree, by what git goes by.
+func isBare(folder string) bool {
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // At reads the commit that a revision names, as git rev-parse knows them: HEAD~1, a branch, a tag, the first digits of
-// a commit.
+// a commit. Each file is read when the caller opens it.
 func (l *Local) At(revision string) (*Snapshot, error) {
 	hash, err := l.resolve(revision)
 	if err != nil {
@@ -52,26 +96,23 @@ func (l *Local) At(revision string) (*Snapshot, error) {
 
 // MergeBase reads the newest commit that two revisions have both come from.
 func (l *Local) MergeBase(one, other string) (*Snapshot, error) {
-	var commits [2]*gitobject.Commit
+	var commits [2]plumbing.Hash
 	for i, revision := range []string{one, other} {
-		hash, err := l.resolve(revision)
-		if err != nil {
+		var err error
+		if commits[i], err = l.resolve(revision); err != nil {
 			return nil, err
 		}
-		if commits[i], err = l.repository.CommitObject(hash); err != nil {
-			return nil, l.missing("commit "+hash.String(), err)
-		}
 	}
-	bases, err := commits[0].MergeBase(commits[1])
+	base, err := l.store.mergeBase(commits[0], commits[1])
 	switch {
 	case err != nil:
 		return nil, l.missing(fmt.Sprintf("the way back from %s and %s", one, other), err)
-	case len(bases) == 0 && l.isShallow():
+	case base.IsZero() && l.store.extent() == shallow:
 		return nil, l.missing(fmt.Sprintf("what %s and %s have both come from", one, other), plumbing.ErrObjectNotFound)
-	case len(bases) == 0:
+	case base.IsZero():
 		return nil, newError(Invalid, "%s and %s have no commit in common", one, other)
 	}
-	return l.snapshot(bases[0].Hash)
+	return l.snapshot(base)
 }
 
 // IsFirst reports whether a commit has no parent.
@@ -79,46 +120,41 @@ func (s *Snapshot) IsFirst() bool { return len(s.parents) == 0 }
 
 // Parent reads the first parent of a commit; nil if it has none, or, in a shallow clone, if it is not there.
 func (l *Local) Parent(of *Snapshot) (*Snapshot, error) {
-	if len(of.parents) == 0 || !l.has(of.parents[0]) {
+	if len(of.parents) == 0 {
 		return nil, nil
+	}
+	if _, err := l.load(of.parents[0], plumbing.CommitObject); err != nil {
+		return nil, nil //nolint:nilerr // it is not there
 	}
 	return l.snapshot(of.parents[0])
 }
 
-func (l *Local) has(hash plumbing.Hash) bool {
-	return l.repository.Storer.HasEncodedObject(hash) == nil
-}
-
 func (l *Local) resolve(revision string) (plumbing.Hash, error) {
-	hash, err := l.repository.ResolveRevision(plumbing.Revision(revision))
+	hash, err := l.store.resolve(revision)
 	switch {
-	case errors.Is(err, plumbing.ErrObjectNotFound), errors.Is(err, io.EOF), errors.Is(err, gitobject.ErrParentNotFound):
-		return plumbing.ZeroHash, l.missing("revision "+revision, plumbing.ErrObjectNotFound)
-	case err != nil && l.isShallow():
+	case errors.Is(err, plumbing.ErrObjectNotFound), err != nil && l.store.extent() == shallow:
 		return plumbing.ZeroHash, l.missing("revision "+revision, plumbing.ErrObjectNotFound)
 	case err != nil:
 		return plumbing.ZeroHash, newError(BranchNotFound, "there is no revision %s: %s", revision, clean(err.Error()))
 	}
-	return *hash, nil
-}
-
-func (l *Local) isShallow() bool {
-	commits, err := l.repository.Storer.Shallow()
-	return err == nil && len(commits) > 0
+	return hash, nil
 }
 
 // missing says what is not in the repository, and how it comes there.
 func (l *Local) missing(what string, err error) error {
+	extent := l.store.extent()
 	switch {
 	case !errors.Is(err, plumbing.ErrObjectNotFound):
 		return newError(Protocol, "read %s: %s", what, clean(err.Error()))
-	case l.isShallow():
+	case extent == shallow:
 		return newError(Invalid, "%s is not in this shallow clone: fetch more of it (git fetch --unshallow, or fetch-depth: 0 of actions/checkout)", what)
+	case extent == partial:
+		return newError(Invalid, "%s is not in this partial clone: fetch all files (git fetch --refetch --no-filter), or clone without --filter", what)
 	}
 	return newError(Invalid, "%s is not in this clone", what)
 }
 
-// snapshot reads all files of a commit, except those that are too large.
+// snapshot reads the folders of a commit. Its files are read later.
 func (l *Local) snapshot(hash plumbing.Hash) (*Snapshot, error) {
 	commit, err := l.load(hash, plumbing.CommitObject)
 	if err != nil {
@@ -131,7 +167,12 @@ func (l *Local) snapshot(hash plumbing.Hash) (*Snapshot, error) {
 	if err := l.loadTree(decoded.TreeHash); err != nil {
 		return nil, err
 	}
-	return (&assembler{fresh: l.objects, partial: true, limits: l.limits}).snapshot(hash)
+	made, err := (&assembler{fresh: l.objects, absent: deferred, limits: l.limits}).snapshot(hash)
+	if err != nil {
+		return nil, err
+	}
+	made.later = &later{get: l.file}
+	return made, nil
 }
 
 // loadTree loads a tree and all below it that was not loaded before.
@@ -148,54 +189,42 @@ func (l *Local) loadTree(hash plumbing.Hash) error {
 		return newError(Protocol, "read tree %s: %s", hash, clean(err.Error()))
 	}
 	for _, entry := range entries {
-		switch entry.mode {
-		case filemode.Submodule:
-		case filemode.Dir:
-			err = l.loadTree(entry.hash)
-		default:
-			_, err = l.load(entry.hash, plumbing.BlobObject)
+		if entry.mode != filemode.Dir {
+			continue
 		}
-		if err != nil {
+		if err := l.loadTree(entry.hash); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// load loads one object, unless it was loaded before or is a file that is too large.
+// load loads a commit or a tree, unless it was loaded before.
 func (l *Local) load(hash plumbing.Hash, kind plumbing.ObjectType) (*object, error) {
 	if known := l.objects[hash]; known != nil {
 		return known, nil
 	}
 	what := fmt.Sprintf("%s %s", kind, hash)
-	size, err := l.repository.Storer.EncodedObjectSize(hash)
-	if err != nil {
+	loaded, err := l.store.read(hash, kind, treeBytes)
+	switch {
+	case err != nil:
 		return nil, l.missing(what, err)
+	case loaded.data == nil:
+		return nil, newError(LimitExceeded, "%s is larger than the limit of %s", what, bytesText(treeBytes))
 	}
-	if limit := cmp.Or(map[plumbing.ObjectType]int64{plumbing.BlobObject: l.limits.FileBytes}[kind], treeBytes); size > limit {
-		if kind == plumbing.BlobObject {
-			return nil, nil
-		}
-		return nil, newError(LimitExceeded, "%s is larger than the limit of %s", what, bytesText(limit))
-	}
-	data, err := l.content(hash, kind)
-	if err != nil {
-		return nil, l.missing(what, err)
-	}
-	loaded := &object{kind: kind, size: size, data: data}
 	l.objects[hash] = loaded
 	return loaded, nil
 }
 
-func (l *Local) content(hash plumbing.Hash, kind plumbing.ObjectType) ([]byte, error) {
-	encoded, err := l.repository.Storer.EncodedObject(kind, hash)
-	if err != nil {
-		return nil, err
+// file reads a file, unless it was read before.
+func (l *Local) file(name string, hash plumbing.Hash) (*object, error) {
+	if known := l.objects[hash]; known != nil {
+		return known, nil
 	}
-	reader, err := encoded.Reader()
+	read, err := l.store.read(hash, plumbing.BlobObject, l.limits.FileBytes)
 	if err != nil {
-		return nil, err
+		return nil, l.missing("file "+name, err)
 	}
-	defer reader.Close()
-	return io.ReadAll(reader)
+	l.objects[hash] = read
+	return read, nil
 }

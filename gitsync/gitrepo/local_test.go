@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
 
@@ -71,14 +72,14 @@ func TestLocal(t *testing.T) {
 	if _, err := whole.At("nowhere"); KindOf(err) != BranchNotFound {
 		t.Errorf("want no such revision, got %v", err)
 	}
-	if _, err := OpenLocal(t.TempDir(), Limits{}); KindOf(err) != RepositoryNotFound {
+	if _, err := OpenLocal(t.Context(), t.TempDir(), os.Environ(), Limits{}); KindOf(err) != RepositoryNotFound {
 		t.Errorf("want no repository, got %v", err)
 	}
 }
 
 func openLocal(t *testing.T, folder string) *Local {
 	t.Helper()
-	local, err := OpenLocal(folder, Limits{FileBytes: 50})
+	local, err := OpenLocal(t.Context(), folder, os.Environ(), Limits{FileBytes: 50})
 	if err != nil {
 		t.Fatal(err)
 	}

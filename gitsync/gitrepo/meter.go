@@ -48,7 +48,7 @@ func (m *meter) cap(r io.Reader, n int64, what string) io.Reader {
 
 // refs limits a list of references, and leaves out of it what nobody asks for.
 func (m *meter) refs(list io.Reader) io.Reader {
-	return &refsFilter{from: m.cap(list, m.limits.AdvertisementBytes, "the list of references"), branch: m.branch}
+	return &refsFilter{from: m.cap(list, m.limits.AdvertisementBytes, "the list of references"), branch: m.branch, refuse: m.hit.Store}
 }
 
 // explain returns the limit that was hit, and err if there was none.

@@ -36,7 +36,7 @@ type Limits struct {
 	KeptBytes int64
 	// CachedBytes up to which a snapshot is kept to make the next fetch smaller. Default 16 MiB.
 	CachedBytes int64
-	// FileBytes of one file. Default 1 MiB.
+	// FileBytes of one file. Default 4 MiB.
 	FileBytes int64
 	// Objects in one pack. Default 500,000.
 	Objects int
@@ -58,7 +58,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Limits.KeptBytes, o.MemoryBytes*3/8)
 	o.Limits.KeptBytes = min(o.Limits.KeptBytes, o.MemoryBytes/2)
 	setDefault(&o.Limits.CachedBytes, 16<<20)
-	setDefault(&o.Limits.FileBytes, 1<<20)
+	setDefault(&o.Limits.FileBytes, 4<<20)
 	setDefault(&o.Limits.Objects, 500_000)
 	setDefault(&o.Limits.History, 16_384)
 	return o

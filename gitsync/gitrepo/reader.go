@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/sluice-dev/sluice/forge"
 )
 
 // Reader reads repositories. It is safe for use by many goroutines.
@@ -46,7 +48,7 @@ type Known struct {
 func (r *Reader) Read(ctx context.Context, src Source, known Known) (*Snapshot, error) {
 	head, err := r.read(ctx, src, known)
 	if err != nil {
-		return nil, src.Auth.scrub(err)
+		return nil, src.Auth.explain(err)
 	}
 	return head, nil
 }
@@ -61,7 +63,7 @@ func (r *Reader) read(ctx context.Context, src Source, known Known) (*Snapshot, 
 		return nil, err
 	}
 	defer remote.lock.release()
-	q := question{has: plumbing.NewHash(known.Content), caller: src.Caller, host: src.Host(), timeout: src.timeout()}
+	q := question{has: plumbing.NewHash(known.Content), caller: src.Caller, host: src.Host(), timeout: src.timeout(), reads: src.Reads}
 	head, err := r.head(ctx, remote, asked, q)
 	if err != nil || known.Ancestor == "" {
 		return head, err
@@ -138,7 +140,7 @@ func (r *Reader) forgetOldest() {
 
 func (r *Reader) newRemote(src Source) (*remote, error) {
 	branch := plumbing.NewBranchReferenceName(src.Branch)
-	if err := branch.Validate(); err != nil {
+	if !forge.IsBranch(src.Branch) {
 		return nil, newError(Invalid, "%q is not the name of a branch", src.Branch)
 	}
 	connector, err := newConnector(src, r.opts)

@@ -1,6 +1,7 @@
 package gitrepo_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/pem"
 	"hash/fnv"
@@ -184,6 +185,32 @@ func TestWordsOfCommits(t *testing.T) {
 			t.Errorf("the subject of %.100q: got %q, want %q", message, got, want)
 		}
 	}
+}
+
+// A commit may be written in another encoding than UTF-8, and then says in which.
+func TestEncodingsOfCommits(t *testing.T) {
+	t.Parallel()
+	for encoding, want := range map[string]string{"ISO-8859-1": "Stra\u00dfe f\u00fcr", "latin1": "Stra\u00dfe f\u00fcr", "KOI8-R": "Stra\u044ae f\u042dr", "UTF-8": "Strae fr", "nonsense": "Strae fr"} {
+		s := newServer(t, nil)
+		first := s.write(t, map[string]string{"a": "a"})
+		text := "tree " + strings.TrimSpace(s.git(t, nil, "rev-parse", first+"^{tree}")) + "\nauthor J\xfcrgen <a@b> 1 +0000\ncommitter J\xfcrgen <a@b> 1 +0000\n" +
+			"encoding " + encoding + "\n\nStra\xdfe f\xfcr\n"
+		s.git(t, nil, "update-ref", "refs/heads/"+gittest.Branch, s.git(t, bytes.NewBufferString(text), "hash-object", "-t", "commit", "-w", "--stdin"))
+		head := read(t, newReader(gitrepo.Options{}), s.source(), gitrepo.Known{})
+		if head.Subject != want || encoding == "latin1" && head.Author != "J\u00fcrgen" {
+			t.Errorf("%s: got %q by %q, want %q", encoding, head.Subject, head.Author, want)
+		}
+	}
+}
+
+// git runs git in the repository.
+func (s *server) git(t *testing.T, stdin *bytes.Buffer, args ...string) string {
+	t.Helper()
+	said, err := s.Git(stdin, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
 }
 
 func TestRoundTrips(t *testing.T) {

@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"io"
 	"strconv"
 
@@ -17,10 +18,16 @@ type refsFilter struct {
 
 	// left is what was read and let through, and not yet asked for.
 	left []byte
+	// refuse is called with the reason where the list is of no use, whatever the reader of it makes of that.
+	refuse func(*Error)
 	// begun is set after the first reference, and done after the flush that ends the list.
 	begun, done bool
 	line        [pktMax]byte
 }
+
+// errSHA256 says that go-git, which cuts the names of objects, would fetch others.
+var errSHA256 = newError(Invalid, "the repository has object names of SHA-256, which are not supported here: "+
+	"use one of SHA-1 (git init --object-format=sha1), the default of all forges")
 
 // pktMax is the size of the longest line that a server may send.
 const pktMax = 65520
@@ -73,7 +80,11 @@ func (f *refsFilter) next() error {
 func (f *refsFilter) wanted(line []byte) bool {
 	if !f.begun {
 		// The first reference has the capabilities behind its name; in a repository without any a made-up one has.
-		f.begun = bytes.IndexByte(line, 0) >= 0
+		name, said, begun := bytes.Cut(line, []byte{0})
+		f.begun = begun
+		if begun && bytes.IndexByte(name, ' ') == 2*sha256.Size && bytes.Contains(said, []byte("object-format=sha256")) && f.refuse != nil {
+			f.refuse(errSHA256)
+		}
 		return true
 	}
 	_, name, found := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))

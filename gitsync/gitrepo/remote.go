@@ -34,6 +34,8 @@ type remote struct {
 	lane int
 	// history of the heads that were seen.
 	history history
+	// large: all files are more than is kept, so that only those that callers read are fetched. unserved: the server can't do that.
+	large, unserved bool
 	// unproven are commits from which the tip could not be shown to descend.
 	unproven map[plumbing.Hash]bool
 }
@@ -59,6 +61,8 @@ type question struct {
 	caller  Caller
 	host    string
 	timeout time.Duration
+	// reads reports whether the caller reads a file; nil if it reads all.
+	reads func(string) bool
 }
 
 func (q question) asker() asker { return asker{q.caller.Tenant, q.host} }
@@ -125,7 +129,7 @@ func (r *remote) load(ctx context.Context, q question, a *account, x *exchange) 
 		if err := a.spend(known.bytes); err != nil {
 			return nil, err
 		}
-		if known.hash == r.tip {
+		if known.hash == r.tip && known.hasAll(q.reads) {
 			return known, nil
 		}
 	}
@@ -139,11 +143,15 @@ func (r *remote) load(ctx context.Context, q question, a *account, x *exchange) 
 			return nil, err
 		}
 	}
-	head, err := r.fetch(ctx, x, known, a)
+	head, err := r.fetch(ctx, x, known, q, a)
 	switch {
 	case err == nil:
 		r.remember(head)
 		return head, nil
+	case errors.Is(err, errNotServed):
+		r.unserved = true
+	case KindOf(err) == LimitExceeded && !r.large && r.selects(x):
+		r.large = true
 	case known == nil || KindOf(err) != Protocol:
 		return nil, err
 	}
@@ -164,15 +172,33 @@ func (r *remote) remember(head *Snapshot) {
 	r.memory.heads.Put(r.key, head, head.bytes)
 }
 
-func (r *remote) fetch(ctx context.Context, x *exchange, known *Snapshot, account *account) (*Snapshot, error) {
+// fetch gets what the tip has and what is known lacks: all of it, or of a large repository what callers read.
+func (r *remote) fetch(ctx context.Context, x *exchange, known *Snapshot, q question, a *account) (*Snapshot, error) {
+	selects := r.selects(x)
+	if selects && r.large {
+		return r.fetchSelected(ctx, x, known, q, a)
+	}
+	if known != nil && known.selected {
+		known = nil // files that it lacks may be what others are changes of
+	}
+	limits, limit := r.limits, a.limit
+	defer func() { a.limit = limit }()
+	if selects {
+		limits.KeptBytes = min(limits.KeptBytes, limits.CachedBytes)
+		a.limit = min(a.limit, limits.KeptBytes)
+	}
+	return r.fetchWhole(ctx, x, known, limits, a)
+}
+
+func (r *remote) fetchWhole(ctx context.Context, x *exchange, known *Snapshot, limits Limits, account *account) (*Snapshot, error) {
 	req := newRequest(x.refs.Capabilities, r.tip, 1)
-	a := &assembler{limits: r.limits, account: account}
+	a := &assembler{limits: limits, account: account}
 	filtered := filter(req, x.refs.Capabilities, packp.FilterBlobLimit(uint64(r.limits.FileBytes)+1, packp.BlobLimitPrefixNone))
 	if known != nil {
 		have(req, known.hash)
 		a.known = known.objects
 	}
-	into := &unpacker{limits: r.limits, account: account, base: a.get}
+	into := &unpacker{limits: limits, account: account, base: a.get}
 	var err error
 	if a.fresh, err = x.pack(ctx, req, into); err != nil {
 		return nil, err

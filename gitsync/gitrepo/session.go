@@ -4,9 +4,13 @@ import (
 	"context"
 	"io"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -56,6 +60,15 @@ func newConnector(src Source, opts Options) (connector, error) {
 type fileConnector struct{ endpoint *transport.Endpoint }
 
 func (c fileConnector) open(context.Context, *meter) (session, error) {
+	for _, name := range []string{"config", ".git/config"} {
+		if file, err := os.Open(filepath.Join(c.endpoint.Path, name)); err == nil {
+			settings, err := config.ReadConfig(file)
+			file.Close()
+			if err == nil && strings.EqualFold(settings.Raw.Section("extensions").Option("objectformat"), "sha256") {
+				return nil, errSHA256
+			}
+		}
+	}
 	return gitfile.DefaultClient.NewUploadPackSession(c.endpoint, nil)
 }
 

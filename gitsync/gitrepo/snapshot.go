@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -13,6 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	gitobject "github.com/go-git/go-git/v5/plumbing/object"
+	charset "golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
 )
 
 // Snapshot is a commit and its files. It does not change and may be shared.
@@ -32,6 +35,10 @@ type Snapshot struct {
 	root    *object
 	objects objects
 	bytes   int64
+	// selected: files that nobody reads are notAsked.
+	selected bool
+	// later gets the files that are absent; nil if none is.
+	later *later
 	// account is what it counts against.
 	account *account
 }
@@ -51,6 +58,9 @@ func (s *Snapshot) Close() {
 func (s *Snapshot) heldBy(a *account) *Snapshot {
 	held := new(*s)
 	held.account = a
+	if s.selected {
+		held.later = newMissed()
+	}
 	runtime.AddCleanup(held, func(a *account) { a.close() }, a) // should a caller forget to
 	return held
 }
@@ -67,7 +77,66 @@ func (s *Snapshot) FS() fs.FS {
 	if s.root == nil {
 		return nil
 	}
-	return &tree{root: entry{name: ".", mode: filemode.Dir, object: s.root}}
+	return &tree{root: entry{name: ".", mode: filemode.Dir, object: s.root}, later: s.later}
+}
+
+// Err returns why files could not be read, other than for their size: then what was made of the others is of no use.
+func (s *Snapshot) Err() error {
+	if s.later == nil {
+		return nil
+	}
+	s.later.mu.Lock()
+	defer s.later.mu.Unlock()
+	return s.later.err
+}
+
+// Missed returns the names of files that were read although Source.Reads does not name them, and which the snapshot lacks. What
+// was made of it is of no use then.
+func (s *Snapshot) Missed() []string {
+	if s.later == nil {
+		return nil
+	}
+	s.later.mu.Lock()
+	defer s.later.mu.Unlock()
+	return s.later.missed
+}
+
+// Stand-ins for the content of files that a snapshot was made without: of those that the server was not asked for, and of those
+// that are read when they are needed.
+var (
+	notAsked = &object{kind: plumbing.BlobObject}
+	deferred = &object{kind: plumbing.BlobObject}
+)
+
+// later gets files that a snapshot was made without.
+type later struct {
+	get func(name string, hash plumbing.Hash) (*object, error)
+
+	mu sync.Mutex
+	// err says why the first file that failed could not be read.
+	err error
+	// missed are files that were not asked for.
+	missed []string
+}
+
+// newMissed gets none, and takes note of what it was asked for.
+func newMissed() *later {
+	l := &later{}
+	l.get = func(name string, _ plumbing.Hash) (*object, error) {
+		l.missed = append(l.missed, name)
+		return nil, newError(Protocol, "the file was not asked for")
+	}
+	return l
+}
+
+func (l *later) file(name string, hash plumbing.Hash) (*object, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	got, err := l.get(name, hash)
+	if l.err == nil {
+		l.err = err
+	}
+	return got, err
 }
 
 // assembler collects what is reachable from a commit.
@@ -75,7 +144,9 @@ type assembler struct {
 	fresh, known objects
 	// partial is set where files that are too large may be missing.
 	partial bool
-	limits  Limits
+	// absent stands for files that are not there yet; nil where all must be.
+	absent *object
+	limits Limits
 	// account is what the entries of trees count against.
 	account *account
 	objects objects
@@ -100,9 +171,9 @@ func (a *assembler) snapshot(hash plumbing.Hash) (*Snapshot, error) {
 	return &Snapshot{
 		Commit:  hash.String(),
 		Tree:    commit.TreeHash.String(),
-		Author:  firstLine(commit.Author.Name),
+		Author:  firstLine(inUTF8(commit.Author.Name, commit.Encoding)),
 		Time:    commit.Committer.When,
-		Subject: firstLine(commit.Message),
+		Subject: firstLine(inUTF8(commit.Message, commit.Encoding)),
 		hash:    hash,
 		parents: commit.ParentHashes,
 		root:    root,
@@ -159,6 +230,9 @@ func (a *assembler) child(e *entry) (*object, error) {
 	}
 	o := a.get(e.hash)
 	if o == nil {
+		if a.absent != nil {
+			return a.absent, nil
+		}
 		if !a.partial {
 			return nil, newError(Protocol, "the server did not send file %s", e.hash)
 		}
@@ -202,6 +276,27 @@ func firstLine(text string) string {
 		kept = append(kept[:maxLine-1], '…')
 	}
 	return string(kept)
+}
+
+// inUTF8 converts what a commit says from the encoding that it names, if that has one byte for a letter, as ISO-8859-1 has.
+func inUTF8(text string, encoding gitobject.MessageEncoding) string {
+	text = text[:min(len(text), maxLineBytes)]
+	i := slices.IndexFunc(charmap.All, func(known charset.Encoding) bool {
+		return strings.EqualFold(fmt.Sprint(known), strings.ReplaceAll(string(encoding), "_", "-")) || isLatin(encoding) && known == charmap.ISO8859_1
+	})
+	if i < 0 || utf8.ValidString(text) {
+		return text
+	}
+	converted, err := charmap.All[i].NewDecoder().String(text)
+	if err != nil {
+		return text
+	}
+	return converted
+}
+
+// isLatin reports whether an encoding is ISO-8859-1 by another name.
+func isLatin(encoding gitobject.MessageEncoding) bool {
+	return slices.Contains([]string{"iso-8859-1", "iso8859-1", "latin1", "latin-1"}, strings.ToLower(string(encoding)))
 }
 
 func decodeCommit(o *object) (*gitobject.Commit, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // Source names a branch of a repository and how to get at it. Sources that are
-// equal, Timeout and Caller aside, share polls and fetches.
+// equal, Timeout, Caller and Reads aside, share polls and fetches.
 type Source struct {
 	// URL is https://, ssh:// or user@host:path; http:// and file:// where Options allow them.
 	URL string
@@ -24,6 +25,9 @@ type Source struct {
 	Timeout time.Duration
 	// Caller says for whom it is read.
 	Caller Caller `json:"-"`
+	// Reads reports whether the caller reads a file, by its path; nil if it reads all. Of a large repository the others are not
+	// fetched, if the server can do without: to read one all the same is an error, and Snapshot.Missed names it.
+	Reads func(file string) bool `json:"-"`
 }
 
 // MaxTimeout is how long one look or fetch may take, whatever a Source says: meanwhile it takes room
@@ -42,27 +46,61 @@ type Auth struct {
 	PrivateKey, Passphrase []byte
 	// KnownHosts is the content of a known_hosts file. It is required for ssh.
 	KnownHosts []byte
+	// From says in messages where the credentials are from, such as "Secret shop-git".
+	From string `json:"-"`
 }
 
 // shortestSecret that is looked for in messages: shorter ones would be found in
 // the middle of words.
 const shortestSecret = 4
 
-// scrub removes the credentials from an error, for servers that repeat what they
-// were sent.
-func (a Auth) scrub(err error) error {
+// explain says whose credentials were refused, and removes them from an error, for servers that repeat what they were sent.
+func (a Auth) explain(err error) error {
 	var known *Error
 	if !errors.As(err, &known) {
 		return err
 	}
 	message := known.Message
+	if known.refused {
+		message = strings.TrimSuffix("the server refused "+a.who()+": "+message, ": ")
+	}
 	basic := base64.StdEncoding.EncodeToString([]byte(a.Username + ":" + a.Password))
-	for _, secret := range []string{a.Password, a.BearerToken, basic, string(a.Passphrase)} {
+	secrets := []string{a.Password, a.BearerToken, basic, string(a.Passphrase)}
+	if !a.named() {
+		secrets = append(secrets, a.Username)
+	}
+	for _, secret := range secrets {
 		if len(secret) >= shortestSecret {
 			message = strings.ReplaceAll(message, secret, "***")
 		}
 	}
 	return &Error{Kind: known.Kind, Message: message, Head: known.Head}
+}
+
+// named reports whether the user name is one, and not a token, which some servers take in its place.
+func (a Auth) named() bool {
+	return a.Username != "" && len(a.Username) < 40 && a.Password != "" && a.Password != "x-oauth-basic"
+}
+
+// who the server is asked as.
+func (a Auth) who() string {
+	who := "a request without credentials: name a Secret"
+	switch {
+	case a.BearerToken != "":
+		who = "the bearer token"
+	case len(a.PrivateKey) > 0:
+		who = "the private key"
+	case a.named():
+		who = fmt.Sprintf("user %q", a.Username)
+	case a.Username != "", a.Password != "":
+		who = "the username and password"
+	default:
+		return who
+	}
+	if a.From != "" {
+		who += " of " + a.From
+	}
+	return who
 }
 
 const defaultTimeout = 60 * time.Second

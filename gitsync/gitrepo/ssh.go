@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,17 +127,37 @@ func shellQuote(path string) string {
 }
 
 func (c *sshConnector) open(ctx context.Context, m *meter) (session, error) {
+	s, err := c.connect(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	defer s.bind(ctx)()
+	return s, s.closeOn(s.run.Start(c.command))
+}
+
+func (c *sshConnector) connect(ctx context.Context, m *meter) (*sshSession, error) {
 	conn, err := c.dial.DialContext(ctx, "tcp", c.address)
 	if err != nil {
 		return nil, err
 	}
 	s := &sshSession{conn: conn, meter: m}
 	defer s.bind(ctx)()
-	if err := s.start(c); err != nil {
-		s.Close()
+	return s, s.closeOn(s.prepare(c))
+}
+
+// ask implements blobConnector. Servers choose version 2 by a variable of the environment, which sshd must let in.
+func (c *sshConnector) ask(ctx context.Context, m *meter, request []byte) (io.ReadCloser, error) {
+	s, err := c.connect(ctx, m)
+	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	unbind := s.bind(ctx)
+	end := closer(func() error { unbind(); return s.Close() })
+	if err := s.ask(c.command, request); err != nil {
+		_ = end()
+		return nil, err
+	}
+	return readCloser{s.stdout, end}, nil
 }
 
 // sshSession is git-upload-pack running on a server.
@@ -150,7 +171,15 @@ type sshSession struct {
 	stderr firstWords
 }
 
-func (s *sshSession) start(c *sshConnector) error {
+// closeOn closes the session if there is an error, which it returns.
+func (s *sshSession) closeOn(err error) error {
+	if err != nil {
+		s.Close()
+	}
+	return err
+}
+
+func (s *sshSession) prepare(c *sshConnector) error {
 	conn, channels, requests, err := ssh.NewClientConn(s.conn, c.address, &c.config)
 	if err != nil {
 		return err
@@ -163,10 +192,38 @@ func (s *sshSession) start(c *sshConnector) error {
 	if s.stdin, err = s.run.StdinPipe(); err != nil {
 		return err
 	}
-	if s.stdout, err = s.run.StdoutPipe(); err != nil {
+	s.stdout, err = s.run.StdoutPipe()
+	return err
+}
+
+func (s *sshSession) ask(command string, request []byte) error {
+	if err := s.run.Setenv("GIT_PROTOCOL", "version=2"); err != nil {
+		return errNotServed
+	}
+	if err := s.run.Start(command); err != nil {
 		return err
 	}
-	return s.run.Start(c.command)
+	if err := readVersion2(s.meter.cap(s.stdout, preambleBytes, "what the server says of itself")); err != nil {
+		return err
+	}
+	if _, err := s.stdin.Write(request); err != nil {
+		return err
+	}
+	return s.stdin.Close()
+}
+
+// readVersion2 reads what a server of version 2 of the protocol says of itself.
+func readVersion2(stdout io.Reader) error {
+	lines := pktline.NewScanner(stdout)
+	if !lines.Scan() || string(lines.Bytes()) != "version 2\n" {
+		return cmp.Or(lines.Err(), errNotServed)
+	}
+	for lines.Scan() {
+		if len(lines.Bytes()) == 0 {
+			return nil
+		}
+	}
+	return cmp.Or(lines.Err(), io.ErrUnexpectedEOF)
 }
 
 // bind makes the connection end with ctx until the returned function is called.

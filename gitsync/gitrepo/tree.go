@@ -28,9 +28,15 @@ func (e *entry) Info() (fs.FileInfo, error) { return e, nil }
 func (e *entry) ModTime() time.Time         { return time.Time{} }
 func (e *entry) Sys() any                   { return nil }
 
-// ContentHash tells contents apart.
-func (e *entry) ContentHash() string { return string(e.hash[:]) }
+// ContentHash tells contents apart; empty for a file that was not asked for, so that nothing is concluded from it.
+func (e *entry) ContentHash() string {
+	if e.object == notAsked {
+		return ""
+	}
+	return string(e.hash[:])
+}
 
+// Size of a file; 0 for one that is not there yet.
 func (e *entry) Size() int64 {
 	if e.object == nil || e.IsDir() {
 		return 0
@@ -53,7 +59,10 @@ func (e *entry) Mode() fs.FileMode {
 }
 
 // tree is an fs.FS over tree objects.
-type tree struct{ root entry }
+type tree struct {
+	root  entry
+	later *later
+}
 
 var errNotRegular = errors.New("not a regular file")
 
@@ -94,14 +103,24 @@ func (t *tree) content(op, name string) (*entry, []byte, error) {
 	case err != nil:
 		return nil, nil, err
 	case !e.Mode().IsRegular():
-		err = errNotRegular
-	case e.object.data == nil && e.object.size > 0:
-		err = newError(LimitExceeded, "the file is too large: %d bytes or more", e.object.size)
+		return nil, nil, &fs.PathError{Op: op, Path: name, Err: errNotRegular}
+	}
+	o, err := t.object(e, name)
+	if err == nil && o.data == nil && o.size > 0 {
+		err = newError(LimitExceeded, "the file is too large: %d bytes or more", o.size)
 	}
 	if err != nil {
 		return nil, nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	return e, e.object.data, nil
+	return &entry{name: e.name, mode: e.mode, hash: e.hash, object: o}, o.data, nil
+}
+
+// object returns the object of a file or link.
+func (t *tree) object(e *entry, name string) (*object, error) {
+	if e.object != notAsked && e.object != deferred {
+		return e.object, nil
+	}
+	return t.later.file(name, e.hash)
 }
 
 // Open implements fs.FS.
@@ -164,10 +183,17 @@ func (t *tree) ReadLink(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if e.mode != filemode.Symlink || e.object.data == nil {
+	if e.mode != filemode.Symlink {
 		return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
 	}
-	return string(e.object.data), nil
+	o, err := t.object(e, name)
+	if err == nil && o.data == nil {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
+	}
+	return string(o.data), nil
 }
 
 // openFile is an open regular file.

@@ -10,8 +10,10 @@
 // What holds:
 //
 //   - A freeze comes before anything else that a commit brings.
-//   - A workload is made before its release, once, and never written again.
+//   - A workload is made before its release, and never written again. One that was deleted is made
+//     in the version that was approved last.
+//   - Neither is written while the release of the cluster is of another workload, or of another source.
 //   - A release is not written while its StatefulSet has other volume claim templates than Git: they never change.
-//   - Nothing is deleted while a file has errors, when nothing would be left, or when more would go than stay.
+//   - Nothing is deleted that a file which is wrong may hold, when nothing would be left, or when more would go than stay.
 //   - Stopping after any write and asking again, also without what was remembered, leads to the same end.
 package plan

@@ -28,6 +28,8 @@ type cluster struct {
 	releases map[Key]*v1alpha1.BatchRelease
 	// workloads have the size of their volumes that they were made with, empty where they have none.
 	workloads map[Workload]string
+	// kept are the templates that releases in mid-release keep of what was released last.
+	kept map[Key]json.RawMessage
 	// shared are releases of which somebody else owns fields that Git gives.
 	shared map[Key]bool
 	// refuses are the writes that it refuses, and rewrites the releases whose template a webhook changes.
@@ -38,14 +40,14 @@ type cluster struct {
 
 func newCluster() *cluster {
 	return &cluster{
-		releases: map[Key]*v1alpha1.BatchRelease{}, workloads: map[Workload]string{}, shared: map[Key]bool{},
+		releases: map[Key]*v1alpha1.BatchRelease{}, workloads: map[Workload]string{}, kept: map[Key]json.RawMessage{}, shared: map[Key]bool{},
 		refuses: map[Sent]bool{}, rewrites: map[Key]bool{},
 	}
 }
 
 func (c *cluster) clone() *cluster {
 	other := *c
-	other.workloads, other.shared = maps.Clone(c.workloads), maps.Clone(c.shared)
+	other.workloads, other.shared, other.kept = maps.Clone(c.workloads), maps.Clone(c.shared), maps.Clone(c.kept)
 	other.releases = map[Key]*v1alpha1.BatchRelease{}
 	for key, release := range c.releases {
 		other.releases[key] = release.DeepCopy()
@@ -57,7 +59,7 @@ func (c *cluster) clone() *cluster {
 func (c *cluster) observe(desired Desired) Observed {
 	seen := Observed{
 		Now: now, Releases: map[Key]*v1alpha1.BatchRelease{}, Workloads: map[Workload]bool{}, Claims: map[Workload][]string{},
-		Writers: map[Key]Key{}, Shared: map[Key]Shared{},
+		Approved: c.kept, Writers: map[Key]Key{}, Shared: map[Key]Shared{},
 	}
 	for workload := range c.workloads {
 		seen.Workloads[workload] = true
@@ -89,6 +91,28 @@ func (c *cluster) claimsDiffer(release *spec.Release) bool {
 	return there && disk != diskOf(release)
 }
 
+// refersElsewhere reports whether the release of the cluster names another workload than that of Git.
+func (c *cluster) refersElsewhere(release *spec.Release) bool {
+	live := c.releases[KeyOf(release)]
+	return live != nil && live.Spec.WorkloadRef != release.WorkloadRef()
+}
+
+// inMidRelease has a release wait at a gate, with the template before it kept or not.
+func (c *cluster) inMidRelease(name string, kept bool) {
+	live := c.releases[named(name)]
+	live.Annotations[v1alpha1.CurrentStableAnnotation] = "stable"
+	live.Status.Resolved = &v1alpha1.ResolvedTemplate{Given: live.Annotations[v1alpha1.GitTemplateAnnotation], Revision: "next"}
+	if delete(c.kept, named(name)); kept {
+		c.kept[named(name)] = json.RawMessage(`{"metadata":{"labels":{"app":"` + name + `"}}}`)
+	}
+}
+
+// isLost reports whether the workload of a release can't come back.
+func (c *cluster) isLost(release *spec.Release) bool {
+	live := c.releases[KeyOf(release)]
+	return live != nil && live.Status.Resolved != nil && c.kept[KeyOf(release)] == nil
+}
+
 // diskOf is the size of the volumes that Git has for the workload of a release; empty if none.
 func diskOf(release *spec.Release) string {
 	claims, _ := release.Claims()
@@ -112,6 +136,9 @@ func (c *cluster) carryOut(t *rapid.T, write Write) Fate {
 	case CreateWorkload:
 		c.workloads[WorkloadOf(w.Release)] = diskOf(w.Release)
 	case ApplyRelease:
+		if c.refersElsewhere(w.Release) { // spec.workloadRef can't be changed
+			return Failed
+		}
 		c.apply(t, w)
 	case TakeOwnership:
 		delete(c.shared, KeyOf(w.Release))
@@ -174,7 +201,12 @@ func (c *cluster) mustBeAllowed(t *rapid.T, desired Desired, write Write) {
 	case DeleteRelease:
 		inGit := slices.ContainsFunc(desired.Content.Releases, func(r *spec.Release) bool { return KeyOf(r) == keyOf(w.Release) })
 		_, hollow := desired.Content.Hollow[w.Release.Annotations[v1alpha1.FileAnnotation]]
-		if inGit || hollow || len(desired.Content.Errors) > 0 || !desired.Source.Spec.Prune || !Ours(desired.Source, c.releases[keyOf(w.Release)]) {
+		for _, problem := range desired.Content.Errors {
+			if problem.File == w.Release.Annotations[v1alpha1.FileAnnotation] {
+				t.Fatalf("release %s is deleted, and its file is wrong: %v", w.Release.Name, problem)
+			}
+		}
+		if inGit || hollow || !desired.Source.Spec.Prune || !Ours(desired.Source, c.releases[keyOf(w.Release)]) {
 			t.Fatalf("release %s is deleted: in Git %t, its file is hollow %t, errors %v", w.Release.Name, inGit, hollow, desired.Content.Errors)
 		}
 	case ApplyRelease:
@@ -185,8 +217,11 @@ func (c *cluster) mustBeAllowed(t *rapid.T, desired Desired, write Write) {
 		if frozen := desired.Freeze != nil && desired.Freeze.Covers(namespace, w.Object().GetLabels()); frozen != (w.Object().GetAnnotations()[v1alpha1.FreezeAnnotation] != "") {
 			t.Fatalf("release %s is applied with the annotations %v, want a freeze: %t", w.Release.Name, w.Object().GetAnnotations(), frozen)
 		}
-		if _, there := c.workloads[WorkloadOf(w.Release)]; w.Release.HasWorkload() && !there && w.Freeze == "" {
+		if _, there := c.workloads[WorkloadOf(w.Release)]; w.Release.HasWorkload() && !there && w.Freeze == "" && !c.isLost(w.Release) {
 			t.Fatalf("release %s is applied before its workload", w.Release.Name)
+		}
+		if c.refersElsewhere(w.Release) {
+			t.Fatalf("release %s is applied with another workload", w.Release.Name)
 		}
 		if c.claimsDiffer(w.Release) {
 			t.Fatalf("release %s is applied with volume claim templates that %s does not have", w.Release.Name, WorkloadOf(w.Release))
@@ -198,6 +233,15 @@ func (c *cluster) mustBeAllowed(t *rapid.T, desired Desired, write Write) {
 	case CreateWorkload:
 		if _, there := c.workloads[WorkloadOf(w.Release)]; there {
 			t.Fatalf("%s is there already", WorkloadOf(w.Release))
+		}
+		if c.refersElsewhere(w.Release) {
+			t.Fatalf("%s is created, and release %s of the cluster is of another workload", WorkloadOf(w.Release), w.Release.Name)
+		}
+		if live := c.releases[KeyOf(w.Release)]; live != nil && live.Labels[v1alpha1.SourceLabel] == otherSource {
+			t.Fatalf("%s is created, and another source writes release %s", WorkloadOf(w.Release), live.Name)
+		}
+		if live := c.releases[KeyOf(w.Release)]; live != nil && live.Status.Resolved != nil && (w.Approved == nil || string(w.Approved) != string(c.kept[KeyOf(w.Release)])) {
+			t.Fatalf("%s is created past the gates of release %s", WorkloadOf(w.Release), live.Name)
 		}
 	case TakeOwnership:
 		if !c.shared[KeyOf(w.Release)] {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,8 +36,10 @@ type Desired struct {
 	Content *spec.Result
 	// Freeze of the repository, nil if there is none.
 	Freeze *spec.Freeze
-	// Origin is the commit.
-	Origin Origin
+	// Origin is the commit, and Before the one that was read before it.
+	Origin, Before Origin
+	// ReadAt is when this process read the commit.
+	ReadAt time.Time
 }
 
 // Observed is what the cluster has. Nothing of it is changed.
@@ -48,6 +51,10 @@ type Observed struct {
 	Workloads map[Workload]bool
 	// Claims names the volume claim templates of StatefulSets that are others than those in Git.
 	Claims map[Workload][]string
+	// Fixed names other fields of workloads that never change, and are others than those in Git.
+	Fixed map[Workload][]string
+	// Approved has the templates to create missing workloads with, by release, as far as they are kept.
+	Approved map[Key]json.RawMessage
 	// Writers are the other sources that write a release.
 	Writers map[Key]Key
 	// Shared are releases of which others own fields that Git gives.
@@ -94,6 +101,10 @@ type Plan struct {
 	Vanished []spec.Error
 	// Held says why releases that Git lacks are kept; nil if none are for that.
 	Held *Held
+	// Adopts reports whether a release has the template of the commit before: that of this one follows.
+	Adopts bool
+	// Left are releases that Git lacks, without doubt, and that stay because the source does not prune.
+	Left []Key
 }
 
 // Next decides what to write to a cluster so that it has what a commit asks for.
@@ -120,6 +131,51 @@ func keyOf(object metav1.Object) Key {
 
 // KeyOf is the name of a release.
 func KeyOf(release *spec.Release) Key { return Key{Namespace: release.Namespace, Name: release.Name} }
+
+// KeyOfProblem returns the name of the release that a problem is about.
+func KeyOfProblem(problem Problem) Key {
+	switch p := problem.(type) {
+	case Contested:
+		return KeyOf(p.Release)
+	case WorkloadChanged:
+		return KeyOf(p.Release)
+	case Rewritten:
+		return KeyOf(p.Release)
+	case ClaimsChanged:
+		return KeyOf(p.Release)
+	case FixedChanged:
+		return KeyOf(p.Release)
+	case NothingApproved:
+		return KeyOf(p.Release)
+	}
+	return Key{}
+}
+
+// KeyOfWrite returns the name of the release that a write is for.
+func KeyOfWrite(write Write) Key {
+	switch w := write.(type) {
+	case SetFreeze:
+		return keyOf(w.Release)
+	case CreateWorkload:
+		return KeyOf(w.Release)
+	case ApplyRelease:
+		return KeyOf(w.Release)
+	case TakeOwnership:
+		return KeyOf(w.Release)
+	case DeleteRelease:
+		return keyOf(w.Release)
+	}
+	return Key{}
+}
+
+// Missing returns the releases of the source that are in the cluster and not in Git, by name.
+func Missing(desired Desired, observed Observed) []Key {
+	var keys []Key
+	for _, release := range goneFrom(desired, observed) {
+		keys = append(keys, keyOf(release))
+	}
+	return keys
+}
 
 // WorkloadOf is the workload of a release.
 func WorkloadOf(release *spec.Release) Workload {

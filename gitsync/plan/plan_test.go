@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,7 +25,9 @@ func drawFiles(t *rapid.T, commit string) map[string]string {
 		text := releaseText(name, rapid.SampledFrom([]string{"1", "2"}).Draw(t, commit+": image"),
 			rapid.SampledFrom([]string{"front", "back"}).Draw(t, commit+": tier"), rapid.IntRange(1, 2).Draw(t, commit+": step"),
 			rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, commit+": disk"))
-		switch rapid.SampledFrom([]string{"there", "there", "there", "gone", "empty", "broken"}).Draw(t, commit+": file "+name) {
+		switch rapid.SampledFrom([]string{"there", "there", "there", "renamed", "gone", "empty", "broken"}).Draw(t, commit+": file "+name) {
+		case "renamed":
+			files[name+".yaml"] = renamed(name, text)
 		case "there":
 			files[name+".yaml"] = text
 		case "empty":
@@ -42,12 +45,17 @@ func drawFiles(t *rapid.T, commit string) map[string]string {
 	return files
 }
 
+// renamed gives the workload of a release another name.
+func renamed(name, text string) string {
+	return strings.ReplaceAll(text, "name: "+workloads[name].Name+"}", "name: renamed-"+name+"}")
+}
+
 // meddle has people, other sources and webhooks change a cluster between two commits.
 func meddle(t *rapid.T, c *cluster) {
 	for _, name := range names {
 		key := named(name)
 		live := c.releases[key]
-		what := rapid.SampledFrom([]string{"", "", "delete", "edit", "suspend", "freeze", "share", "hand over", "make", "undeploy", "rewrite"}).Draw(t, "meddling with "+name)
+		what := rapid.SampledFrom([]string{"", "", "delete", "edit", "suspend", "freeze", "share", "hand over", "make", "undeploy", "undeploy in mid-release", "lose", "rewrite"}).Draw(t, "meddling with "+name)
 		switch {
 		case what == "undeploy":
 			delete(c.workloads, workloads[name])
@@ -56,8 +64,12 @@ func meddle(t *rapid.T, c *cluster) {
 		case what == "make" && live == nil:
 			c.uids++
 			made := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "by-hand", Annotations: map[string]string{}}}
+			made.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: workloads[name].Kind, Name: workloads[name].Name}
 			c.releases[key], c.shared[key] = made, true
 		case live == nil:
+		case what == "undeploy in mid-release", what == "lose":
+			c.inMidRelease(name, what != "lose")
+			delete(c.workloads, workloads[name])
 		case what == "delete":
 			delete(c.releases, key)
 		case what == "edit":
@@ -161,13 +173,13 @@ func TestEndIsWhatGitAsks(t *testing.T) {
 			live := c.releases[KeyOf(release)]
 			_, there := c.workloads[WorkloadOf(release)]
 			switch {
-			case c.claimsDiffer(release): // it is a problem, and not applied
+			case c.claimsDiffer(release), c.refersElsewhere(release): // it is a problem, and not applied
 			case live == nil:
 				t.Fatalf("there is no release %s", release.Name)
 			case live.Labels[v1alpha1.SourceLabel] == otherSource:
 			case !asGitAsks(desired, live, release), c.shared[KeyOf(release)]:
 				t.Fatalf("release %s is not as Git asks, or shared: %t", release.Name, c.shared[KeyOf(release)])
-			case !there && !frozenNow(desired, Observed{Now: now}, release):
+			case !there && !c.isLost(release) && !frozenNow(desired, Observed{Now: now}, release):
 				t.Fatalf("there is no %s", WorkloadOf(release))
 			}
 		}
@@ -188,12 +200,17 @@ func TestDoubt(t *testing.T) {
 		{6, 5, 0, held(MoreGoThanStay), "more than half"},
 		{1, 0, 0, held(NothingLeft), "an empty tree is a mistake"},
 		{200, 1, 0, held(MoreGoThanStay), "the folder was moved"},
-		{1, 9, 1, held(FilesWrong), "it may be in the broken file"},
+		{3, 9, 1, held(FilesWrong), "it may be in the broken file"},
+		{6, 5, 1, held(MoreGoThanStay), "more than half, and one may be in a broken file"},
+		{2, 0, 1, held(NothingLeft), "an empty tree, but for a broken file"},
 	}
 	for _, tt := range tests {
 		want := (*Held)(nil)
 		if tt.want != nil {
 			want = &Held{*tt.want, tt.gone, tt.left}
+		}
+		if want != nil && *tt.want == FilesWrong {
+			want.Gone = tt.errors
 		}
 		if diff := cmp.Diff(want, doubt(tt.gone, tt.left, tt.errors)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
@@ -225,6 +242,40 @@ func TestOtherClaimsAreRefused(t *testing.T) {
 			t.Fatalf("got %+v, want the claims of b", problems[0])
 		}
 	})
+}
+
+// TestRenamedWorkloadIsNotCreated: a release whose workload Git renames is refused as a whole. Creating the workload would run
+// in full what may wait at a gate.
+func TestRenamedWorkloadIsNotCreated(t *testing.T) {
+	t.Parallel()
+	first := releaseText("a", "1", "front", 1, 1)
+	tests := map[string]string{
+		"another name": renamed("a", releaseText("a", "2", "front", 1, 1)),
+		"another kind": strings.ReplaceAll(releaseText("a", "2", "front", 1, 1), "kind: Deployment", "kind: DaemonSet"),
+	}
+	for name, second := range tests {
+		for _, owner := range []string{"", otherSource} {
+			c := newCluster()
+			desired := read(t, false, "first", map[string]string{"a.yaml": first})
+			for sent := (map[Sent]Fate{}); len(sent) < 2; {
+				for _, write := range Next(desired, c.observe(desired), Remembered{Sent: sent}).Writes {
+					sent[write.Sent()] = c.carryOut(nil, write)
+				}
+			}
+			if owner != "" {
+				c.releases[named("a")].Labels[v1alpha1.SourceLabel] = owner
+			}
+			desired = read(t, false, "second", map[string]string{"a.yaml": second})
+			next := Next(desired, c.observe(desired), Remembered{})
+			if len(next.Writes) > 0 || len(next.Problems) != 1 {
+				t.Fatalf("%s, owner %q: got writes %v and problems %v, want one problem", name, owner, next.Writes, next.Problems)
+			}
+			_, changed := next.Problems[0].(WorkloadChanged)
+			if _, contested := next.Problems[0].(Contested); contested != (owner != "") || changed == contested {
+				t.Errorf("%s, owner %q: got %T", name, owner, next.Problems[0])
+			}
+		}
+	}
 }
 
 // TestFreezeComesFirst: nothing else of a commit is written before its freeze.

@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/spec"
@@ -27,23 +27,47 @@ const (
 	MoreGoThanStay
 )
 
-// prune deletes the source's releases that Git does not have any more, if the source asks for that and there is no doubt.
+// prune deletes the source's releases that Git does not have any more, if the source asks for that and there is no doubt. A file that
+// is wrong keeps the releases that it may hold, and no other.
 func prune(next *Plan, desired Desired, observed Observed, remembered Remembered) {
 	gone := goneFrom(desired, observed)
-	next.Vanished = vanished(gone, desired.Content.Hollow)
-	if !desired.Source.Spec.Prune || len(gone) == 0 {
-		return
-	}
-	errors := len(desired.Content.Errors) + len(next.Vanished)
-	if next.Held = doubt(len(gone), len(desired.Content.Releases), errors); next.Held != nil {
-		return
-	}
+	var certain []*v1alpha1.BatchRelease
 	for _, release := range gone {
+		missed, is := desired.Content.Missing(release.Name, release.Annotations[v1alpha1.FileAnnotation], release.Annotations[v1alpha1.KustomizationAnnotation])
+		if is {
+			next.Vanished = append(next.Vanished, missed)
+		}
+		if !is && !mayBeIn(release, desired.Content.Doubts) {
+			certain = append(certain, release)
+		}
+	}
+	if !desired.Source.Spec.Prune {
+		for _, release := range certain {
+			next.Left = append(next.Left, keyOf(release))
+		}
+		return
+	}
+	if len(gone) == 0 {
+		return
+	}
+	left := len(desired.Content.Releases)
+	if next.Held = doubt(len(gone), left, len(gone)-len(certain)); next.Held != nil && next.Held.Doubt != FilesWrong {
+		return
+	}
+	for _, release := range certain {
 		write := DeleteRelease{release}
 		if _, sent := remembered.Sent[write.Sent()]; !sent {
 			next.Writes = append(next.Writes, write)
 		}
 	}
+}
+
+// mayBeIn reports whether a file that is wrong may hold a release, or built it before.
+func mayBeIn(release *v1alpha1.BatchRelease, doubts []spec.Doubt) bool {
+	kustomization := release.Annotations[v1alpha1.KustomizationAnnotation]
+	return slices.ContainsFunc(doubts, func(d spec.Doubt) bool {
+		return d.File == kustomization && kustomization != "" || d.MayHold(release.Name)
+	})
 }
 
 // goneFrom are the releases of the source that are in the cluster and not in Git, by name.
@@ -62,31 +86,18 @@ func goneFrom(desired Desired, observed Observed) []*v1alpha1.BatchRelease {
 	return gone
 }
 
-// vanished are the releases that are missing from files that are there and hold something else than objects: nobody
-// takes a release out so. A file that is deleted, or that has other objects only, is how it is done.
-func vanished(gone []*v1alpha1.BatchRelease, hollow map[string]spec.Error) []spec.Error {
-	var errors []spec.Error
-	for _, release := range gone {
-		found, is := hollow[release.Annotations[v1alpha1.FileAnnotation]]
-		if !is {
-			continue
-		}
-		found.Message = fmt.Sprintf("BatchRelease %s was in this file, and is kept: %s; put it back, or delete the file to take the release out",
-			release.Name, found.Message)
-		errors = append(errors, found)
-	}
-	return errors
-}
-
-// doubt is the reason not to delete; nil if there is none.
-func doubt(gone, left, errors int) *Held {
+// doubt is the reason not to delete; nil if there is none. Of the releases that are gone, some may be in files that are wrong: these
+// are kept, and the others go unless there is another doubt.
+func doubt(gone, left, doubtful int) *Held {
 	switch {
-	case errors > 0:
+	case doubtful == gone && gone > 0:
 		return &Held{FilesWrong, gone, left}
 	case left == 0:
 		return &Held{NothingLeft, gone, left}
 	case gone > left:
 		return &Held{MoreGoThanStay, gone, left}
+	case doubtful > 0:
+		return &Held{FilesWrong, doubtful, left}
 	}
 	return nil
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/subset"
 )
 
-// Problem is why a release is not as Git asks, or not for long: Contested, Rewritten or ClaimsChanged, and nothing else. What the API server
-// has answered to a write is not among them.
+// Problem says why a release differs from Git, or soon will: Contested, WorkloadChanged, Rewritten,
+// ClaimsChanged, FixedChanged or NothingApproved, and nothing else. What the API server has answered
+// to a write is not among them.
 //
 //sumtype:decl
 type Problem interface{ problem() }
@@ -20,6 +21,12 @@ type (
 	Contested struct {
 		Release *spec.Release
 		By      Key
+	}
+	// WorkloadChanged says that the release of the cluster is of another workload, which can't be changed. Its workload is not
+	// created either: it would run in full what may wait at a gate.
+	WorkloadChanged struct {
+		Release *spec.Release
+		Was     v1alpha1.WorkloadReference
 	}
 	// Rewritten says that the API server keeps another template than was applied. It is applied again with each pass,
 	// which changes nothing unless it is rewritten in another way.
@@ -31,16 +38,35 @@ type (
 		// Names of the volume claim templates, sorted.
 		Names []string
 	}
+	// FixedChanged says that other fields that never change are not those of the workload. The release is not written either.
+	FixedChanged struct {
+		Release *spec.Release
+		Fields  []string
+	}
+	// NothingApproved says that a workload was deleted, and that the template to create it with is not
+	// kept. The release is written all the same.
+	NothingApproved struct {
+		Release *spec.Release
+		// Revision of that template; empty if no version was ever released.
+		Revision string
+	}
 )
 
-func (Contested) problem()     {}
-func (Rewritten) problem()     {}
-func (ClaimsChanged) problem() {}
+func (Contested) problem()       {}
+func (WorkloadChanged) problem() {}
+func (Rewritten) problem()       {}
+func (ClaimsChanged) problem()   {}
+func (FixedChanged) problem()    {}
+func (NothingApproved) problem() {}
 
 // releases brings what Git has into the cluster.
 func releases(desired Desired, observed Observed, remembered Remembered) Plan {
 	next := Plan{Settled: map[Key]Applied{}}
 	for _, release := range desired.Content.Releases {
+		desired := desired
+		if earlier := adopting(desired, observed, release); earlier != nil {
+			next.Adopts, release, desired.Origin = true, earlier, desired.Before
+		}
 		write, problem := stepTo(desired, observed, remembered, release)
 		switch {
 		case problem != nil:
@@ -63,30 +89,41 @@ func releases(desired Desired, observed Observed, remembered Remembered) Plan {
 func stepTo(desired Desired, observed Observed, remembered Remembered, release *spec.Release) (Write, Problem) {
 	key := KeyOf(release)
 	live := observed.Releases[key]
+	if by, contested := observed.Writers[key]; contested {
+		return nil, Contested{release, by}
+	}
+	if live != nil && live.Spec.WorkloadRef != release.WorkloadRef() {
+		return nil, WorkloadChanged{release, live.Spec.WorkloadRef}
+	}
 	if names := observed.Claims[WorkloadOf(release)]; len(names) > 0 {
 		return nil, ClaimsChanged{release, names}
+	}
+	if fields := observed.Fixed[WorkloadOf(release)]; len(fields) > 0 {
+		return nil, FixedChanged{release, fields}
 	}
 	lacksWorkload := release.HasWorkload() && !observed.Workloads[WorkloadOf(release)]
 	if live != nil && !lacksWorkload && known(remembered, live, release) {
 		return nil, nil
 	}
+	var lost Problem
 	if lacksWorkload && !frozenNow(desired, observed, release) {
-		return CreateWorkload{release}, nil
-	}
-	if by, contested := observed.Writers[key]; contested {
-		return nil, Contested{release, by}
+		var create Write
+		if create, lost = restore(observed, release, live); lost == nil {
+			return create, nil
+		}
 	}
 	apply := applyOf(desired, remembered, release, live)
 	fate, sent := remembered.Sent[apply.Sent()]
 	switch shared, isShared := observed.Shared[key]; {
 	case live == nil, sent && fate == Failed, !sent && !asGitAsks(desired, live, release):
+		apply.Edited = edited(live, release, remembered.Applied[key])
 		return apply, nil
 	case !hasTemplate(live, release):
 		return nil, Rewritten{release}
 	case isShared:
 		return TakeOwnership{release, shared}, nil
 	default:
-		return nil, nil
+		return nil, lost
 	}
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,9 +25,13 @@ type (
 		Release *v1alpha1.BatchRelease
 		Text    string
 	}
-	// CreateWorkload is the first deploy of a release. The workload is not updated later: its template is released,
-	// and the rest is the cluster's.
-	CreateWorkload struct{ Release *spec.Release }
+	// CreateWorkload creates a workload for the first time, or again after somebody deleted it. It is
+	// not updated later: its template is released, and the rest is the cluster's.
+	CreateWorkload struct {
+		Release *spec.Release
+		// Approved is the template to create it with; nil for the one in Git.
+		Approved json.RawMessage
+	}
 	// ApplyRelease makes a release what it is in Git.
 	ApplyRelease struct {
 		Release *spec.Release
@@ -36,6 +41,8 @@ type (
 		Origin Origin
 		// Label says of which source it is.
 		Label string
+		// Edited are the fields of the spec that somebody has changed out of band.
+		Edited []string
 		// Freeze is the annotation of a release that is frozen from the start: without it the template would be released.
 		Freeze string
 	}
@@ -101,6 +108,14 @@ func (w TakeOwnership) Sent() Sent { return Sent{kind: owning, key: KeyOf(w.Rele
 
 // Sent identifies the write.
 func (w DeleteRelease) Sent() Sent { return Sent{kind: deleting, key: keyOf(w.Release)} }
+
+// Object is the workload to create.
+func (w CreateWorkload) Object() *unstructured.Unstructured {
+	if w.Approved == nil {
+		return w.Release.WorkloadObject()
+	}
+	return w.Release.WorkloadWith(w.Approved)
+}
 
 // Object is the BatchRelease to apply.
 func (w ApplyRelease) Object() *unstructured.Unstructured {

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,4 +22,13 @@ func setLimits(limits []limit) error {
 		}
 	}
 	return nil
+}
+
+// processorTime returns the processor time of this process so far.
+func processorTime() time.Duration {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		return 0 // the kernel's limit holds
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

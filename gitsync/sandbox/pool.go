@@ -16,6 +16,12 @@ func DefaultLimits() Limits {
 	return Limits{Time: 10 * time.Second, Memory: 128 << 20, Bytes: 16 << 20, Total: time.Minute}
 }
 
+// wallFactor bounds the wall time of a process, as a multiple of its processor time: it shares its processors.
+const wallFactor = 12
+
+// leastWall is the time by the clock that any process may take: a busy machine may leave it little of its processors for a while.
+const leastWall = 2 * time.Minute
+
 // Options of a Pool.
 type Options struct {
 	// Processes at a time. Default DefaultProcesses.
@@ -55,10 +61,12 @@ type ticket struct {
 // NewPool makes a pool of processes that all have the same limits. Zero values take the defaults.
 func NewPool(options Options) *Pool {
 	normal, limits := DefaultLimits(), options.Limits
+	limits.Time = cmp.Or(limits.Time, normal.Time)
 	return &Pool{
 		processes: cmp.Or(options.Processes, DefaultProcesses),
 		limits: Limits{
-			Time:   cmp.Or(limits.Time, normal.Time),
+			Time:   limits.Time,
+			Wall:   cmp.Or(limits.Wall, max(wallFactor*limits.Time, leastWall)),
 			Memory: cmp.Or(limits.Memory, normal.Memory),
 			Bytes:  cmp.Or(limits.Bytes, normal.Bytes),
 			Total:  cmp.Or(limits.Total, normal.Total),
@@ -70,16 +78,16 @@ func NewPool(options Options) *Pool {
 // Limits on each process.
 func (p *Pool) Limits() Limits { return p.limits }
 
-// run serves the input in a process, when it is the owner's turn, and says how long that took without the wait.
+// run serves the input in a process, when it is the owner's turn, and returns the processor time that it took. What counts
+// for the next turn is the time by the clock: others wait as long.
 func (p *Pool) run(ctx context.Context, owner Owner, input []byte) ([]byte, time.Duration, error) {
 	mine, err := p.acquire(ctx, owner)
 	if err != nil {
 		return nil, 0, err
 	}
 	began := time.Now()
-	output, err := run(ctx, p.limits, input)
-	took := time.Since(began)
-	p.release(mine, took)
+	output, took, err := run(ctx, p.limits, input)
+	p.release(mine, time.Since(began))
 	return output, took, err
 }
 

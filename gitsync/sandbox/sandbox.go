@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 
 // Reasons why there is no result, as errors.Is finds them in an ExceededError.
 var (
-	// ErrTime: it took longer than Limits.Time.
+	// ErrTime: it took more time than Limits.Time or Limits.Wall.
 	ErrTime = errors.New("out of time")
 	// ErrMemory: it took more than Limits.Memory, or ended in a way that nothing else explains.
 	ErrMemory = errors.New("out of memory")
@@ -27,7 +28,11 @@ var (
 type ExceededError struct {
 	reason error
 	limit  string
+	before bool
 }
+
+// NotBegun reports whether it was not done at all, since what was done before it took all the time there is.
+func (e *ExceededError) NotBegun() bool { return e.before }
 
 // Exceeds is the limit, as one says "more than 10s".
 func (e *ExceededError) Exceeds() string { return e.limit }
@@ -39,27 +44,37 @@ func (e *ExceededError) Error() string { return "it takes more than " + e.limit 
 func (e *ExceededError) Unwrap() error { return e.reason }
 
 func (l Limits) exceeded(reason error) error {
-	limit := l.Time.String()
+	limit := l.Time.String() + " of processor time"
 	switch {
+	case errors.Is(reason, errWall):
+		reason, limit = ErrTime, l.Wall.String()+" by the clock"
 	case errors.Is(reason, ErrMemory):
 		limit = fmt.Sprintf("%d MiB of memory", l.Memory>>20)
 	case errors.Is(reason, ErrSize):
 		limit = fmt.Sprintf("%d bytes for its result", l.Bytes)
 	}
-	return &ExceededError{reason, limit}
+	return &ExceededError{reason: reason, limit: limit}
 }
+
+// errWall ends a process that takes longer than Limits.Wall.
+var errWall = errors.New("out of time by the clock")
 
 // Limits on one process.
 type Limits struct {
-	// Time it may take, by the clock and of the processor.
+	// Time of the processor that it may take: a busy machine does not change what can be done.
 	Time time.Duration
+	// Wall is the time that it may take by the clock, whatever it does then.
+	Wall time.Duration
 	// Memory in bytes.
 	Memory int64
 	// Bytes of its result.
 	Bytes int64
-	// Total is the time that all of a Turn may take together.
+	// Total is the processor time that all of a Turn may take together.
 	Total time.Duration
 }
+
+// NoTotal lets a Turn take any time.
+const NoTotal time.Duration = math.MaxInt64
 
 // processName is what the process is called, where this program has its own name. Nothing else tells it that it is one:
 // it has no environment.
@@ -83,22 +98,32 @@ const (
 	exitFailed = 10
 	exitMemory = 11
 	exitBroken = 12
+	exitTime   = 13
 )
 
-// run starts a process, gives it the input and waits for its result.
-func run(ctx context.Context, limits Limits, input []byte) ([]byte, error) {
+// run starts a process, gives it the input and waits for its result. It returns the processor time that this took, too.
+func run(ctx context.Context, limits Limits, input []byte) ([]byte, time.Duration, error) {
+	command, output, err := start(ctx, limits, input)
+	took := time.Duration(0)
+	if command != nil && command.ProcessState != nil {
+		took = command.ProcessState.UserTime() + command.ProcessState.SystemTime()
+	}
+	return output, took, err
+}
+
+func start(ctx context.Context, limits Limits, input []byte) (*exec.Cmd, []byte, error) {
 	if !ready.Load() {
-		return nil, errors.New("this program can't start a sandbox: its main function, or TestMain, must call sandbox.Main first")
+		return nil, nil, errors.New("this program can't start a sandbox: its main function, or TestMain, must call sandbox.Main first")
 	}
 	path, err := self()
 	if err != nil {
-		return nil, fmt.Errorf("find this program to start a sandbox: %w", err)
+		return nil, nil, fmt.Errorf("find this program to start a sandbox: %w", err)
 	}
-	timed, cancel := context.WithTimeoutCause(ctx, limits.Time, ErrTime)
+	timed, cancel := context.WithTimeout(ctx, limits.Wall)
 	defer cancel()
 	output := &limited{left: limits.Bytes, full: cancel}
 	command := exec.CommandContext(timed, path)
-	command.Args = []string{processName, strconv.FormatInt(limits.Memory, 10), strconv.FormatInt(seconds(limits.Time), 10)}
+	command.Args = []string{processName, strconv.FormatInt(limits.Memory, 10), limits.Time.String()}
 	command.Env = []string{} // not nil, which would be ours
 	command.Dir = "/"
 	command.Stdin, command.Stdout = bytes.NewReader(input), output
@@ -106,26 +131,28 @@ func run(ctx context.Context, limits Limits, input []byte) ([]byte, error) {
 	err = command.Run()
 	switch state := command.ProcessState; {
 	case err == nil:
-		return output.data.Bytes(), nil
+		return command, output.data.Bytes(), nil
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		err = ctx.Err()
 	case output.exceeded:
-		return nil, limits.exceeded(ErrSize)
+		err = limits.exceeded(ErrSize)
 	case timed.Err() != nil:
-		return nil, limits.exceeded(ErrTime)
+		err = limits.exceeded(errWall)
 	case state == nil:
-		return nil, fmt.Errorf("start a sandbox: %w", err)
+		err = fmt.Errorf("start a sandbox: %w", err)
 	case state.ExitCode() == exitFailed:
-		return nil, errors.New(output.data.String())
+		err = errors.New(output.data.String())
 	case state.ExitCode() == exitBroken:
-		return nil, fmt.Errorf("the sandbox could not be closed: %s", output.data.String())
-	case state.UserTime()+state.SystemTime() >= limits.Time:
-		return nil, limits.exceeded(ErrTime)
+		err = fmt.Errorf("the sandbox could not be closed: %s", output.data.String())
+	case state.ExitCode() == exitTime, state.UserTime()+state.SystemTime() >= limits.Time:
+		err = limits.exceeded(ErrTime)
+	default:
+		err = limits.exceeded(ErrMemory)
 	}
-	return nil, limits.exceeded(ErrMemory)
+	return command, nil, err
 }
 
-// seconds are whole ones: limits on the processor's time are no finer.
+// seconds are whole ones: the kernel's limit on the processor's time, which backs up the watch, is no finer.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // limited keeps what is written up to a limit, and ends the writer beyond it.
@@ -151,12 +178,12 @@ func inside(memory, cpu string, serve func([]byte) ([]byte, error)) int {
 	if err != nil {
 		return say(exitBroken, err.Error())
 	}
-	time, err := strconv.ParseUint(cpu, 10, 64)
+	processor, err := time.ParseDuration(cpu)
 	if err != nil {
 		return say(exitBroken, err.Error())
 	}
-	watch(limit)
-	if err := restrict(uint64(limit), time); err != nil {
+	watch(limit, processor)
+	if err := restrict(uint64(limit), uint64(seconds(processor))+1); err != nil {
 		return say(exitBroken, err.Error())
 	}
 	input, err := io.ReadAll(os.Stdin)

@@ -43,7 +43,7 @@ func serve(input []byte) ([]byte, error) {
 		return nil, errors.New("as asked")
 	case "panic":
 		panic("as asked")
-	case "spin":
+	case "spin", "spin for long":
 		for i := 0; ; i++ {
 			if i < 0 {
 				return nil, nil
@@ -51,6 +51,9 @@ func serve(input []byte) ([]byte, error) {
 		}
 	case "hang":
 		select {}
+	case "wait":
+		<-time.After(1500 * time.Millisecond)
+		return input, nil
 	case "allocate":
 		var all [][]byte
 		for {
@@ -163,7 +166,8 @@ func TestLimits(t *testing.T) {
 		want   error
 	}{
 		"spin":             {Limits{Time: time.Second}, ErrTime},
-		"hang":             {Limits{Time: time.Second}, ErrTime},
+		"spin for long":    {Limits{Time: 300 * time.Millisecond}, ErrTime},
+		"hang":             {Limits{Wall: time.Second}, ErrTime},
 		"allocate":         {Limits{Memory: 64 << 20, Time: time.Minute}, ErrMemory},
 		"allocate at once": {Limits{Memory: 64 << 20, Time: time.Minute}, ErrMemory},
 		"recurse":          {Limits{Memory: 64 << 20, Time: time.Minute}, ErrMemory},
@@ -181,17 +185,33 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// All that one source has built of a commit has a limit of its own.
+// All that one source has built of a commit has a limit of its own, of processor time.
 func TestTotal(t *testing.T) {
 	t.Parallel()
 	turn := NewPool(Options{Processes: 1, Limits: Limits{Time: 500 * time.Millisecond, Total: time.Second}}).For(t.Context(), Owner{"shop", "web"})
+	var exceeded *ExceededError
 	for range 2 {
-		if _, err := turn.Build([]byte(`{"Do":"hang"}`)); !errors.Is(err, ErrTime) || !strings.Contains(err.Error(), "500ms") {
+		if _, err := turn.Build([]byte(`{"Do":"spin"}`)); !errors.As(err, &exceeded) || !errors.Is(err, ErrTime) || exceeded.NotBegun() ||
+			!strings.Contains(err.Error(), "500ms of processor time") {
 			t.Errorf("it ended with %v", err)
 		}
 	}
-	if _, err := turn.Build([]byte(`{"Do":"echo"}`)); !errors.Is(err, ErrTime) || !strings.Contains(err.Error(), "all that was built before") {
+	if _, err := turn.Build([]byte(`{"Do":"echo"}`)); !errors.As(err, &exceeded) || !errors.Is(err, ErrTime) || !exceeded.NotBegun() ||
+		!strings.Contains(err.Error(), "all that was built before") {
 		t.Errorf("then with %v", err)
+	}
+}
+
+// A process that has to wait, as on a busy machine, takes as much as any other.
+func TestWaitingTakesNothing(t *testing.T) {
+	t.Parallel()
+	turn := NewPool(Options{Processes: 1, Limits: Limits{Time: time.Second, Total: time.Second}}).For(t.Context(), Owner{"shop", "web"})
+	began := time.Now()
+	if _, err := turn.Build([]byte(`{"Do":"wait"}`)); err != nil || time.Since(began) < 1500*time.Millisecond {
+		t.Errorf("after %s it ended with %v", time.Since(began), err)
+	}
+	if _, err := turn.Build([]byte(`{"Do":"echo"}`)); err != nil {
+		t.Errorf("the next ended with %v", err)
 	}
 }
 

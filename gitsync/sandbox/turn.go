@@ -22,7 +22,8 @@ func (p *Pool) For(ctx context.Context, owner Owner) *Turn {
 func (t *Turn) Build(input []byte) ([]byte, error) {
 	limits := t.pool.limits
 	if t.spent >= limits.Total {
-		return nil, &ExceededError{ErrTime, limits.Total.String() + " with all that was built before it"}
+		limit := limits.Total.String() + " of processor time with all that was built before it"
+		return nil, &ExceededError{reason: ErrTime, limit: limit, before: true}
 	}
 	output, took, err := t.pool.run(t.ctx, t.owner, input)
 	t.spent += took

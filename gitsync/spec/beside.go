@@ -28,6 +28,7 @@ func (p *pass) readBeside(folders []string) error {
 		if !taken[kustomizationFile(p.tree, folder)] {
 			continue // it is a component, or what is wrong with it was reported
 		}
+		beside.folder = folder
 		if err := fs.WalkDir(p.tree, folder, beside.visit(folder)); err != nil {
 			return err
 		}
@@ -44,14 +45,16 @@ func (p *pass) readTaken(name string) {
 		return
 	}
 	if content, err := p.parse(name, info); err == nil {
-		p.noteHollow(name, content)
+		p.noteHollow(name, content) // the build has the objects
 	}
 }
 
 // beside looks for releases that no kustomization takes.
 type beside struct {
 	*pass
-	taken   map[string]bool
+	taken map[string]bool
+	// folder is the one of the kustomization, below which it looks.
+	folder  string
 	entries int
 }
 
@@ -63,8 +66,11 @@ func (b *beside) visit(folder string) fs.WalkDirFunc {
 		if b.entries++; b.entries > b.opts.Limits.Entries {
 			return fmt.Errorf("%w: there are more than %d files and folders below kustomizations", ErrLimit, b.opts.Limits.Entries)
 		}
+		if err := b.ignore.check(); err != nil {
+			return err
+		}
 		switch {
-		case name != folder && strings.HasPrefix(d.Name(), "."), d.IsDir() && isTooDeep(name, b.opts.Limits):
+		case name != folder && strings.HasPrefix(d.Name(), "."), d.IsDir() && isTooDeep(name, b.opts.Limits), b.ignored(name, d):
 			return skip(d)
 		case d.IsDir() && b.isComponent(name):
 			return fs.SkipDir // of use to those who ask for it
@@ -73,6 +79,21 @@ func (b *beside) visit(folder string) fs.WalkDirFunc {
 		}
 		return nil
 	}
+}
+
+// ignored reports whether a file or folder is ignored, and notes that if no kustomization takes the file all the same.
+func (b *beside) ignored(name string, d fs.DirEntry) bool {
+	switch {
+	case d.IsDir() && b.ignore.skipsFolder(name):
+		b.leftOut[name+"/"] = isIgnored
+	case !d.IsDir() && b.ignore.ignores(name, false):
+		if !b.taken[name] {
+			b.leftOut[name] = isIgnored
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // isComponent reports whether a folder is a component that no kustomization here takes.
@@ -98,10 +119,37 @@ func (b *beside) look(name string, d fs.DirEntry, kustomization string) error {
 	if err != nil {
 		return nil //nolint:nilerr // as before: nobody asked for the file
 	}
+	if _, built := b.roots[b.folder]; built && path.Dir(name) == b.folder {
+		b.takeReleases(name, content)
+		return nil
+	}
 	for _, release := range content.named {
-		b.fail(name, release.at, fmt.Sprintf(
-			"BatchRelease %s is not released: neither %s nor a kustomization that it refers to takes this file: add it to resources, or move it out of the folder",
-			release.name, kustomization))
+		b.doubts = append(b.doubts, Doubt{File: name, Names: []string{release.name}, Affixes: true})
+		if !release.doubtful {
+			b.fail(name, release.at, fmt.Sprintf(
+				"BatchRelease %s is not released: neither %s nor a kustomization that it refers to takes this file: move it into the folder of the "+
+					"kustomization that is applied, or add it to resources", release.name, kustomization))
+		}
 	}
 	return nil
+}
+
+// takeReleases takes in the releases of a file beside a kustomization that is built. They stand outside of what Argo CD and Flux build there;
+// their workloads are those that the kustomization makes.
+func (b *beside) takeReleases(name string, content *parsed) {
+	kustomization := kustomizationFile(b.tree, b.folder)
+	if len(content.named) == 0 {
+		return
+	}
+	for _, problem := range content.problems {
+		b.fail(name, problem.at, problem.message)
+	}
+	if len(content.problems) > 0 {
+		b.doubts = append(b.doubts, Doubt{File: name, Names: content.names()})
+	}
+	for _, m := range content.manifests {
+		if m.kind == releaseKind {
+			b.manifests = append(b.manifests, located{manifest: m, file: name, at: m.at, beside: kustomization, near: b.roots[b.folder]})
+		}
+	}
 }

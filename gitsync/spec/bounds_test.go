@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -42,7 +43,7 @@ func TestAliasBombs(t *testing.T) {
 		"resource type":      {map[string]string{file: "crds: [c]\n", "k/c": bomb(5)}, "k/c:"},
 		"replacement":        {map[string]string{file: "replacements: [{path: r}]\n", "k/r": bomb(5)}, "k/r:"},
 		"texts":              {map[string]string{file: "resources: [bomb.txt]\n", "k/bomb.txt": textBomb()}, "k/bomb.txt:"},
-		"texts in no folder": {map[string]string{"bomb.yaml": textBomb()}, "bomb.yaml:"},
+		"texts in no folder": {map[string]string{"bomb.yaml": textBomb() + "\nkind: Deployment\n"}, "bomb.yaml:"},
 	}
 	for name, tt := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +211,7 @@ func TestManyProblems(t *testing.T) {
 // What is small as text and large once it is parsed is refused before it is.
 func TestDenseDocuments(t *testing.T) {
 	t.Parallel()
-	dense := "list: [" + strings.Repeat("{},", 300_000) + "{}]\n"
+	dense := "list: [" + strings.Repeat("{},", 300_000) + "{}]\nkind: Deployment\n"
 	wantErrors(t, read(t, map[string]string{"dense.yaml": dense}), "dense.yaml:1: the document has more than 250000 values")
 	wantErrors(t, read(t, map[string]string{"kustomization.yaml": dense}), "kustomization.yaml:1: the document has more than 250000 values")
 	wantErrors(t, read(t, map[string]string{"kustomization.yaml": "resources: [dense]\n", "dense": dense}), "dense:1: the document has more than 250000 values")
@@ -225,8 +226,69 @@ func TestDenseDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(result.Errors) != left || result.Exceeded != (left > 0) {
-			t.Errorf("want %d files left, got %v", left, result.Errors)
+		if result.Pending != left || len(result.Errors) != min(left, 1) || result.Exceeded != (left > 0) {
+			t.Errorf("want %d files left, got %d and %v", left, result.Pending, result.Errors)
+		}
+		if kept := mayHold(result, "web"); kept != (left > 0) {
+			t.Errorf("with %d files left, a release that may be in them is kept: %t", left, kept)
+		}
+	}
+}
+
+// mayHold reports whether a release that was not found is kept.
+func mayHold(result *Result, name string) bool {
+	return slices.ContainsFunc(result.Doubts, func(d Doubt) bool { return d.MayHold(name) })
+}
+
+// shortTurn builds so many kustomizations, and has no time for others then.
+type shortTurn struct {
+	Builder
+
+	left int
+}
+
+type notBegunError struct{}
+
+func (notBegunError) Error() string   { return "no time left" }
+func (notBegunError) Exceeds() string { return "1m" }
+func (notBegunError) NotBegun() bool  { return true }
+
+func (s *shortTurn) Build(input []byte) ([]byte, error) {
+	if s.left--; s.left < 0 {
+		return nil, notBegunError{}
+	}
+	return s.Builder.Build(input)
+}
+
+// What there was no time for is one error of the source, not one of each file, and is done by later reads.
+func TestKustomizationsThatAreNotBuiltYet(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	for i := range 5 {
+		folder := fmt.Sprintf("app%d/", i)
+		files[folder+"kustomization.yaml"] = "resources: [r.yaml]\n"
+		files[folder+"r.yaml"] = release(fmt.Sprintf("w%d", i), strategy+template)
+	}
+	reader := newTestReader()
+	whole := reader.opts.Builder
+	for _, left := range []int{3, 1, 0} {
+		reader.BuildWith(&shortTurn{whole, 2})
+		result, err := reader.Read(tree(files), ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Pending != left || len(result.Errors) != min(left, 1) || result.Exceeded != (left > 0) || len(result.Releases) != 5-left {
+			t.Errorf("want %d left, got %d with %d releases: %v", left, result.Pending, len(result.Releases), result.Errors)
+		}
+		for i := range 5 {
+			name := fmt.Sprintf("w%d", i)
+			found := slices.ContainsFunc(result.Releases, func(r *Release) bool { return r.Name == name })
+			if !found && !mayHold(result, name) {
+				t.Errorf("release %s would be pruned before its kustomization is built", name)
+			}
+		}
+		if left > 0 {
+			wantErrors(t, result, fmt.Sprintf(".: %d kustomizations are not built yet", left))
 		}
 	}
 }

@@ -1,20 +1,23 @@
 package spec
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http" //nolint:depguard // to take the network from kustomize, not to use it
 	"path"
+	"regexp"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
 )
 
 // Builder calls Build on an input where that can do no harm, and returns what Build returns. Work that takes more than it may is an
-// error with the method Exceeds() string, which says what it exceeds.
+// error with the methods Exceeds() string, which says what it exceeds, and NotBegun() bool, which reports whether it was not begun at all.
 type Builder interface {
 	Build(input []byte) ([]byte, error)
 }
@@ -36,6 +39,8 @@ type buildOutput struct {
 	// Problems of files, and Failure is what kustomize says where there are none.
 	Problems []Error `json:"problems,omitempty"`
 	Failure  string  `json:"failure,omitempty"`
+	// ReleaseFile has a BatchRelease without which there would be no failure.
+	ReleaseFile string `json:"releaseFile,omitempty"`
 }
 
 // builtObject is an object, and the place of the document that it was made of, as far as that can be told.
@@ -83,7 +88,7 @@ func (in buildInput) build() buildOutput {
 	case err != nil && len(view.problems) > 0:
 		return buildOutput{Problems: view.problems}
 	case err != nil:
-		return buildOutput{Failure: shorten(err.Error())}
+		return buildOutput{Failure: shorten(lastLinkFirst(err.Error())), ReleaseFile: in.breakingRelease()}
 	case objects.Size() > in.Limits.Objects:
 		return buildOutput{Problems: []Error{tooManyObjects(file, in.Limits)}}
 	}
@@ -98,6 +103,64 @@ func (in buildInput) build() buildOutput {
 		out.Objects = append(out.Objects, builtObject{Object: data, File: from.file, Line: at.line, Column: at.column})
 	}
 	return out
+}
+
+// breakingRelease names a file with BatchReleases if the build fails only because they are among the resources; empty if it does not. Argo CD
+// and Flux, which build the same folder, fail then, too.
+func (in buildInput) breakingRelease() string {
+	without, found := bundle{}, ""
+	for name, data := range in.Files {
+		rest, has := withoutReleases(data, in.Limits)
+		if without[name] = data; has && isYAML(name) && !isKustomization(name) {
+			without[name] = rest
+			if found == "" || name < found {
+				found = name
+			}
+		}
+	}
+	if found == "" {
+		return ""
+	}
+	files := without.withFolders()
+	check := newReferenceCheck(files, in.Limits, nil)
+	check.visit(in.Folder)
+	if _, err := kustomize(newView(files, in.Limits, check), in.Folder); err != nil || len(check.errors) > 0 {
+		return ""
+	}
+	return found
+}
+
+// withoutReleases is a file of manifests without its BatchReleases, and reports whether it has any.
+func withoutReleases(data []byte, limits Limits) ([]byte, bool) {
+	documents, _ := split(data, limits)
+	var rest []byte
+	found := false
+	for _, doc := range documents {
+		var object header
+		if yaml.Unmarshal(doc.text, &object) == nil && object.Kind == string(releaseKind) {
+			found = true
+			continue
+		}
+		rest = append(append(rest, "---\n"...), bytes.TrimPrefix(doc.text, []byte("---"))...)
+	}
+	if rest == nil { // kustomize takes an empty list, and no empty file
+		rest = []byte("apiVersion: v1\nkind: List\nitems: []\n")
+	}
+	return rest, found
+}
+
+// accumulating matches how each link of a chain begins.
+var accumulating = regexp.MustCompile(`^accumulating resources from '[^']*': (?:'[^']*' must resolve to a file': )?`)
+
+// lastLinkFirst turns a chain of errors of kustomize, each of which quotes the one that caused it, around: the cause is the last.
+func lastLinkFirst(message string) string {
+	at := strings.LastIndex(message, "err='")
+	if at < 0 {
+		return message
+	}
+	cause, _, _ := strings.Cut(message[at+len("err='"):], "': must build at directory")
+	cause, _, _ = strings.Cut(cause, "': recursed accumulation")
+	return accumulating.ReplaceAllString(strings.TrimRight(cause, "'"), "") + " (kustomize: " + message[:at] + "…)"
 }
 
 func tooManyObjects(file string, limits Limits) Error {

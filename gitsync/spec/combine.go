@@ -3,6 +3,7 @@ package spec
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -14,12 +15,17 @@ type workloads struct {
 }
 
 // combine makes releases of the manifests of all files: it finds those that are
-// given more than once, and templates that stand in another file.
-func (p *pass) combine() []*Release {
+// given more than once, and templates that stand in another file. Of new releases it also returns
+// the earlier ones (Result.Earlier).
+func (p *pass) combine() (made []*Release, earlier map[*Release]*Release) {
 	workloads := workloads{by: map[workloadKey][]located{}, built: map[string][]located{}}
-	releases := map[objectKey][]located{}
+	releases, given := map[objectKey][]located{}, map[objectKey]string{}
+	earlier = map[*Release]*Release{}
 	for _, l := range p.manifests {
-		key := objectKey{cmp.Or(l.namespace, p.opts.Namespace), l.name}
+		key := objectKey{l.in(p.opts.Namespace), l.name}
+		if l.kind == releaseKind {
+			given[key] = l.file
+		}
 		switch {
 		case l.kind.isWorkload():
 			workload := workloadKey{l.kind, key.namespace, key.name}
@@ -34,19 +40,26 @@ func (p *pass) combine() []*Release {
 			releases[key] = append(releases[key], l)
 		}
 	}
+	p.noteUnreleased(workloads)
 	p.dropRepeated(releases, "BatchRelease")
 	p.dropRivals(releases)
 	p.dropSharers(releases)
-	var made []*Release
 	for key, ls := range releases {
 		if release := p.complete(ls[0], key.namespace, workloads); release != nil {
 			made = append(made, release)
+			if before := p.earlier(release, ls[0]); before != nil {
+				earlier[release] = before
+			}
+			delete(given, key)
 		}
+	}
+	for key, file := range given {
+		p.doubts = append(p.doubts, Doubt{File: file, Names: []string{key.name}})
 	}
 	slices.SortFunc(made, func(a, b *Release) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Name, b.Name))
 	})
-	return made
+	return made, earlier
 }
 
 func (p *pass) allowed(namespace string) bool {
@@ -64,11 +77,41 @@ func (p *pass) namespaces() string {
 // dropRepeated drops what is given more than once: nobody can tell which one is meant.
 func (p *pass) dropRepeated(all map[objectKey][]located, kind string) {
 	for key, ls := range all {
-		if len(ls) > 1 {
-			p.failEach(ls, fmt.Sprintf("%s %s/%s is also in", kind, key.namespace, key.name))
-			delete(all, key)
+		if len(ls) < 2 {
+			continue
 		}
+		name := fmt.Sprintf("%s %s/%s", kind, key.namespace, key.name)
+		if first, second := apart(ls); first != "" {
+			p.fail(ls[0].file, ls[0].at, builtTwice(name, first, second))
+		} else {
+			p.failEach(ls, name+" is also in")
+		}
+		delete(all, key)
 	}
+}
+
+// apart names two kustomizations that built the same, such as two overlays of one base; empty if it does not come from two.
+func apart(ls []located) (first, second string) {
+	var from []string
+	for _, l := range ls {
+		from = append(from, l.kustomization)
+	}
+	slices.Sort(from)
+	if from = slices.Compact(from); len(from) < 2 || from[0] == "" {
+		return "", ""
+	}
+	return from[0], from[1]
+}
+
+func builtApart(ls []located) bool {
+	first, _ := apart(ls)
+	return first != ""
+}
+
+// builtTwice says that two kustomizations make the same object, and what to do.
+func builtTwice(object, first, second string) string {
+	return fmt.Sprintf("%s is built by %s and by %s: make a ReleaseSource for each, with spec.path %s and %s",
+		object, first, second, path.Dir(first), path.Dir(second))
 }
 
 // dropRivals drops releases of the same workload: they would undo each other.
@@ -116,15 +159,22 @@ func (p *pass) complete(l located, namespace string, all workloads) *Release {
 	key := workloadOf(l, namespace)
 	found := all.by[key]
 	switch {
+	case len(found) > 1 && builtApart(found):
+		first, second := apart(found)
+		p.fail(l.file, l.at, builtTwice(key.String(), first, second))
+		return nil
 	case len(found) > 1:
 		p.fail(l.file, l.at, fmt.Sprintf("%s is in %s and in %s", key, place(found[0].file, found[0].at.line), place(found[1].file, found[1].at.line)))
 		return nil
 	case len(found) == 0 && l.template == nil:
-		p.fail(l.file, l.at, "spec.template is missing, and "+key.String()+", whose template it would be, is not in the repository"+
-			p.parted(l, key, all))
+		p.fail(l.file, l.at, "spec.template is missing, and "+key.String()+", whose template it would be, is not in "+p.whereRead()+
+			cmp.Or(p.absent(l, key), p.parted(l, key, all)))
 		return nil
 	case len(found) == 0 || found[0].faulty && l.template != nil:
-		return p.makeRelease(l, namespace, located{})
+		if release := p.makeRelease(l, namespace, located{}); p.checkVariables(release) {
+			return release
+		}
+		return nil
 	case found[0].faulty:
 		return nil // what is wrong with it has been reported where it is
 	case l.template == nil && found[0].template == nil:
@@ -146,22 +196,27 @@ func (p *pass) parted(l located, key workloadKey, all workloads) string {
 			return fmt.Sprintf("; the %s of that name in %s is another workload", of, place(ls[0].file, ls[0].at.line))
 		}
 	}
-	if l.kustomization == "" {
+	kustomization := cmp.Or(l.kustomization, l.beside)
+	if kustomization == "" {
 		return ""
 	}
 	near := ""
-	for _, other := range all.built[l.kustomization] {
+	for _, other := range all.built[kustomization] {
 		if other.kind != key.kind || !strings.Contains(other.name, key.name) && !strings.Contains(key.name, other.name) {
 			continue
 		}
-		named := workloadKey{other.kind, cmp.Or(other.namespace, p.opts.Namespace), other.name}.String() + " of " + place(other.file, other.at.line)
+		named := workloadKey{other.kind, other.in(p.opts.Namespace), other.name}.String() + " of " + place(other.file, other.at.line)
 		if near == "" || named < near {
 			near = named
 		}
 	}
 	if near == "" {
-		return " as " + l.kustomization + " builds it"
+		return " as " + kustomization + " builds it"
+	}
+	if l.beside != "" {
+		return fmt.Sprintf(" as %s builds it, which has %s: a release that stands beside a kustomization names the workload as it is built",
+			kustomization, near)
 	}
 	return fmt.Sprintf(" as %s builds it, which has %s: a namePrefix, nameSuffix or namespace must be set for both of them, in one kustomization",
-		l.kustomization, near)
+		kustomization, near)
 }

@@ -3,6 +3,7 @@ package spec
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -24,6 +25,16 @@ func hiddenBreak(line []byte) (rune, bool) {
 	return r, true
 }
 
+// isUTF16 reports whether a text begins as editors of Windows mark UTF-16.
+func isUTF16(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
+}
+
+// isUnreadable reports whether the content of a file can't be known.
+func isUnreadable(data []byte) bool {
+	return !utf8.Valid(data) || slices.ContainsFunc(lfsPointers, func(pointer []byte) bool { return bytes.HasPrefix(data, pointer) })
+}
+
 // damage finds what a manifest becomes by accident, in words that say how to get out of it. Some of it would pass for
 // YAML that says nothing of a release, as if the release had been taken out; of the rest the YAML library says little.
 func damage(data []byte) *problem {
@@ -33,7 +44,10 @@ func damage(data []byte) *problem {
 				"take manifests out of LFS in .gitattributes, and commit the file again with git add --renormalize"}
 		}
 	}
-	if !utf8.Valid(data) {
+	switch {
+	case isUTF16(data):
+		return &problem{lineStart(1), "the file is not UTF-8 text, but UTF-16: save it as UTF-8"}
+	case !utf8.Valid(data):
 		return &problem{lineStart(1), "the file is not UTF-8 text"}
 	}
 	line := 0

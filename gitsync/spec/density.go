@@ -63,14 +63,14 @@ var dense turnstile
 // maxProblems of one document that are reported: whoever has more will look again after these.
 const maxProblems = 100
 
-// locate finds the places of problems in a document, and leaves out what is more than anybody reads.
-func locate(doc document, found []pathProblem) []problem {
+// locate finds the places of problems of an object at a path of a document, and leaves out what is more than anybody reads.
+func locate(doc document, path string, found []pathProblem) []problem {
 	var problems []problem
 	for i, p := range found {
 		if i == maxProblems {
 			return append(problems, problem{lineStart(doc.line), fmt.Sprintf("there are %d more problems in this document", len(found)-i)})
 		}
-		problems = append(problems, problem{doc.find(p.path), p.message})
+		problems = append(problems, problem{doc.find(path + p.path), p.message})
 	}
 	return problems
 }

@@ -2,6 +2,8 @@ package spec
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,10 +17,16 @@ import (
 type parsed struct {
 	manifests []*manifest
 	problems  []problem
+	// notices say what is left out without harm.
+	notices []problem
+	// others are objects that say how workloads come to be that the file does not have.
+	others []otherObject
+	// unreadable says that nothing is known of what the file holds.
+	unreadable bool
 	// hollow says where the file holds no Kubernetes object: none at all, or not in one of its documents; nil if it
 	// holds nothing else.
 	hollow *problem
-	// named are the BatchReleases of the file, those with problems too.
+	// named are the BatchReleases of the file, those with problems too, and what may be one.
 	named []namedRelease
 	// component says that the file is a component of kustomize.
 	component bool
@@ -28,6 +36,8 @@ type parsed struct {
 type namedRelease struct {
 	name string
 	at   position
+	// doubtful says that it only may be one.
+	doubtful bool
 }
 
 // position is a place in a file. Both count from 1, columns in characters; 0 where none can be named.
@@ -61,7 +71,10 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 func parseFile(data []byte, limits Limits) *parsed {
 	documents, problems := split(data, limits)
 	content := &parsed{problems: problems}
-	if len(documents) == 0 && problems == nil {
+	switch {
+	case problems != nil:
+		content.unreadable, content.named = isUnreadable(data), unnamed(wordsOf(data))
+	case len(documents) == 0:
 		content.hollow = &problem{lineStart(1), "the file is empty, or has comments only"}
 	}
 	for _, doc := range documents {
@@ -70,11 +83,32 @@ func parseFile(data []byte, limits Limits) *parsed {
 	return content
 }
 
+// unnamed are releases that a text may hold.
+func unnamed(words []string) []namedRelease {
+	var named []namedRelease
+	for _, word := range words {
+		named = append(named, namedRelease{name: word, doubtful: true})
+	}
+	return named
+}
+
 // add takes in a document. What is wrong with it hides no other one.
 func (c *parsed) add(doc document, limits Limits) {
 	data, problems := doc.toJSON(limits)
-	if problems != nil {
+	switch {
+	case problems != nil && !concernsReleases(doc.text):
+		if isTemplate(doc.text) {
+			problems[0].message = "this looks like a template of Helm or another program"
+		}
+		c.leaveOut(problems[0])
+		return
+	case problems != nil && isTemplate(doc.text):
+		problems = []problem{{problems[0].at, "this looks like a template of Helm or another program, which Sluice does not render: " +
+			"commit what it makes (docs/helm.md), or name the file in " + IgnoreFile}}
+		fallthrough
+	case problems != nil:
 		c.problems = append(c.problems, problems...)
+		c.named = append(c.named, unnamed(wordsOf(doc.text))...)
 		return
 	}
 	content := decode(data)
@@ -84,30 +118,68 @@ func (c *parsed) add(doc document, limits Limits) {
 		return
 	}
 	if !isObject(object) {
-		c.markHollow(doc)
+		c.markHollow(problem{lineStart(doc.line), "the document is not a Kubernetes object: it has no apiVersion and kind"})
 	}
 	c.component = c.component || object["kind"] == types.ComponentKind
-	if isRelease(object) {
-		name, _, _ := unstructured.NestedString(object, "metadata", "name")
-		c.named = append(c.named, namedRelease{name, doc.find("apiVersion")})
-	}
-	m, found := parseObject(data)
-	c.problems = append(c.problems, locate(doc, found)...)
-	if m != nil {
-		m.at = doc.find("apiVersion")
-		if m.kind == statefulSetKind {
-			m.claims = doc.find(claimsPath)
-		}
-		if len(m.routes) > 0 {
-			m.sharing = doc.find(routesPath)
-		}
-		c.manifests = append(c.manifests, m)
-	}
+	c.addObject(doc, "", data, object)
 }
 
-func (c *parsed) markHollow(doc document) {
+// addObject takes in an object at a path of a document, and what it holds if it is a list.
+func (c *parsed) addObject(doc document, path string, data []byte, object map[string]any) {
+	if items, is := itemsOf(object); is {
+		for i := range items {
+			item, _ := items[i].(map[string]any)
+			if text, err := json.Marshal(items[i]); err == nil && item != nil {
+				c.addObject(doc, fmt.Sprintf("%sitems[%d].", path, i), text, item)
+			}
+		}
+		return
+	}
+	if isRelease(object) {
+		name, _, _ := unstructured.NestedString(object, "metadata", "name")
+		c.named = append(c.named, namedRelease{name: name, at: doc.find(path + "apiVersion")})
+	}
+	m, found := parseObject(data)
+	c.problems = append(c.problems, locate(doc, path, found)...)
+	if found != nil && !isRelease(object) && mayBeRelease(object) {
+		name, _, _ := unstructured.NestedString(object, "metadata", "name")
+		c.named = append(c.named, namedRelease{name: name, doubtful: true})
+	}
+	if other := otherOf(object); other != nil {
+		other.at = doc.find(path + "apiVersion")
+		c.others = append(c.others, *other)
+	}
+	if m == nil {
+		return
+	}
+	m.at = doc.find(path + "apiVersion")
+	if m.kind == statefulSetKind {
+		m.claims = doc.find(path + claimsPath)
+	}
+	if len(m.routes) > 0 {
+		m.sharing = doc.find(path + routesPath)
+	}
+	c.manifests = append(c.manifests, m)
+}
+
+// itemsOf returns the items of a list, such as a List of v1 or a DeploymentList of apps/v1.
+func itemsOf(object map[string]any) ([]any, bool) {
+	kind, _ := object["kind"].(string)
+	items, is := object["items"].([]any)
+	return items, is && strings.HasSuffix(kind, "List")
+}
+
+// leaveOut takes note of a document that can't be parsed, and that has nothing to do with releases.
+func (c *parsed) leaveOut(why problem) {
+	if c.notices == nil { // one of a file is enough
+		c.notices = []problem{{why.at, why.message + "; it is left out, as it is no manifest of a release or workload"}}
+	}
+	c.markHollow(why)
+}
+
+func (c *parsed) markHollow(why problem) {
 	if c.hollow == nil {
-		c.hollow = &problem{lineStart(doc.line), "the document is not a Kubernetes object: it has no apiVersion and kind"}
+		c.hollow = &why
 	}
 }
 
@@ -210,6 +282,9 @@ func (d document) toJSON(limits Limits) ([]byte, []problem) {
 		return nil, []problem{*found}
 	}
 	data, err := yaml.YAMLToJSONStrict(d.text)
+	if err != nil && d.onlyMerges() {
+		data, err = yaml.YAMLToJSON(d.text)
+	}
 	if err != nil {
 		return nil, d.yamlProblems(err)
 	}

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"bytes"
 	"path"
 	"slices"
 
@@ -28,7 +29,16 @@ func parseKustomization(data []byte, limits Limits) *kustomization {
 		_, found := doc.toJSON(limits)
 		problems = append(problems, found...)
 	}
+	if problems != nil && isTemplate(data) {
+		problems = []problem{{problems[0].at, "this looks like a template of Helm or another program, which Sluice does not render: " +
+			"commit what it makes (docs/helm.md), or name the file in " + IgnoreFile}}
+	}
 	if k.problems = problems; problems != nil {
+		return k
+	}
+	if bytes.Contains(data, []byte("apiVersion: kustomize.toolkit.fluxcd.io/")) {
+		k.problems = []problem{{k.find("apiVersion"), "this is a Kustomization of Flux, and kustomize takes a file of this name for one of its own: " +
+			"give it another name, such as flux-kustomization.yaml"}}
 		return k
 	}
 	if err := k.fields.Unmarshal(data); err != nil {
@@ -80,8 +90,6 @@ func (k *kustomization) folders() []string {
 // unsupported are the fields that are given, and may not be.
 func (k *kustomization) unsupported() []string {
 	given := map[string]bool{
-		"generators":                  len(k.fields.Generators) > 0,
-		"transformers":                len(k.fields.Transformers) > 0,
 		"validators":                  len(k.fields.Validators) > 0,
 		"helmCharts":                  len(k.fields.HelmCharts) > 0,
 		"helmChartInflationGenerator": len(k.fields.HelmChartInflationGenerator) > 0,
@@ -114,6 +122,9 @@ func (c *referenceCheck) made(folder string, objects, done map[string]int) int {
 				sum += objects[name]
 			}
 			sum = min(sum, c.limits.Objects+1)
+		}
+		for _, reference := range k.fields.Generators {
+			sum = min(sum+max(1, objects[path.Join(folder, reference)]), c.limits.Objects+1)
 		}
 	}
 	done[folder] = sum

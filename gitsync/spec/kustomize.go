@@ -1,12 +1,14 @@
 package spec
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 )
 
@@ -18,6 +20,9 @@ type build struct {
 	errors    []Error
 	// generated are the ConfigMaps and Secrets that no file has.
 	generated []header
+	// refused are the releases that it has, and that are wrong.
+	refused []string
+	others  []otherObject
 	// broken: there is no result.
 	broken bool
 }
@@ -25,13 +30,17 @@ type build struct {
 // readKustomizations builds all kustomizations that no other one refers to: a base
 // is not released on its own.
 func (p *pass) readKustomizations(folders []string) error {
-	referred := map[string]bool{}
+	referred, mentioned := map[string]bool{}, map[string]bool{}
 	good := map[string]*referenceCheck{}
 	visits, known := 0, kustomizations{}
 	for _, folder := range folders {
 		check := newReferenceCheck(p.tree, p.opts.Limits, known)
 		check.visit(folder)
 		p.errors = append(p.errors, check.errors...)
+		if len(check.errors) > 0 {
+			p.doubtKustomization(folder, check)
+			p.mentions(folder, mentioned)
+		}
 		if len(check.errors) == 0 && !check.component {
 			good[folder] = check
 		}
@@ -43,13 +52,54 @@ func (p *pass) readKustomizations(folders []string) error {
 		}
 	}
 	for _, folder := range folders {
-		if check := good[folder]; check != nil && !referred[folder] {
+		check := good[folder]
+		switch {
+		case check == nil, referred[folder]:
+		case mentioned[folder]:
+			p.doubtKustomization(folder, check)
+			p.notices = append(p.notices, Error{File: kustomizationFile(p.tree, folder), Message: "the kustomization is not built on its own: " +
+				"another one that has errors names its folder"})
+		default:
 			if err := p.readKustomization(folder, check); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// upward matches a path that leads out of its folder.
+var upward = regexp.MustCompile("[^\\s\"'`,\\[\\]{}]*\\.\\.[^\\s\"'`,\\[\\]{}]*")
+
+// mentions notes the folders that a kustomization with errors names, or one below it. Any may be its base, and a base on its own has other
+// templates than its overlay makes of them.
+func (p *pass) mentions(folder string, found map[string]bool) {
+	entries := 0
+	_ = fs.WalkDir(p.tree, folder, func(name string, d fs.DirEntry, err error) error {
+		if entries++; err != nil || entries > p.opts.Limits.Entries {
+			return fs.SkipAll
+		}
+		if !isKustomization(name) || !d.Type().IsRegular() {
+			return nil
+		}
+		data, _ := readInput(p.tree, name, p.opts.Limits) // what can't be read names nothing
+		for _, up := range upward.FindAll(data, maxWords) {
+			found[path.Join(path.Dir(name), string(up))] = true
+		}
+		return nil
+	})
+}
+
+// failPending says how much is left for the next Read, which is nothing that is wrong with a file.
+func (p *pass) failPending(folder string) {
+	if p.unbuilt > 0 {
+		p.fail(folder, position{}, fmt.Sprintf(
+			"%d kustomizations are not built yet: building all of them takes more processor time than --build-total-timeout", p.unbuilt))
+	}
+	if p.unread > 0 {
+		p.fail(folder, position{}, fmt.Sprintf(
+			"%d files are not read yet: all that are new have more than %d values together", p.unread, p.opts.Limits.TotalValues))
+	}
 }
 
 // readKustomization builds a kustomization of nothing but the files that were checked, unless it did so before.
@@ -70,6 +120,15 @@ func (p *pass) readKustomization(folder string, check *referenceCheck) error {
 		}
 	}
 	p.now.builds[folder] = made
+	if made.broken {
+		p.doubtKustomization(folder, check)
+	} else {
+		p.roots[folder] = check.namespace
+	}
+	if len(made.refused) > 0 {
+		p.doubts = append(p.doubts, Doubt{File: kustomizationFile(p.tree, folder), Names: made.refused})
+	}
+	p.otherObjects = append(p.otherObjects, made.others...)
 	p.manifests = append(p.manifests, made.manifests...)
 	p.errors = append(p.errors, made.errors...)
 	return nil
@@ -110,7 +169,13 @@ func (p *pass) build(made *build, folder, file string, names []string) (exceeded
 	if limit, ok := errors.AsType[interface {
 		error
 		Exceeds() string
+		NotBegun() bool
 	}](err); ok {
+		made.broken = true
+		if limit.NotBegun() {
+			p.unbuilt++
+			return true, nil
+		}
 		made.fail(file, "building the kustomization takes more than "+limit.Exceeds()+
 			": make it several, refer to fewer objects, or raise the limit")
 		return true, nil
@@ -148,6 +213,16 @@ func (p *pass) collect(made *build, folder, file string, names []string) ([]byte
 	return json.Marshal(buildInput{Folder: folder, Files: files, Limits: p.opts.Limits})
 }
 
+// failBuild says why kustomize fails.
+func (b *build) failBuild(file string, out buildOutput) {
+	if out.ReleaseFile != "" {
+		b.fail(out.ReleaseFile, fmt.Sprintf("%s can't be built with the BatchRelease among its resources, and can be without it: take this file out of "+
+			"resources. Sluice finds it in the folder of the kustomization. kustomize: %s", file, out.Failure))
+		return
+	}
+	b.fail(file, "kustomize: "+out.Failure)
+}
+
 func (b *build) fail(file, message string) {
 	b.errors = append(b.errors, position{}.error(file, message))
 }
@@ -155,7 +230,7 @@ func (b *build) fail(file, message string) {
 // takeAll takes the result of a build: its objects, if all of them are right.
 func (p *pass) takeAll(made *build, file string, out buildOutput) {
 	if made.errors = out.Problems; out.Failure != "" {
-		made.fail(file, "kustomize: "+out.Failure)
+		made.failBuild(file, out)
 	}
 	made.broken = made.errors != nil
 	for _, object := range out.Objects {
@@ -171,7 +246,11 @@ func (p *pass) take(made *build, file string, built builtObject) {
 	m, problems := parseObject(built.Object)
 	if m == nil && problems == nil {
 		made.noteGenerated(built)
+		made.noteOther(built, file)
 		return
+	}
+	if m == nil {
+		made.noteRefused(built)
 	}
 	origin := Place{File: built.File, Line: built.Line}
 	if origin.File == "" {
@@ -190,7 +269,24 @@ func (p *pass) take(made *build, file string, built builtObject) {
 		m.sharing = find(p.tree, origin, routesPath)
 	}
 	if m != nil {
-		made.manifests = append(made.manifests, located{m, origin.File, position{built.Line, built.Column}, file})
+		made.manifests = append(made.manifests, located{manifest: m, file: origin.File, at: position{built.Line, built.Column}, kustomization: file})
+	}
+}
+
+// noteOther takes note of an object that says how workloads come to be.
+func (b *build) noteOther(built builtObject, kustomization string) {
+	object, _ := decode(built.Object).(map[string]any)
+	if other := otherOf(object); other != nil {
+		other.file, other.at = cmp.Or(built.File, kustomization), position{built.Line, built.Column}
+		b.others = append(b.others, *other)
+	}
+}
+
+// noteRefused takes note of a release that is wrong.
+func (b *build) noteRefused(built builtObject) {
+	var object header
+	if json.Unmarshal(built.Object, &object) == nil {
+		b.refused = append(b.refused, object.Metadata.Name)
 	}
 }
 

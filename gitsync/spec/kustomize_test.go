@@ -70,15 +70,15 @@ func TestKustomizeErrors(t *testing.T) {
 		{"broken resource", map[string]string{file: "resources: [d.yaml]\n", "k/d.yaml": "a: 1\nb: [\n"}, []string{"k/d.yaml:2: broken YAML"}},
 		{"wrong release", map[string]string{file: "resources: [r.yaml]\n", "k/r.yaml": "# x\n" + release("r", strategy+template+"wrong: 1")}, []string{"k/r.yaml:10: spec.wrong: unknown field"}},
 		{"bomb", map[string]string{file: "resources: [d.yaml]\n", "k/d.yaml": bomb(9)}, []string{"k/d.yaml:5: the aliases"}},
-		{"large file", map[string]string{file: "resources: [d.yaml]\n", "k/d.yaml": strings.Repeat("#", 2<<20)}, []string{"k/d.yaml: the file is too large"}},
+		{"large file", map[string]string{file: "resources: [d.yaml]\n", "k/d.yaml": strings.Repeat("#", 5<<20)}, []string{"k/d.yaml: the file is too large"}},
 		{"file outside of the root", map[string]string{file: "resources: [../plain/other.yaml]\n"}, []string{file + ": kustomize: "}},
 		{"out of the repository", map[string]string{file: "resources: [../../etc]\n"}, []string{file + `:1: resources: "../../etc" leads out of the repository`}},
 		{"absolute", map[string]string{file: "resources: [/etc/passwd]\n"}, []string{file + `:1: resources: "/etc/passwd" leads out of the repository`}},
 		{"itself", map[string]string{file: "resources: [.]\n"}, []string{file + ": the kustomization refers to itself"}},
 		{"cycle", map[string]string{file: "resources: [a]\n", "k/a/kustomization.yaml": "resources: [../b]\n", "k/b/kustomization.yaml": "resources: [../a]\n"},
 			[]string{"k/a/kustomization.yaml: the kustomization refers to itself"}},
-		{"generators", map[string]string{file: "resources: []\ngenerators: [g.yaml]\n"}, []string{file + ":2: generators is not supported"}},
-		{"transformers", map[string]string{file: "transformers: [g.yaml]\n"}, []string{file + ":1: transformers is not supported"}},
+		{"generators", map[string]string{file: "resources: []\ngenerators: [g.yaml]\n"}, []string{file + `:2: generators: "g.yaml" is not a file of kustomize's own generators`}},
+		{"transformers", map[string]string{file: "transformers: [g.yaml]\n"}, []string{file + ":1: transformers: \"g.yaml\" is not a file of"}},
 		{"Helm", map[string]string{file: "helmCharts: [{name: x}]\n"}, []string{file + ":1: helmCharts is not supported"}},
 		{"openapi", map[string]string{file: "openapi: {path: x}\n"}, []string{file + ":1: openapi is not supported"}},
 		{"approvals", map[string]string{file: "patches: []\nresources: [../.sluice/approvals]\n", ".sluice/approvals/kustomization.yaml": "resources: [r.yaml]\n"},
@@ -277,6 +277,7 @@ func TestLinks(t *testing.T) {
 	link("apps/api.yaml", "../other/api.yaml")
 	link("apps/passwd", "/etc/passwd")
 	link("apps/up", "../../x")
+	link("apps/out.yaml", "/etc/web.yaml")
 	link("apps/folder", "../other")
 	link("apps/readme", "../docs/readme.txt")
 	link("apps/kustomization.yaml", "../other/kustomization.yaml")
@@ -290,10 +291,18 @@ func TestLinks(t *testing.T) {
 		"apps/api.yaml: a symbolic link is not followed: what it leads to is not released",
 		"apps/folder: a symbolic link is not followed",
 		"apps/kustomization.yaml: a symbolic link is not followed",
-		"apps/module: a submodule is not followed",
-		"apps/passwd: a symbolic link is not followed, and this one leads out of the repository",
-		"apps/up: a symbolic link is not followed, and this one leads out of the repository",
+		"apps/out.yaml: a symbolic link is not followed, and this one leads out of the repository",
 	)
+	for file, kept := range map[string]bool{"apps/module/api.yaml": true, "apps/passwd/api.yaml": true, "apps/up/api.yaml": true, "apps/out.yaml": true, "apps/gone.yaml": false} {
+		if _, is := result.Missing("api", file, ""); is != kept {
+			t.Errorf("a release that was in %s is kept: %v, want %v", file, is, kept)
+		}
+	}
+	for _, doubt := range result.Doubts {
+		if strings.HasPrefix(doubt.File, "apps/module") {
+			t.Error("a submodule keeps releases that were never in it")
+		}
+	}
 
 	link("k/r.yaml", "../other/api.yaml")
 	files["k/kustomization.yaml"] = &fstest.MapFile{Data: []byte("resources: [r.yaml]\n")}

@@ -113,6 +113,12 @@ func looksLikeRelease(object map[string]any) bool {
 	return spec["workloadRef"] != nil && spec["strategy"] != nil
 }
 
+// mayBeRelease reports whether an object that is wrong may be meant as a BatchRelease.
+func mayBeRelease(object map[string]any) bool {
+	apiVersion, _ := object["apiVersion"].(string)
+	return looksLikeRelease(object) || object["kind"] == string(releaseKind) || strings.HasPrefix(apiVersion, v1alpha1.GroupVersion.Group)
+}
+
 // kindOf says which kind that is read an object has. What looks like one,
 // and is not, is a problem rather than left out.
 func kindOf(object map[string]any) (kind, *pathProblem) {
@@ -122,8 +128,6 @@ func kindOf(object map[string]any) (kind, *pathProblem) {
 	switch {
 	case apiVersion == workloadVersion && kind(name).isWorkload():
 		return kind(name), nil
-	case apiVersion == "v1" && name == "List":
-		return "", &pathProblem{"kind", "a List is not read: make each of its items a document"}
 	case apiVersion == "v1" && name == string(serviceKind):
 		return serviceKind, nil
 	case apiVersion == "" && name == string(releaseKind):

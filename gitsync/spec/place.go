@@ -1,7 +1,10 @@
 package spec
 
 import (
+	"fmt"
 	"io/fs"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Place is where an object stands: a file, from the root of the repository, and the line on which the
@@ -26,8 +29,26 @@ func find(files fs.FS, object Place, path string) position {
 	found := lineStart(object.Line)
 	for _, doc := range documents {
 		if doc.line <= object.Line {
-			found = doc.find(path)
+			found = doc.find(doc.itemAt(object.Line) + path)
 		}
 	}
 	return found
+}
+
+// itemAt is the path of the item of a list that starts on a line of the file, with a dot at the end; empty if there is none.
+func (d document) itemAt(line int) string {
+	root := d.node()
+	if root == nil {
+		return ""
+	}
+	_, items := child(root, "items")
+	if items == nil || items.Kind != yaml.SequenceNode {
+		return ""
+	}
+	for i, item := range items.Content {
+		if key, _ := child(item, "apiVersion"); key != nil && d.fileLine(key.Line) == line {
+			return fmt.Sprintf("items[%d].", i)
+		}
+	}
+	return ""
 }

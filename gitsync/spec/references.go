@@ -25,6 +25,8 @@ type referenceCheck struct {
 	visits                     int
 	// component is set if the first one is a component, which is of use to others only.
 	component bool
+	// namespace is the one that the first one sets.
+	namespace string
 	errors    []Error
 	stack     []string
 }
@@ -66,7 +68,7 @@ func (c *referenceCheck) visit(folder string) {
 		return
 	}
 	if len(c.stack) == 0 {
-		c.component = k.fields.Kind == types.ComponentKind
+		c.component, c.namespace = k.fields.Kind == types.ComponentKind, k.fields.Namespace
 	}
 	c.refuse(file, k)
 	c.stack = append(c.stack, folder)
@@ -140,37 +142,46 @@ func unknownField(err error) string {
 // refuse reports what is not supported, and takes note of what is.
 func (c *referenceCheck) refuse(file string, k *kustomization) {
 	for _, name := range k.unsupported() {
-		c.fail(file, k.find(name), name+" is not supported: it runs plug-ins or changes how other kustomizations are read")
+		c.fail(file, k.find(name), name+" is not supported: "+whyNot(name))
 	}
-	for field, values := range referencesOf(k.fields) {
-		for _, value := range values {
-			c.refer(file, k, field, value)
+	c.checkPlugins(file, k, "transformers", k.fields.Transformers)
+	c.checkPlugins(file, k, "generators", k.fields.Generators)
+	for _, r := range referencesOf(k.fields) {
+		if c.refer(file, k.find(r.at), r.field, r.value) && !slices.Contains(generatorFields, r.field) {
+			c.manifests[path.Join(path.Dir(file), r.value)] = true
 		}
 	}
 }
 
-// refer takes note of what a field refers to, unless it may not be read.
-func (c *referenceCheck) refer(file string, k *kustomization, field, value string) {
+// whyNot says why a field is not supported, and what to do.
+func whyNot(field string) string {
+	if strings.HasPrefix(field, "helm") {
+		return "Sluice does not render Helm charts: commit what they make, see docs/helm.md"
+	}
+	return "it runs plug-ins or changes how other kustomizations are read"
+}
+
+// refer takes note of what a field refers to, and reports whether it may be read.
+func (c *referenceCheck) refer(file string, at position, field, value string) bool {
 	name := path.Join(path.Dir(file), value)
 	if problem := refusal(path.Dir(file), value, c.limits); problem != "" {
-		c.fail(file, k.find(field), fmt.Sprintf("%s: %q %s", field, value, problem))
-		return
+		c.fail(file, at, fmt.Sprintf("%s: %q %s", field, value, problem))
+		return false
 	}
 	if link := linkTo(c.files, name); link != "" {
-		c.fail(file, k.find(field), fmt.Sprintf("%s: %q leads through %q, and a symbolic link or submodule is not followed", field, value, link))
-		return
+		c.fail(file, at, fmt.Sprintf("%s: %q leads through %q, and a symbolic link or submodule is not followed", field, value, link))
+		return false
 	}
 	c.inputs[name] = true
-	if !slices.Contains(generatorFields, field) {
-		c.manifests[name] = true
-	}
+	return true
 }
 
 // refusal says why what a path leads to is not read; it is empty if it may be.
 func refusal(folder, value string, limits Limits) string {
 	switch name := path.Join(folder, value); {
 	case isRemote(value):
-		return "is not in the repository, and nothing is fetched from elsewhere"
+		return "is not in the repository, and nothing is fetched from elsewhere: commit a copy, such as with kustomize localize, or let the release stand " +
+			"beside a kustomization of its own that has local files only"
 	case leads(folder, value):
 		return "leads out of the repository: use a path relative to this file"
 	case isTooDeep(path.Dir(name), limits):
@@ -191,46 +202,54 @@ func isGits(name string) bool {
 // generatorFields refer to files whose contents are only copied.
 var generatorFields = []string{"configMapGenerator", "secretGenerator"}
 
-// referencesOf returns all paths of a kustomization by the field they stand in.
-func referencesOf(k *types.Kustomization) map[string][]string {
-	references := map[string][]string{
-		"resources":      k.Resources,
-		"bases":          k.Bases,
-		"components":     k.Components,
-		"crds":           k.Crds,
-		"configurations": k.Configurations,
-	}
-	for _, patch := range k.Patches {
-		references["patches"] = append(references["patches"], patch.Path)
-	}
-	for _, patch := range k.PatchesJson6902 {
-		references["patchesJson6902"] = append(references["patchesJson6902"], patch.Path)
-	}
-	for _, patch := range k.PatchesStrategicMerge {
-		if !strings.Contains(string(patch), "\n") { // else it is the patch itself
-			references["patchesStrategicMerge"] = append(references["patchesStrategicMerge"], string(patch))
+// reference is a path in a kustomization, and the field that it stands in.
+type reference struct{ field, at, value string }
+
+// referencesOf returns all paths of a kustomization.
+func referencesOf(k *types.Kustomization) []reference {
+	var all []reference
+	add := func(field string, values []string) {
+		for i, value := range values {
+			all = append(all, reference{field, fmt.Sprintf("%s[%d]", field, i), value})
 		}
 	}
-	for _, replacement := range k.Replacements {
-		references["replacements"] = append(references["replacements"], replacement.Path)
+	add("resources", k.Resources)
+	add("bases", k.Bases)
+	add("components", k.Components)
+	add("crds", k.Crds)
+	add("configurations", k.Configurations)
+	for i, patch := range k.Patches {
+		all = append(all, reference{"patches", fmt.Sprintf("patches[%d].path", i), patch.Path})
 	}
-	for _, generator := range k.ConfigMapGenerator {
-		references["configMapGenerator"] = append(references["configMapGenerator"], sources(generator.KvPairSources)...)
+	for i, patch := range k.PatchesJson6902 {
+		all = append(all, reference{"patchesJson6902", fmt.Sprintf("patchesJson6902[%d].path", i), patch.Path})
 	}
-	for _, generator := range k.SecretGenerator {
-		references["secretGenerator"] = append(references["secretGenerator"], sources(generator.KvPairSources)...)
+	for i, patch := range k.PatchesStrategicMerge {
+		if !strings.Contains(string(patch), "\n") { // else it is the patch itself
+			all = append(all, reference{"patchesStrategicMerge", fmt.Sprintf("patchesStrategicMerge[%d]", i), string(patch)})
+		}
 	}
-	return references
+	for i, replacement := range k.Replacements {
+		all = append(all, reference{"replacements", fmt.Sprintf("replacements[%d].path", i), replacement.Path})
+	}
+	for i, generator := range k.ConfigMapGenerator {
+		for _, source := range sources(generator.KvPairSources) {
+			all = append(all, reference{"configMapGenerator", fmt.Sprintf("configMapGenerator[%d]", i), source})
+		}
+	}
+	for i, generator := range k.SecretGenerator {
+		for _, source := range sources(generator.KvPairSources) {
+			all = append(all, reference{"secretGenerator", fmt.Sprintf("secretGenerator[%d]", i), source})
+		}
+	}
+	return all
 }
 
 // sources returns the paths of a generator, without the keys before them.
 func sources(from types.KvPairSources) []string {
 	var paths []string
 	for _, source := range slices.Concat(from.FileSources, from.EnvSources, []string{from.EnvSource}) {
-		if _, after, found := strings.Cut(source, "="); found && !isRemote(source) {
-			source = after
-		}
-		paths = append(paths, source)
+		paths = append(paths, sourcePath(source))
 	}
 	return paths
 }

@@ -41,6 +41,17 @@ type Release struct {
 	workloadPlace, templatePlace Place
 }
 
+// WorkloadRef is spec.workloadRef.
+func (r *Release) WorkloadRef() v1alpha1.WorkloadReference {
+	return v1alpha1.WorkloadReference{APIVersion: workloadVersion, Kind: r.WorkloadKind, Name: r.Workload}
+}
+
+// WorkloadRefused says why a release is not applied whose workload is another one than before.
+func WorkloadRefused(given, was v1alpha1.WorkloadReference) string {
+	return fmt.Sprintf("spec.workloadRef can't be changed from %s %s to %s %s: change it back, or give the release another metadata.name, "+
+		"which makes it a new release of a new workload", was.Kind, was.Name, given.Kind, given.Name)
+}
+
 // WorkloadPlace is where the release's workload stands; no file if the repository does not have it.
 func (r *Release) WorkloadPlace() Place { return r.workloadPlace }
 
@@ -85,6 +96,12 @@ func (r *Release) WorkloadObject() *unstructured.Unstructured {
 	if r.workload == nil {
 		return nil
 	}
+	return r.WorkloadWith(r.template)
+}
+
+// WorkloadWith returns the workload to create, with another template. The repository must have it.
+// The caller may change it.
+func (r *Release) WorkloadWith(template json.RawMessage) *unstructured.Unstructured {
 	object := toMap(r.workload.object)
 	delete(object, "status")
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"} {
@@ -93,7 +110,7 @@ func (r *Release) WorkloadObject() *unstructured.Unstructured {
 	workload := &unstructured.Unstructured{Object: object}
 	workload.SetNamespace(r.Namespace)
 	// It fails where spec is no object, which a workload with a name and a release was checked not to be.
-	_ = unstructured.SetNestedMap(object, toMap(r.template), "spec", "template")
+	_ = unstructured.SetNestedMap(object, toMap(template), "spec", "template")
 	return workload
 }
 

@@ -48,7 +48,7 @@ func parseOther(of kind, data []byte) *manifest {
 // others are the routes and Services of all files.
 func (p *pass) others() (routes []Route, services []Service) {
 	for _, l := range p.manifests {
-		of := Other{Namespace: cmp.Or(l.namespace, p.opts.Namespace), Name: l.name, Place: Place{l.file, l.at.line}, object: l.object}
+		of := Other{Namespace: l.in(p.opts.Namespace), Name: l.name, Place: Place{l.file, l.at.line}, object: l.object}
 		switch {
 		case l.kind.isRoute():
 			routes = append(routes, Route{of, v1alpha1.TrafficRouteKind(l.kind)})

@@ -2,9 +2,12 @@ package spec
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
+	"strings"
 )
 
 // Options of a Reader.
@@ -15,8 +18,14 @@ type Options struct {
 	AllowedNamespaces []string
 	// AnyNamespace lets releases be in all others, where it is not known which source will read them.
 	AnyNamespace bool
+	// Repository is the URL of the repository; empty if it is not known.
+	Repository string
 	// Limits; zero fields take the defaults.
 	Limits Limits
+	// Ignore are lines in the format of .gitignore, from the root of the repository. They go before those of IgnoreFile.
+	Ignore []string
+	// Ignorer compiles these lines. Without one an IgnoreFile is an error.
+	Ignorer Ignorer
 	// Builder builds kustomizations. Without one a repository that has any can't be read.
 	Builder Builder
 }
@@ -35,7 +44,7 @@ type Limits struct {
 	Entries int
 	// TotalBytes of all manifest files. Default 64 MiB.
 	TotalBytes int64
-	// FileBytes of one manifest file. Default 1 MiB.
+	// FileBytes of one manifest file. Default 4 MiB: definitions of custom resources are that large.
 	FileBytes int64
 	// Documents in one file. Default 2,000.
 	Documents int
@@ -58,7 +67,7 @@ func (l Limits) withDefaults() Limits {
 	return Limits{
 		Entries:        cmp.Or(l.Entries, 50_000),
 		TotalBytes:     cmp.Or(l.TotalBytes, 64<<20),
-		FileBytes:      cmp.Or(l.FileBytes, 1<<20),
+		FileBytes:      cmp.Or(l.FileBytes, 4<<20),
 		Documents:      cmp.Or(l.Documents, 2_000),
 		Values:         cmp.Or(l.Values, 20_000),
 		Kustomizations: cmp.Or(l.Kustomizations, 500),
@@ -73,12 +82,25 @@ func (l Limits) withDefaults() Limits {
 type Result struct {
 	// Releases, sorted by file and line.
 	Releases []*Release
+	// Earlier has new releases with the templates that their workloads had at the Read before, if those
+	// were others, and no release named the workloads.
+	Earlier map[*Release]*Release
 	// Routes are all that the repository has, as they were found. Nothing but the types of their names was checked.
 	Routes []Route
 	// Services are likewise.
 	Services []Service
 	// Errors, sorted by file and line. What they are about is not among the Releases.
 	Errors []Error
+	// Warnings name objects that make workloads differ from the files, such as overrides of Flux and Argo CD.
+	Warnings []Error
+	// Notices say what is left out, and that it does no harm.
+	Notices []Error
+	// Doubts are files that may hold releases that are missing here.
+	Doubts []Doubt
+	// LeftOut says why files and folders, these with a slash at the end, are not read though they are there.
+	LeftOut map[string]string
+	// HelmReleases counts the HelmReleases of Flux, where there is nothing else.
+	HelmReleases int
 	// Hollow says of files, by path, where they hold no Kubernetes object: they are empty, or cut short, or no
 	// manifests at all. It is an error where there was a release.
 	Hollow map[string]Error
@@ -87,6 +109,35 @@ type Result struct {
 	// Exceeded says that something took more time or memory than it may: another Read may come to
 	// more, or take as much again.
 	Exceeded bool
+	// Pending counts files and kustomizations left for another Read, because the budget ran out before them.
+	Pending int
+}
+
+// Missing says why a release that was in a file, and built by a kustomization if that is not empty, is kept though it is not read there: the
+// file is there, and holds something else than objects, or one of both is left out. It reports false if the file is not there, or holds other
+// objects: people take a release out so.
+func (r *Result) Missing(release, file, kustomization string) (Error, bool) {
+	kept := fmt.Sprintf("BatchRelease %s was in this file, and is kept: ", release)
+	if hollow, is := r.Hollow[file]; is {
+		hollow.Message = kept + hollow.Message + "; put it back, or delete the file to take the release out"
+		return hollow, true
+	}
+	for _, from := range []string{file, kustomization} {
+		if why := r.leftOut(from); why != "" {
+			return Error{File: from, Message: kept + why + "; to delete the release, use kubectl delete batchrelease"}, true
+		}
+	}
+	return Error{}, false
+}
+
+// leftOut says why a file, or a folder that it is in, is not read; empty if it is.
+func (r *Result) leftOut(file string) string {
+	for at := file; at != "." && at != "./" && at != ""; at = path.Dir(strings.TrimSuffix(at, "/")) + "/" {
+		if why, is := r.LeftOut[at]; is {
+			return why
+		}
+	}
+	return ""
 }
 
 // Error says what is wrong with a file.
@@ -114,6 +165,10 @@ type Reader struct {
 	files  map[string]*parsed
 	builds map[string]*build
 	made   map[madeKey]*Release
+	// appliers maps the hash of a file to the appliers it declares.
+	appliers map[string][]*applier
+	// unreleased are the workloads without a release.
+	unreleased map[workloadKey]located
 }
 
 // NewReader returns a Reader that has parsed nothing yet.
@@ -121,6 +176,9 @@ func NewReader(opts Options) *Reader {
 	opts.Limits = opts.Limits.withDefaults()
 	return &Reader{opts: opts}
 }
+
+// IgnoreWith has other lines in the format of .gitignore ignored from now on.
+func (r *Reader) IgnoreWith(lines []string) { r.opts.Ignore = lines }
 
 // BuildWith has kustomizations built by another Builder from now on.
 func (r *Reader) BuildWith(builder Builder) { r.opts.Builder = builder }
@@ -133,18 +191,22 @@ func (r *Reader) BuildWith(builder Builder) { r.opts.Builder = builder }
 //
 // A FileInfo of files that has a method ContentHash() string spares hashing contents.
 func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
-	found, err := survey(files, folder, r.opts.Limits)
+	found, err := survey(files, folder, r.opts)
 	if err != nil {
 		return nil, err
 	}
 	pass := &pass{
 		opts:   r.opts,
 		tree:   files,
-		hollow: map[string]Error{},
+		hollow: map[string]Error{}, roots: map[string]string{},
 		before: *r,
-		now:    Reader{opts: r.opts, files: map[string]*parsed{}, builds: map[string]*build{}, made: map[madeKey]*Release{}},
+		now: Reader{
+			opts: r.opts, files: map[string]*parsed{}, builds: map[string]*build{}, made: map[madeKey]*Release{}, appliers: map[string][]*applier{},
+		},
 	}
 	pass.errors = append(pass.errors, found.errors...)
+	pass.notices, pass.doubts, pass.leftOut = found.notices, found.doubts, found.leftOut
+	pass.ignore = found.ignore
 	for _, file := range found.manifests {
 		pass.readFile(file)
 	}
@@ -154,19 +216,32 @@ func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
 	if err := pass.readBeside(found.kustomizations); err != nil {
 		return nil, err
 	}
-	releases := pass.combine()
+	pass.readLinks(found.links)
+	pass.failPending(path.Clean(strings.TrimLeft(folder, "/")))
+	releases, earlier := pass.combine()
+	releases, warnings := pass.findOverrides(releases)
 	if pass.dropped > 0 {
 		pass.errors = append(pass.errors, Error{File: folder, Message: fmt.Sprintf("there are %d more errors", pass.dropped)})
 	}
 	*r = pass.now
-	slices.SortFunc(pass.errors, func(a, b Error) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
-	})
+	helmReleases := 0
+	if len(releases)+len(pass.errors) == 0 {
+		helmReleases = pass.helmReleases(folder)
+	}
 	routes, services := pass.others()
 	return &Result{
-		Releases: releases, Routes: routes, Services: services,
-		Errors: slices.Compact(pass.errors), Hollow: pass.hollow, Files: found.count(), Exceeded: pass.exceeded,
+		Releases: releases, Earlier: earlier, Routes: routes, Services: services,
+		Errors: inOrder(pass.errors), Warnings: inOrder(warnings), Notices: inOrder(pass.notices), Doubts: pass.doubts, LeftOut: pass.leftOut,
+		HelmReleases: helmReleases, Hollow: pass.hollow, Files: found.count(), Exceeded: pass.exceeded, Pending: pass.unread + pass.unbuilt,
 	}, nil
+}
+
+// inOrder sorts errors by place, and leaves out those that are there twice.
+func inOrder(errors []Error) []Error {
+	slices.SortFunc(errors, func(a, b Error) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(errors)
 }
 
 // pass is one Read: what was kept from the one before, and what to keep.
@@ -176,9 +251,21 @@ type pass struct {
 	before, now Reader
 	manifests   []located
 	errors      []Error
+	notices     []Error
+	doubts      []Doubt
+	leftOut     map[string]string
+	ignore      *ignoring
 	hollow      map[string]Error
+	// roots are the folders of kustomizations that were built, with the namespaces that these set.
+	roots map[string]string
+	// withVariables are releases that are refused for variables in their templates.
+	withVariables []*Release
+	// otherObjects are all that files have.
+	otherObjects []otherObject
 	// exceeded says that something took more than it may.
 	exceeded bool
+	// unread files and unbuilt kustomizations are left for the next Read.
+	unread, unbuilt int
 	// weight is roughly how many values were parsed.
 	weight int
 	// dropped is how many errors there are beyond those that are kept.
@@ -192,7 +279,12 @@ type located struct {
 	at   position
 	// kustomization is the file of the one that built it; empty if it stands in its file as it is.
 	kustomization string
+	// beside is the file of the kustomization that the manifest stands beside, and near the namespace that this one sets.
+	beside, near string
 }
+
+// in is the namespace of the object, given that of the source.
+func (l located) in(namespace string) string { return cmp.Or(l.namespace, l.near, namespace) }
 
 func (p *pass) fail(file string, at position, message string) {
 	if p.dropped++; len(p.errors) < maxErrors {
@@ -207,16 +299,45 @@ const maxErrors = 5_000
 // readFile takes in a plain manifest file.
 func (p *pass) readFile(file surveyed) {
 	content, err := p.parse(file.path, file.info)
+	if errors.Is(err, errUnread) {
+		p.unread++
+		return
+	}
 	if err != nil {
 		p.fail(file.path, position{}, readProblem(err))
+		p.doubts = append(p.doubts, Doubt{File: file.path, Any: true})
 		return
 	}
 	for _, problem := range content.problems {
 		p.fail(file.path, problem.at, problem.message)
 	}
-	p.noteHollow(file.path, content)
+	if len(content.problems) > 0 {
+		p.doubts = append(p.doubts, Doubt{File: file.path, Any: content.unreadable, Names: content.names()})
+	}
+	p.noteOthers(file.path, content)
 	for _, m := range content.manifests {
 		p.manifests = append(p.manifests, located{manifest: m, file: file.path, at: m.at})
+	}
+}
+
+// names are the releases that a file has, and those that it may have.
+func (c *parsed) names() []string {
+	var names []string
+	for _, release := range c.named {
+		names = append(names, release.name)
+	}
+	return names
+}
+
+// noteOthers takes note of what a file has beside manifests.
+func (p *pass) noteOthers(file string, content *parsed) {
+	p.noteHollow(file, content)
+	for _, notice := range content.notices {
+		p.notices = append(p.notices, notice.at.error(file, notice.message))
+	}
+	for _, other := range content.others {
+		other.file = file
+		p.otherObjects = append(p.otherObjects, other)
 	}
 }
 
@@ -225,6 +346,9 @@ func (p *pass) noteHollow(file string, content *parsed) {
 		p.hollow[file] = content.hollow.at.error(file, content.hollow.message)
 	}
 }
+
+// errUnread: there is enough to parse before it.
+var errUnread = errors.New("the file is not read yet")
 
 // parse parses a file unless its content was parsed before.
 func (p *pass) parse(path string, info fs.FileInfo) (*parsed, error) {
@@ -247,11 +371,13 @@ func (p *pass) parse(path string, info fs.FileInfo) (*parsed, error) {
 		weight := weigh(data)
 		if p.weight += weight; p.weight > p.opts.Limits.TotalValues {
 			p.exceeded = true // the next Read goes on from here
-			return nil, fmt.Errorf("the file is not read yet: it and those before it that are new have more than %d values", p.opts.Limits.TotalValues)
+			p.doubts = append(p.doubts, Doubt{File: path, Any: true})
+			return nil, errUnread
 		}
 		leave := dense.enter(weight)
 		content = parseFile(data, p.opts.Limits)
 		leave()
+		p.now.appliers[hash] = appliersIn(data, p.opts.Limits)
 	}
 	p.now.files[hash] = content
 	return content, nil
@@ -265,6 +391,13 @@ func (p *pass) known(hash string) *parsed {
 		}
 	}
 	return nil
+}
+
+// notFetched reports whether the file system knows a file and has no content of it, as of a large repository of which only the wanted
+// files are fetched. To read such a file asks for it.
+func notFetched(info fs.FileInfo) bool {
+	hashed, ok := info.(interface{ ContentHash() string })
+	return ok && hashed.ContentHash() == ""
 }
 
 // hashOf is the content's hash, if the file system knows it.

@@ -264,12 +264,12 @@ func TestBadFilesHideNothing(t *testing.T) {
 	t.Parallel()
 	result := read(t, map[string]string{
 		"a.yaml":    release("good", strategy+template),
-		"bad.yaml":  "a: [1\n",
-		"half.yaml": release("half", strategy+template) + "---\nnope: [\n---\n" + release("rest", strategy+template),
+		"bad.yaml":  "kind: Deployment\na: [1\n",
+		"half.yaml": release("half", strategy+template) + "---\nkind: Deployment\nnope: [\n---\n" + release("rest", strategy+template),
 		"z.yaml":    release("last", strategy+template),
 	})
 	wantReleases(t, result, "shop/good", "shop/half", "shop/rest", "shop/last")
-	wantErrors(t, result, "bad.yaml:1: broken YAML", "half.yaml:10: broken YAML")
+	wantErrors(t, result, "bad.yaml:2: broken YAML", "half.yaml:11: broken YAML")
 }
 
 func TestAcrossFiles(t *testing.T) {
@@ -358,17 +358,18 @@ func TestLimits(t *testing.T) {
 	many := strings.Repeat("---\na: 1\n", 10_000)
 	files := map[string]string{
 		"good.yaml":  release("good", strategy+template),
-		"large.yaml": "a: " + strings.Repeat("x", 2<<20),
+		"large.yaml": "a: " + strings.Repeat("x", 5<<20),
 		"many.yaml":  many,
-		"bomb.yaml":  bomb(9),
-		"self.yaml":  "a: &a\n  b: *a\n",
+		"bomb.yaml":  bomb(9) + "kind: Deployment\n",
+		"self.yaml":  "a: &a\n  b: *a\nkind: Deployment\n",
+		"none.yaml":  bomb(9),
 		"ok.yaml":    "base: &base {a: 1}\nother: {<<: *base, b: 2}\n",
 	}
 	result := read(t, files)
 	wantReleases(t, result, "shop/good")
 	wantErrors(t, result,
 		"bomb.yaml:5: the aliases of the document make more than 20000 values",
-		"large.yaml: the file is too large: 2097155 bytes or more; the limit is 1048576",
+		"large.yaml: the file is too large: 5242883 bytes or more; the limit is 4194304",
 		"many.yaml:4001: the file has more than 2000 documents",
 		"self.yaml:2: the aliases of the document make more than",
 	)

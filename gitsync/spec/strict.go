@@ -141,12 +141,44 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 
 // suggestion names the field that was probably meant.
 func suggestion(key string, fields map[string]reflect.Type) string {
-	for name := range fields {
-		if strings.EqualFold(name, key) || name == key+"s" || name+"s" == key {
-			return fmt.Sprintf("; did you mean %s?", name)
+	best, least := "", min(2, len(key)/3)+1
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if strings.EqualFold(name, key) {
+			best = name
+			break
+		}
+		if d := distance(name, key); d < least {
+			best, least = name, d
 		}
 	}
-	return ""
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", best)
+}
+
+// distance returns the Levenshtein distance of two names.
+func distance(a, b string) int {
+	if len(a)+len(b) > 200 {
+		return len(a) + len(b)
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
 
 func childOf(at *field.Path, key string) *field.Path {

@@ -167,7 +167,7 @@ func TestWrongObjects(t *testing.T) {
 	}{
 		{"another version", edit("/v1alpha1", "/v1"), []string{`1: apiVersion: must be rollouts.sluice.dev/v1alpha1, not "rollouts.sluice.dev/v1"`}},
 		{"misspelt kind", edit("BatchRelease", "BatchRelase"), []string{`2: kind: "BatchRelase" is not a kind of`}},
-		{"list", "apiVersion: v1\nkind: List\nitems: []\n", []string{"2: a List is not read"}},
+		{"list", "apiVersion: v1\nkind: List\nitems: []\n", nil},
 		{"no name", edit("  name: web\n", "  labels: {}\n"), []string{"3: metadata.name: Invalid value"}},
 		{"long name", edit("  name: web\n", "  name: "+strings.Repeat("w", 64)+"\n"), []string{"4: metadata.name: Too long"}},
 		{"bad name", edit("  name: web\n", "  name: Web_1\n"), []string{"4: metadata.name: Invalid value"}},

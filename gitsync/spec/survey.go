@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,13 +19,24 @@ type surveyed struct {
 	info fs.FileInfo
 }
 
-// survey is what a folder holds.
+// link is a symbolic link, and what it leads to in the repository.
+type link struct{ name, target string }
+
+// surveyResult lists the manifests and kustomizations of a folder.
 type surveyResult struct {
 	manifests      []surveyed
 	kustomizations []string // their folders
 	errors         []Error
-	bytes          int64
-	limits         Limits
+	notices        []Error
+	doubts         []Doubt
+	// leftOut says why files and folders, these with a slash at the end, are not read.
+	leftOut map[string]string
+	ignore  *ignoring
+	links   []link
+	// charts are the folders of Helm charts.
+	charts map[string]bool
+	bytes  int64
+	limits Limits
 }
 
 func (s *surveyResult) count() int { return len(s.manifests) + len(s.kustomizations) }
@@ -33,13 +45,15 @@ func (s *surveyResult) count() int { return len(s.manifests) + len(s.kustomizati
 var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
 // survey lists what there is to read below a folder. Names that start with a dot
-// are left out. What is in and below the folder of a kustomization belongs to it.
-func survey(files fs.FS, folder string, limits Limits) (*surveyResult, error) {
+// are left out, and so is what is ignored, or part of a Helm chart. What is in and below the folder of a kustomization belongs to it.
+func survey(files fs.FS, folder string, opts Options) (*surveyResult, error) {
 	root, err := cleanFolder(files, folder)
 	if err != nil {
 		return nil, err
 	}
-	s := &surveyResult{limits: limits}
+	limits := opts.Limits
+	s := &surveyResult{limits: limits, leftOut: map[string]string{}, ignore: newIgnoring(opts), charts: map[string]bool{}}
+	s.ignore.enterAbove(files, root)
 	entries := 0
 	err = fs.WalkDir(files, root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -48,6 +62,7 @@ func survey(files fs.FS, folder string, limits Limits) (*surveyResult, error) {
 		if d.IsDir() && isTooDeep(name, limits) {
 			s.errors = append(s.errors, Error{File: name, Message: fmt.Sprintf(
 				"the folder is more than %d folders deep, and what it holds is not released: move it up", limits.Depth)})
+			s.doubts = append(s.doubts, Doubt{File: name, Any: true})
 			return fs.SkipDir
 		}
 		if entries++; entries > limits.Entries {
@@ -56,9 +71,45 @@ func survey(files fs.FS, folder string, limits Limits) (*surveyResult, error) {
 		if name != root && strings.HasPrefix(d.Name(), ".") {
 			return skip(d)
 		}
-		return s.visit(files, name, d)
+		if s.leavesOut(name, d) {
+			return skip(d)
+		}
+		return cmp.Or(s.visit(files, name, d), s.ignore.check())
 	})
+	s.errors = append(s.errors, s.ignore.errors...)
 	return s, err
+}
+
+// isIgnored says why a file is left out.
+const isIgnored = "it is ignored (" + IgnoreFile + ", or spec.ignore of the source)"
+
+// leavesOut reports whether a file or folder is not looked at, and notes why.
+func (s *surveyResult) leavesOut(name string, d fs.DirEntry) bool {
+	var why string
+	switch {
+	case s.charts[path.Dir(name)] && isOfChart(d):
+		why = "it is part of the Helm chart in " + path.Dir(name) + ", which Sluice does not render"
+	case d.IsDir() && s.ignore.skipsFolder(name), !d.IsDir() && s.ignore.ignores(name, false):
+		why = isIgnored
+	default:
+		return false
+	}
+	if d.IsDir() {
+		name += "/"
+	}
+	s.leftOut[name] = why
+	return true
+}
+
+// chartFile makes a folder a Helm chart.
+const chartFile = "Chart.yaml"
+
+// isOfChart reports whether what is in the folder of a chart belongs to it. Manifests may stand beside.
+func isOfChart(d fs.DirEntry) bool {
+	if d.IsDir() {
+		return slices.Contains([]string{"templates", "charts", "crds", "ci"}, d.Name())
+	}
+	return d.Name() == chartFile || isYAML(d.Name()) && strings.HasPrefix(d.Name(), "values")
 }
 
 // isTooDeep reports whether a folder is one whose files are not looked at: each costs as much as there are folders above it.
@@ -107,7 +158,7 @@ func (s *surveyResult) visit(files fs.FS, name string, d fs.DirEntry) error {
 		s.visitLink(files, name)
 		return nil
 	case !d.Type().IsRegular():
-		s.errors = append(s.errors, Error{File: name, Message: "a submodule is not followed: what it holds is not released"})
+		s.leavesFolderOut(name, "a submodule is not followed: what it holds is not released")
 		return nil
 	case isYAML(name):
 		return s.visitManifest(name, d)
@@ -116,14 +167,25 @@ func (s *surveyResult) visit(files fs.FS, name string, d fs.DirEntry) error {
 }
 
 func (s *surveyResult) visitFolder(files fs.FS, name string) error {
+	s.ignore.enter(files, name)
+	if isRegular(files, path.Join(name, chartFile)) {
+		s.charts[name] = true
+		s.notices = append(s.notices, Error{File: path.Join(name, chartFile), Message: "the folder is a Helm chart, which Sluice does not render: " +
+			"its templates and values are left out. docs/helm.md says how to release its workloads"})
+	}
 	if slices.ContainsFunc(kustomizationNames, func(kustomization string) bool {
-		info, err := fs.Lstat(files, path.Join(name, kustomization))
-		return err == nil && info.Mode().IsRegular()
+		file := path.Join(name, kustomization)
+		return isRegular(files, file) && !s.ignore.ignores(file, false)
 	}) {
 		s.kustomizations = append(s.kustomizations, name)
 		return fs.SkipDir
 	}
 	return nil
+}
+
+func isRegular(files fs.FS, name string) bool {
+	info, err := fs.Lstat(files, name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func (s *surveyResult) visitManifest(name string, d fs.DirEntry) error {
@@ -141,17 +203,31 @@ func (s *surveyResult) visitManifest(name string, d fs.DirEntry) error {
 	return nil
 }
 
-// visitLink reports links behind which there may be manifests. Links to other files
-// of the repository do no harm and are left out.
+// visitLink notes links behind which there may be manifests: what they lead to is read where it is, if at all. Links to other
+// files of the repository do no harm.
 func (s *surveyResult) visitLink(files fs.FS, name string) {
 	target, err := fs.ReadLink(files, name)
 	inside := path.Join(path.Dir(name), target)
 	switch {
+	case err == nil && (path.IsAbs(target) || !fs.ValidPath(inside)) && isYAML(name):
+		s.errors = append(s.errors, Error{File: name, Message: leadsOut})
+		s.leftOut[name] = leadsOut
 	case err == nil && (path.IsAbs(target) || !fs.ValidPath(inside)):
-		s.errors = append(s.errors, Error{File: name, Message: "a symbolic link is not followed, and this one leads out of the repository"})
+		s.leavesFolderOut(name, leadsOut)
+	case isKustomization(name):
+		s.errors = append(s.errors, Error{File: name, Message: "a symbolic link is not followed: the kustomization is not built"})
+		s.doubts = append(s.doubts, Doubt{File: name, Any: true})
 	case isYAML(name) || isFolder(files, inside):
-		s.errors = append(s.errors, Error{File: name, Message: "a symbolic link is not followed: what it leads to is not released"})
+		s.links = append(s.links, link{name, inside})
 	}
+}
+
+const leadsOut = "a symbolic link is not followed, and this one leads out of the repository"
+
+// leavesFolderOut notes that what is behind a name is not read. Releases that were read there stay.
+func (s *surveyResult) leavesFolderOut(name, why string) {
+	s.notices = append(s.notices, Error{File: name, Message: why})
+	s.leftOut[name+"/"] = why
 }
 
 func isFolder(files fs.FS, name string) bool {

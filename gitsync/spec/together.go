@@ -15,6 +15,7 @@ import (
 // manifests may be right by itself.
 func (p *pass) checkTogether(release *Release) bool {
 	before := len(p.errors) + p.dropped
+	p.checkVariables(release)
 	p.checkSelector(release)
 	p.checkSurge(release)
 	return len(p.errors)+p.dropped == before

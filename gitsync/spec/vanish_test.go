@@ -82,9 +82,8 @@ func TestBesideKustomization(t *testing.T) {
 		files, more map[string]string
 		want        []string
 	}{
-		"beside it":           {more: map[string]string{"release.yaml": "\n" + release("web", strategy)}, want: []string{"release.yaml:2: BatchRelease web is not released: neither kustomization.yaml nor"}},
 		"below it":            {more: map[string]string{"a/b/release.yml": release("web", strategy)}, want: []string{"a/b/release.yml:1: BatchRelease web is not released"}},
-		"with errors":         {more: map[string]string{"r.yaml": release("web", "a: 1")}, want: []string{"r.yaml:1: BatchRelease web is not released"}},
+		"with errors":         {more: map[string]string{"r.yaml": release("web", "a: 1")}, want: []string{"r.yaml:7: spec.a: unknown field"}},
 		"an overlay below it": {more: map[string]string{"prod/kustomization.yaml": "resources: [r.yaml]", "prod/r.yaml": release("web", strategy)}, want: []string{"prod/r.yaml:1: BatchRelease web is not released"}},
 		"in a base": {
 			files: map[string]string{"k/kustomization.yaml": "resources: [../base]", "base/kustomization.yaml": "resources: [deploy.yaml]", "base/deploy.yaml": deployment("web", "web:1")},

@@ -99,6 +99,7 @@ func (v *view) inspect(name string, data []byte) int {
 		o := origin{file: name, doc: document{text: doc.text, line: doc.line}} // the tree is not kept: there may be many
 		if json.Unmarshal(content, &o.header) == nil && o.header.Kind != "" {
 			v.origins = append(v.origins, o)
+			v.origins = append(v.origins, o.items()...)
 		}
 		count += max(1, len(o.header.Items))
 	}
@@ -163,8 +164,10 @@ func (v *view) WriteFile(string, []byte) error { return errReadOnly }
 
 // origin is a document that something was built from.
 type origin struct {
-	file   string
-	doc    document
+	file string
+	doc  document
+	// inside is the path of an item of a list, with a dot at the end.
+	inside string
 	header struct {
 		header
 		// Items of a list.
@@ -176,7 +179,19 @@ func (o origin) find(path string) position {
 	if o.doc.text == nil {
 		return position{}
 	}
-	return o.doc.find(path)
+	return o.doc.find(o.inside + path)
+}
+
+// items are the objects of a list, which kustomize takes apart.
+func (o origin) items() []origin {
+	var all []origin
+	for i, item := range o.header.Items {
+		one := origin{file: o.file, doc: o.doc, inside: fmt.Sprintf("items[%d].", i)}
+		if json.Unmarshal(item, &one.header) == nil {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // originOf finds the document that an object was built from: the first of its kind

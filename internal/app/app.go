@@ -11,6 +11,7 @@ package app
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -77,6 +78,8 @@ type Options struct {
 	Cluster string
 	// WebhookAddress is host:port to take webhooks of forges on. Empty or Off takes none.
 	WebhookAddress string
+	// WebhookTrustedProxies are the proxies before it whose X-Forwarded-For header names the client.
+	WebhookTrustedProxies []netip.Prefix
 	// ForgeHTTP takes plain http for forges on loopback addresses, for trying things out.
 	ForgeHTTP bool
 	// ForgeTimeout is for one request to a forge. Default 30s.
@@ -209,7 +212,7 @@ func addReceiver(mgr manager.Manager, opts Options) error {
 		return nil
 	}
 	receiver := webhook.New(mgr.GetClient(), mgr.GetAPIReader(), webhook.Options{
-		Address: opts.WebhookAddress, Logger: mgr.GetLogger().WithName("webhook"),
+		Address: opts.WebhookAddress, TrustedProxies: opts.WebhookTrustedProxies, Logger: mgr.GetLogger().WithName("webhook"),
 	})
 	if err := mgr.Add(receiver); err != nil {
 		return fmt.Errorf("add receiver of webhooks: %w", err)

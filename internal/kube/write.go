@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // Outcome says what became of a write: Written, Unchanged, Outdated, Gone, Refused or Failed, and nothing else.
@@ -70,17 +74,54 @@ func OutcomeOf(err error) Outcome {
 		return Failed{err}
 	}
 	switch code := status.Status().Code; {
+	case denied(status.Status()):
+		return Refused{err}
 	case code == http.StatusNotFound:
 		return Gone{err}
 	case code == http.StatusConflict, anotherObject(status.Status()):
 		return Outdated{err}
-	case code == http.StatusUnauthorized, code == http.StatusRequestTimeout, code == http.StatusTooManyRequests:
+	case slices.Contains(later, code):
 		return Failed{err}
 	case code >= http.StatusBadRequest && code < http.StatusInternalServerError:
 		return Refused{err}
 	default:
 		return Failed{err}
 	}
+}
+
+// later are codes that say that the same request may succeed later.
+var later = []int32{http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests}
+
+// denied reports whether a webhook denied a write with a code that the API server itself uses, always with a reason.
+func denied(answer metav1.Status) bool {
+	switch answer.Code {
+	case http.StatusNotFound:
+		return answer.Reason != metav1.StatusReasonNotFound
+	case http.StatusConflict:
+		return answer.Reason != metav1.StatusReasonConflict && answer.Reason != metav1.StatusReasonAlreadyExists
+	}
+	return false
+}
+
+// Unanswered reports whether the API server, or a proxy before it, fails at a request, takes too long or wants to be asked
+// later. For a write that may be because a webhook does not answer, which the API server says in words alone, or because a webhook
+// or policy says no by such a code.
+func Unanswered(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if errors.As(err, &status) {
+		code := status.Status().Code
+		return code >= http.StatusInternalServerError || slices.Contains(later, code)
+	}
+	failed := net.Error(nil)
+	return errors.As(err, &failed) && failed.Timeout()
+}
+
+// longestBackOff is the longest time between two tries at an object after errors, however many there were.
+const longestBackOff = 10 * time.Second
+
+// BackOff delays the next try at an object after an error: by 5 ms at first, by longestBackOff in the end.
+func BackOff() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, longestBackOff)
 }
 
 // Patch sends the difference between an object as it was observed and as it is to be. It holds only for the version that

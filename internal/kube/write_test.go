@@ -27,13 +27,19 @@ func TestOutcomeOf(t *testing.T) {
 	status := func(code int32) error {
 		return fmt.Errorf("patch: %w", &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Message: "no"}})
 	}
+	because := func(code int32, reason metav1.StatusReason) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: reason}}
+	}
 	for reason, test := range map[string]struct {
 		err  error
 		want kube.Outcome
 	}{
 		"no error":                                {nil, kube.Written{}},
-		"another version":                         {status(http.StatusConflict), kube.Outdated{}},
-		"no such object":                          {status(http.StatusNotFound), kube.Gone{}},
+		"another version":                         {because(http.StatusConflict, metav1.StatusReasonConflict), kube.Outdated{}},
+		"no such object":                          {because(http.StatusNotFound, metav1.StatusReasonNotFound), kube.Gone{}},
+		"there is one already":                    {because(http.StatusConflict, metav1.StatusReasonAlreadyExists), kube.Outdated{}},
+		"a webhook's own conflict":                {because(http.StatusConflict, "it is in use"), kube.Refused{}},
+		"a webhook finds nothing":                 {status(http.StatusNotFound), kube.Refused{}},
 		"a rule is broken":                        {status(http.StatusUnprocessableEntity), kube.Refused{}},
 		"a right is missing":                      {status(http.StatusForbidden), kube.Refused{}},
 		"admission says no":                       {status(http.StatusBadRequest), kube.Refused{}},

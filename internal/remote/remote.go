@@ -1,7 +1,11 @@
 // Package remote says from where a request comes, for limits that hold for each place.
 package remote
 
-import "net/netip"
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+)
 
 // v6Network is the IPv6 prefix length that one person easily has.
 const v6Network = 64
@@ -37,4 +41,19 @@ func In(networks []netip.Prefix, address netip.Addr) bool {
 		}
 	}
 	return false
+}
+
+// Client returns the address of a request's client: the last one in X-Forwarded-For that is not of
+// a trusted proxy. Anybody can have written what comes before it.
+func Client(r *http.Request, proxies []netip.Prefix) netip.Addr {
+	address := Address(r.RemoteAddr)
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && In(proxies, address); i-- {
+		before, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		address = before.Unmap()
+	}
+	return address
 }

@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"net/http"
 	"net/netip"
 	"testing"
 
@@ -33,6 +34,41 @@ func TestIn(t *testing.T) {
 	for from, want := range map[string]bool{"10.1.2.3:5": true, "[::ffff:10.1.2.3]:5": true, "[fd00::1]:5": true, "192.0.2.1:5": false, "": false} {
 		if got := remote.In(networks, remote.Address(from)); got != want {
 			t.Errorf("%q: got %t, want %t", from, got, want)
+		}
+	}
+}
+
+func from(address string, forwarded ...string) *http.Request {
+	r := &http.Request{RemoteAddr: address, Header: http.Header{}}
+	for _, f := range forwarded {
+		r.Header.Add("X-Forwarded-For", f)
+	}
+	return r
+}
+
+// The client is who the nearest proxy of ours says it is; what else the header says, the client may
+// have written.
+func TestClient(t *testing.T) {
+	t.Parallel()
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	cases := map[string]struct {
+		r       *http.Request
+		proxies []netip.Prefix
+		want    string
+	}{
+		"Direct":      {from("192.0.2.1:5"), proxies, "192.0.2.1"},
+		"NoProxies":   {from("10.0.0.1:5", "192.0.2.1"), nil, "10.0.0.1"},
+		"Claimed":     {from("192.0.2.1:5", "198.51.100.1"), proxies, "192.0.2.1"},
+		"Proxied":     {from("10.0.0.1:5", "192.0.2.1"), proxies, "192.0.2.1"},
+		"ClaimedMore": {from("10.0.0.1:5", "198.51.100.1, 192.0.2.1"), proxies, "192.0.2.1"},
+		"TwoProxies":  {from("10.0.0.1:5", "198.51.100.1", "192.0.2.1, 10.2.3.4"), proxies, "192.0.2.1"},
+		"Nonsense":    {from("10.0.0.1:5", "192.0.2.1, nonsense"), proxies, "10.0.0.1"},
+		"Mapped":      {from("[::ffff:10.0.0.1]:5", "192.0.2.1"), proxies, "192.0.2.1"},
+		"None":        {from("@"), proxies, "invalid IP"},
+	}
+	for name, tc := range cases {
+		if got := remote.Client(tc.r, tc.proxies).String(); got != tc.want {
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
 		}
 	}
 }

@@ -17,6 +17,7 @@ type form struct {
 
 var forms = []form{
 	{regexp.MustCompile(`^self == oldSelf$`), nil},
+	{regexp.MustCompile(`^!self\.contains\('\.\.'\) && `), nil},
 	{regexp.MustCompile(`^!self\.exists\(s, type\(s\.replicas\) == int && int\(s\.replicas\) < 0\)$`), noNegativeStep},
 	{regexp.MustCompile(`^self\.map\(s, .*\.isSorted\(\)$`), nil},
 	{regexp.MustCompile(`^self\.filter\(g, has\(g\.pullRequest\)\)\.size\(\) <= 1$`), nil},
@@ -29,6 +30,7 @@ var forms = []form{
 	{regexp.MustCompile(`^size\(self\.metadata\.name\) <= ([0-9]+)$`), shortName},
 	{regexp.MustCompile(`^has\(self\.\w+\)(?: \|\| \(has\(self\.\w+\) && self\.\w+\.size\(\) > 0\))+$`), someField},
 	{regexp.MustCompile(`^!has\(self\.(\w+)\) \|\| self\.\w+ == 0 \|\| \(has\(self\.(\w+)\) && self\.\w+\)$`), needsOther},
+	{regexp.MustCompile(`^!has\(self\.(\w+)\) \|\| self\.\w+\.size\(\) == 0 \|\| \(has\(self\.(\w+)\) && self\.\w+\)$`), listNeedsOther},
 	{regexp.MustCompile(`^!has\(self\[self\.size\(\)-1\]\.traffic\) \|\| `), nil},
 	{regexp.MustCompile(`^!has\(self\.traffic\) \|\| \(has\(self\.traffic\.allowOverload\) && `), nil},
 	{regexp.MustCompile(`^!self\.exists\(s, \(type\(s\.replicas\) == int \? int\(s\.replicas\) == 0 : s\.replicas in \['0%', '00%'\]\) && `), noPodsNoTraffic},
@@ -101,9 +103,17 @@ func someField(match []string) map[string]any {
 }
 
 // needsOther says that a number other than 0 is for objects with another field that is true.
-func needsOther(match []string) map[string]any {
+func needsOther(match []string) map[string]any { return unless(match, map[string]any{"const": 0}) }
+
+// listNeedsOther says so of a list with items.
+func listNeedsOther(match []string) map[string]any {
+	return unless(match, map[string]any{"maxItems": 0})
+}
+
+// unless says that a field is absent or has a harmless value, or that another one is true.
+func unless(match []string, harmless map[string]any) map[string]any {
 	return map[string]any{"anyOf": []any{
-		map[string]any{"properties": map[string]any{match[1]: map[string]any{"const": 0}}},
+		map[string]any{"properties": map[string]any{match[1]: harmless}},
 		map[string]any{"required": []any{match[2]}, "properties": map[string]any{match[2]: map[string]any{"const": true}}},
 	}}
 }

@@ -25,6 +25,8 @@ type Versions interface {
 	// Serving returns the revision that serves beside the version with this digest: the one that is given or, where that has no pods, the one that
 	// most of the other pods have.
 	Serving(digest, revision string) string
+	// Runs returns how many pods of a revision there are that are not being deleted.
+	Runs(revision string) int32
 }
 
 // Observed says what there is.
@@ -100,6 +102,9 @@ type Native struct {
 	// Stale says that a pod that is lost would come back in a version before the one that all pods run. The native controller
 	// changes that as soon as the workload is held with the template that it has (S10).
 	Stale bool
+	// InPlaces says that pods go by their places, whatever version they have, and that one which is lost in a rollback may come back in the
+	// version that is rolled back: a rollback is finished before another version begins.
+	InPlaces bool
 	// OneVersion says that, by the workload's strategy, two versions never run at once.
 	OneVersion bool
 	// EmptyTakesTemplate says that the workload, when it is scaled up from 0, gets pods of the template that it has, whatever

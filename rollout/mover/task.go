@@ -33,7 +33,8 @@ type Task struct {
 	// OldStays says that versions that keep pods for requests may do so for long, or that most requests may go to another one.
 	OldStays bool
 	// Grow are to how many pods a version other than the new one grows, by revision, before the new one does, and also in a rollback. It keeps
-	// them too. A version that is rolled back is never among them.
+	// them too. A version that is rolled back is never among them. The new one grows to the target, and where the release stands to as many of
+	// them as Grow says.
 	Grow map[string]int32
 	// Most is how many pods there may be in all if that is more than the bounds allow. The target, what Keep and Grow say, and updated
 	// pods beyond the target that may not go, have to fit in it: otherwise the target is not reached.

@@ -75,9 +75,11 @@ type Template struct {
 // TakeOver keeps the native controller from rolling the workload, and writes template and hold, in one write.
 type TakeOver struct {
 	Reason
-	// Template, if nil, stays as it is. Digest is the digest that it is known to result in, if that is known.
+	// Template, if nil, stays as it is, or becomes the one that is released: admission may undo what it did. Digest is the digest that it is known
+	// to result in, and Revision the version, if that is known.
 	Template *Template
 	Digest   string
+	Revision string
 	// AsItIs says that a workload which nobody holds is held with the template that it has, until its native controller has seen
 	// that (mover.Native.Stale).
 	AsItIs bool
@@ -90,8 +92,9 @@ type TakeOver struct {
 type HandBack struct {
 	Reason
 	Hold Hold
-	// Template, if not nil, is written too.
+	// Template, if not nil, is written too. Digest is the digest that it is known to result in, if that is known.
 	Template *Template
+	Digest   string
 }
 
 // MovePods is a write of the workload's mover.

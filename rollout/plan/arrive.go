@@ -229,7 +229,7 @@ func complete(d Decision) Decision {
 			r.CurrentStepIndex = steps - 1
 		}
 		r.StepStartedAt = cmp.Or(r.StepStartedAt, d.time())
-		r.Gates, r.Answers, r.Progress, r.Held, r.PausePoint, r.Failure, r.Traffic = nil, nil, nil, nil, nil, nil, nil
+		r.Gates, r.Answers, r.Progress, r.Held, r.PausePoint, r.Failure, r.Traffic, r.EnteredStep = nil, nil, nil, nil, nil, nil, nil, nil
 		r.StableRevision, r.WorkloadUID = r.UpdateRevision, d.Workload.UID
 		r.Replicas, r.TargetReplicas = d.Workload.Replicas, d.Workload.Replicas
 	})

@@ -11,7 +11,7 @@ import (
 // once, as it is about what the status before did not have.
 func (t *telling) progressed() []Event {
 	var events []Event
-	for _, event := range []*Event{t.gaveWay(), t.took(), t.stepEnds(), t.stepBegins()} {
+	for _, event := range []*Event{t.gaveWay(), t.turns(), t.took(), t.stepEnds(), t.stepBegins()} {
 		if event != nil {
 			events = append(events, *event)
 		}
@@ -41,8 +41,16 @@ func (t *telling) gaveWay() *Event {
 		what, versionWords(was.UpdateRevision, was.Commit), where, versionWords(t.status.UpdateRevision, t.status.Commit)))}
 }
 
-// took says that the workload is taken over for a release, or that one begins on a workload that is; nil otherwise. A rollback tells that
-// itself.
+// turns says that a rollback begins, whatever it waits for at first; nil if none does.
+func (t *telling) turns() *Event {
+	if !t.attempted() || !t.isRollback() {
+		return nil
+	}
+	return &Event{Warning: t.turnedBack(), Reason: v1alpha1.ReasonRollingBack, Message: bounded(t.turnWords())}
+}
+
+// took says that the workload is taken over for a release, or that one begins on a workload that is; nil otherwise. A rollback has an
+// event of its own.
 func (t *telling) took() *Event {
 	is, was := t.status, t.before
 	goesOn := was.Held != nil && (!t.attempted() || was.UpdateRevision == is.UpdateRevision) // a jump back is another attempt
@@ -57,7 +65,8 @@ func (t *telling) took() *Event {
 func (t *telling) stepBegins() *Event {
 	is, was := t.status, t.before
 	there := t.entered() && !t.completed() && is.Phase != v1alpha1.PhaseFinalizing
-	same := t.wasEntered() && !t.attempted() && is.CurrentStepIndex == was.CurrentStepIndex && t.turned() == (was.Rollback != nil)
+	again := was.StepStartedAt != nil && !was.StepStartedAt.Equal(is.StepStartedAt) // a step that was edited
+	same := t.wasEntered() && !again && !t.attempted() && is.CurrentStepIndex == was.CurrentStepIndex && t.turned() == (was.Rollback != nil)
 	if !there || same {
 		return nil
 	}

@@ -32,7 +32,7 @@ func (l *look) approved() int32 {
 
 // beyond says that more pods run the new revision than are approved, and stay; nil if it is not so.
 func (l *look) beyond() *Event {
-	if !l.mayGoBeyond() || !l.hasUpdated() || l.updated() <= l.approved() {
+	if !l.mayGoBeyond() || !l.hasUpdated() || l.updated() <= l.approved() || !l.runBeyond() {
 		return nil
 	}
 	kind := l.Release.Spec.WorkloadRef.Kind
@@ -40,6 +40,13 @@ func (l *look) beyond() *Event {
 		"%d of %d pods run revision %s, and batch %s approves %d: pods were added or lost while the %s was taken over, "+
 			"and its controller makes pods of the new revision; they stay; to remove them: sluice rollback %s -n %s",
 		l.updated(), l.Workload.Replicas, l.record.UpdateRevision, l.batchWord(), l.approved(), kind, l.Release.Name, l.Release.Namespace))}
+}
+
+// runBeyond reports whether pods beyond the step were seen to run. Pods that are only expected don't count: a DaemonSet whose
+// template names fewer nodes counts those that it has left until its next sync (D6).
+func (l *look) runBeyond() bool {
+	seen := meta.IsStatusConditionTrue(l.Release.Status.Conditions, v1alpha1.ConditionBeyondStep)
+	return seen || l.pods.Updated.Current > l.approved()
 }
 
 // mayGoBeyond reports whether a release is in a step of a workload whose updated pods stay updated.

@@ -61,7 +61,9 @@ func (t *telling) stalled() stall {
 	case WorkloadHeld:
 		return stall{v1alpha1.StallWorkloadHeld, t.status.Message, false}
 	case Absent:
-		return stall{}
+		if !t.goesAway() {
+			return stall{}
+		}
 	case Idle:
 		if cause := s.Because.stalls(); cause != "" && t.refused == nil {
 			return stall{cause, t.status.Message, false}
@@ -102,10 +104,10 @@ func (t *telling) stalledBeside() stall {
 		return stall{v1alpha1.StallInvalidStrategy, t.unreadable.Error(), false}
 	case refused != nil:
 		return stall{v1alpha1.StallInvalidTemplate, refused.words(), false}
-	case t.drifts() && t.Release.Spec.Drift == v1alpha1.DriftRevert && t.elder() != "":
+	case t.drifts() && t.Release.Spec.Drift == v1alpha1.DriftRevert && t.decider() != "":
 		return stall{v1alpha1.StallWorkloadShared, fmt.Sprintf(
-			"%s %q also belongs to BatchRelease %q, which is older: only the older one reverts changes; delete one of the two",
-			t.kind(), t.Workload.Name, t.elder()), false}
+			"%s %q also belongs to BatchRelease %q, and only that one reverts changes (the one created first, or of the same second the first by name); delete one of the two",
+			t.kind(), t.Workload.Name, t.decider()), false}
 	case t.record.Traffic != nil && t.record.Traffic.Problem != nil:
 		return stall{v1alpha1.StallTrafficBlocked, t.record.Traffic.Problem.Words(), false}
 	case waits && rejectedOf(blocked.By) != nil:

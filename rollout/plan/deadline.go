@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -64,6 +65,9 @@ func (d Decision) whyLate() string {
 		return refusalWords(d.refused)
 	case d.record.Traffic != nil && d.record.Traffic.Problem != nil:
 		return d.record.Traffic.Problem.Words()
+	case d.crowdsOut():
+		return fmt.Sprintf("%s of the new version leave no room for those of the old one with which routes begin to share requests, batch %s says %d: roll back",
+			pods(d.updated()), d.batchWord(), d.record.TargetReplicas)
 	case d.shifts():
 		return awaited(d.record.Traffic)
 	case d.goingBack():
@@ -71,6 +75,12 @@ func (d Decision) whyLate() string {
 	default:
 		return d.Failing
 	}
+}
+
+// crowdsOut reports whether no route shares requests, and more pods run the new version than the step says, as somebody has let the native
+// controller make them. Only a rollback takes them back.
+func (l *look) crowdsOut() bool {
+	return l.shares() && !heldRoutes(l.Traffic) && l.updated() > l.record.TargetReplicas
 }
 
 // excused is for how long from now nothing is missing but time that the release says to wait for. Pods that are not there yet, or are refused, are missing.

@@ -5,7 +5,7 @@ import "github.com/sluice-dev/sluice/rollout/traffic"
 // Next decides what a release does next. It never fails: what a user must fix is in the status.
 func Next(o Observation) Plan {
 	l := lookAt(o)
-	return tell(l, watchPods(rememberTraffic(decide(l))))
+	return tell(l, watchPods(rememberTraffic(forgetAsker(decide(l)))))
 }
 
 // decide answers what people and Git request, and then continues the release from its present state.
@@ -21,8 +21,14 @@ func decide(l *look) Decision {
 	case Unsecured:
 		return retryRefused(putBack(nothing(l), s))
 	}
+	if d, ended := endReplaced(nothing(l)); ended {
+		return d
+	}
 	d, ended := answer(nothing(l))
-	if ended {
+	switch {
+	case ended && d.refused != nil && !d.idle():
+		return failIfRefused(d)
+	case ended:
 		return d
 	}
 	return keepLeftAgain(proceed(d))

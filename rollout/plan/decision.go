@@ -1,12 +1,14 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
 // Decision is what a release does next, before it is put into words. It is a value: what is added to one makes another.
@@ -47,6 +49,10 @@ func (d Decision) first() Decision {
 
 // need requests what is to be observed before the release can go on.
 func (d Decision) need(more Needs) Decision {
+	if known := d.notNow(more.Trying()); known != nil {
+		more.Resolve, more.Drift = nil, nil
+		d = d.without(known)
+	}
 	d.needs = d.needs.and(more)
 	return d
 }
@@ -79,15 +85,18 @@ func (d Decision) try(actions ...Action) (Decision, bool) {
 			d.actions = append(slices.Clip(d.actions), action)
 			continue
 		}
-		all = false
-		if !known.Until.IsZero() {
-			d = d.wakeAt(known.Until)
-		}
-		if d.refused == nil {
-			d.refused = known
-		}
+		all, d = false, d.without(known)
 	}
 	return d, all
+}
+
+// without leaves a write out that is known to be refused, and reports it.
+func (d Decision) without(known *Refusal) Decision {
+	if !known.Until.IsZero() {
+		d = d.wakeAt(known.Until)
+	}
+	d.refused = cmp.Or(d.refused, known)
+	return d
 }
 
 // do plans actions that nothing else depends on.
@@ -97,8 +106,11 @@ func (d Decision) do(actions ...Action) Decision {
 }
 
 // refusal is why an action is not to be sent now; nil if it is. It is sent again when its time has come.
-func (l *look) refusal(action Action) *Refusal {
-	known := l.Refusals.of(WriteOf(action).Key, l.Release.Generation)
+func (l *look) refusal(action Action) *Refusal { return l.notNow(WriteOf(action)) }
+
+// notNow is refusal for what is no action.
+func (l *look) notNow(write mover.Name) *Refusal {
+	known := l.Refusals.of(write.Key, l.Release.Generation)
 	if known == nil || !known.Until.IsZero() && !l.Now.Before(known.Until) {
 		return nil
 	}

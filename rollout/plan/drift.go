@@ -18,6 +18,8 @@ func watchDrift(d Decision) Decision {
 		return endDrift(d) // nobody knows any more what was released
 	case d.Drift == nil:
 		return d.need(Needs{Drift: &template})
+	case d.rewritten():
+		return countReleased(d)
 	case len(d.Drift.Fields) == 0:
 		return endDrift(d.with(func(r *record) { r.Resolved = withDigest(r.Resolved, d.Drift.Digest) }))
 	case d.driftIsOurs():
@@ -29,7 +31,22 @@ func watchDrift(d Decision) Decision {
 
 // drifts reports whether somebody gave the workload of a completed release another template.
 func (l *look) drifts() bool {
-	return l.completed() && !l.held() && l.Workload.Digest != l.record.Resolved.Digest && l.Drift != nil && len(l.Drift.Fields) > 0
+	return l.Workload != nil && l.completed() && !l.held() && l.Workload.Digest != l.record.Resolved.Digest && l.Drift != nil &&
+		(len(l.Drift.Fields) > 0 || l.rewritten())
+}
+
+// rewritten reports whether the workload has what the API server makes of the released template by now, and the native controller takes that for
+// another version: admission has changed, and somebody has written the workload since. To write the template again would change nothing.
+func (l *look) rewritten() bool {
+	return l.Drift.Digest == l.Workload.Digest && l.Workload.Revision != l.record.UpdateRevision
+}
+
+// driftFields name what somebody, or admission, has changed.
+func (l *look) driftFields() []string {
+	if len(l.Drift.Fields) == 0 {
+		return []string{"spec.template, by a mutating admission webhook or policy"}
+	}
+	return l.Drift.Fields
 }
 
 // driftPause is how long a template stays reverted before it is reverted again: somebody, or something, that
@@ -39,22 +56,23 @@ const driftPause = 10 * time.Minute
 // driftIsOurs reports whether this release has to bring the released template back. It can't if the API server would
 // no longer accept that template.
 func (l *look) driftIsOurs() bool {
-	return l.Release.Spec.Drift == v1alpha1.DriftRevert && l.Drift.Digest != "" && !l.stop().any() && l.elder() == ""
+	return l.Release.Spec.Drift == v1alpha1.DriftRevert && l.Drift.Digest != "" && !l.stop().any() && l.decider() == ""
 }
 
-// elder is the oldest of the other releases of the workload, if it is older than this one: where nobody holds the workload, that
-// one alone may say what it runs, or each would take what the other has released for drift, for ever. It is empty if there is none.
-func (l *look) elder() string {
-	oldest := Sibling{Name: l.Release.Name, Created: l.Release.CreationTimestamp.Time}
+// decider names the sibling that alone reverts drift of a workload that is not held; empty if it is this release. The
+// release created first decides, in the same second the first by name. Without the rule, each release would revert
+// the other's, for ever.
+func (l *look) decider() string {
+	first := Sibling{Name: l.Release.Name, Created: l.Release.CreationTimestamp.Time}
 	for _, s := range l.Siblings {
-		if before := s.Created.Compare(oldest.Created); before < 0 || before == 0 && s.Name < oldest.Name {
-			oldest = s
+		if before := s.Created.Compare(first.Created); before < 0 || before == 0 && s.Name < first.Name {
+			first = s
 		}
 	}
-	if oldest.Name == l.Release.Name {
+	if first.Name == l.Release.Name {
 		return ""
 	}
-	return oldest.Name
+	return first.Name
 }
 
 // driftAgain is the earliest time at which drift is reverted.

@@ -49,6 +49,7 @@ func TestWatchDrift(t *testing.T) {
 		},
 		"what differs is said, and nothing done": {done().changed().differing(image), outcome{Is: drifted}},
 		"what does not count is no drift":        {done().changed().differing(), outcome{Is: rests}},
+		"a workload that is gone has no drift":   {done().changed().differing(image).toldOfDrift().but(missing), outcome{Is: "Completed 3/3 Completed WorkloadNotFound"}},
 		"drift: Revert goes back to what was released, on live reads": {
 			done().changed().differing(image).cached().but(reverts), outcome{Script: []string{"needs release, workload"}, Is: "Completed 3/3 Completed Drifted"},
 		},
@@ -82,7 +83,7 @@ func TestOldestReleaseRevertsDrift(t *testing.T) {
 			o.Release.CreationTimestamp, o.Siblings = metav1.NewTime(noon), siblings
 		})
 	}
-	const shared = `WorkloadShared: Deployment "web" also belongs to BatchRelease "api", which is older: only the older one reverts changes; delete one of the two`
+	const shared = `WorkloadShared: Deployment "web" also belongs to BatchRelease "api", and only that one reverts changes (the one created first, or of the same second the first by name); delete one of the two`
 	younger, older := Sibling{Name: "api", Created: noon.Add(1)}, Sibling{Name: "api", Created: noon.Add(-1)}
 	goesBack := outcome{StatusFirst: true, Is: "RollingBack - Initial RollingBack"}
 	leaves := outcome{Is: "Completed 3/3 Completed Drifted", Stalled: shared}

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"fmt"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
@@ -41,8 +39,14 @@ func (l *look) stableRevision() string {
 // be scaled to are approved. A rollback has no version that anybody has to approve.
 func (l *look) empties() bool {
 	stable := l.stableRevision()
-	return l.Workload.Replicas == 0 && l.Workload.native().EmptyTakesTemplate && !l.isRollback() && len(l.steps()) > 0 && (!l.share().all() || !l.allTraffic()) && stable != "" && l.hasTemplate(stable) &&
+	return (l.Workload.Replicas == 0 || l.nothingLeft()) && l.Workload.native().EmptyTakesTemplate && !l.isRollback() && len(l.steps()) > 0 && (!l.share().all() || !l.allTraffic()) && stable != "" && l.hasTemplate(stable) &&
 		stable != l.record.UpdateRevision
+}
+
+// nothingLeft reports whether a step is in progress and no version is to have pods, as after a scale to 0 and up
+// again. The native controller would give all pods to the ReplicaSet of the template, or to the next one (T1).
+func (l *look) nothingLeft() bool {
+	return l.entered() && l.pods.Updated.Wanted == 0 && l.oldReplicas() == 0
 }
 
 // emptying reports whether a workload that is otherwise as it should be gets another template because of how
@@ -115,7 +119,7 @@ func rollEmpty(d Decision) Decision {
 	case d.failed():
 		d, _ = rollBackFailed(d)
 		return d
-	case stops && !d.entered():
+	case stops && !d.entered(), d.Workload.Replicas > 0: // only the stable version's pods come (nothingLeft)
 		return d
 	}
 	d = rollOn(d)
@@ -140,8 +144,11 @@ func takeLast(d Decision, last []mover.Write) Decision {
 
 // emptiedReason says why a workload gets another template because of how many pods it has.
 func (l *look) emptiedReason() Reason {
-	if l.empties() {
-		return Reason(fmt.Sprintf("scaled to 0: the next pods are of the stable revision %s", l.stableRevision()))
+	switch {
+	case l.empties() && l.Workload.Replicas == 0:
+		return Reason("scaled to 0: the next pods are of the stable revision " + l.stableRevision())
+	case l.empties():
+		return Reason("no version has pods: the next pods are of the stable revision " + l.stableRevision())
 	}
 	return Reason("the release of revision " + l.record.UpdateRevision + " goes on")
 }

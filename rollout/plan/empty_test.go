@@ -66,6 +66,12 @@ func TestWithoutPodsTheWorkloadHasTheStableTemplate(t *testing.T) {
 		"which is not decided on a cache": {
 			withoutPods().but(scaledUp(10)).sets(set("v1", 10), set("v2", 0)).but(unlisted), []string{"needs counts"},
 		},
+		"where no version has a ReplicaSet any more it gets the stable template before pods come": {
+			held(1).at(0, 0).sets(), []string{"take over with template v1: no version has pods: the next pods are of the stable revision v1"},
+		},
+		"nor does it give the version of the step what somebody has scaled up again meanwhile": {
+			held(8).at(0, 0).sets(set("v1", 0), set("v2", 0)), []string{"take over with template v1: no version has pods: the next pods are of the stable revision v1"},
+		},
 		"all pods of the last step are approved": {withoutPods().status(last), []string{goesOn}},
 	})
 }

@@ -5,13 +5,17 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// share is that of the current step. While the steps can't be read it is what the step was when it was entered, in proportion:
-// nobody can say what they ask for now.
+// share returns the share of the current step, at most the share it had when it was entered. While the steps are invalid,
+// share returns the entered share in proportion to the replicas.
 func (l *look) share() share {
 	if l.standsStill() {
 		return l.enteredShare()
 	}
-	return l.shareOf(l.stepIndex())
+	now := l.shareOf(l.stepIndex())
+	if was := l.saidShare(); was != nil && now.more(*was, l.Workload.Replicas) {
+		return *was
+	}
+	return now
 }
 
 // shareOf is that of a step.
@@ -39,7 +43,7 @@ func (l *look) grown() bool { return l.Workload.Replicas > l.record.Replicas }
 // never raises the target, and the record keeps what the step was entered with: the release goes on from there once they are fixed.
 func follow(d Decision) (Decision, mover.Task) {
 	replicas, unreadable := d.Workload.Replicas, d.standsStill()
-	if !unreadable && d.lastStep() && !d.rescaling() && d.record.TargetReplicas < replicas {
+	if !unreadable && d.record.EnteredStep == nil && d.lastStep() && !d.rescaling() && d.record.TargetReplicas < replicas {
 		d = enterStep(d, d.stepIndex()) // steps were taken out: this is the last one now
 	}
 	target := d.followed(unreadable)
@@ -76,13 +80,14 @@ func (l *look) spared() int32 {
 
 // only is how many pods run the update revision whatever the step says: those there are, if there
 // is no other version left, unless they came to be past the steps, which is told (beyond); in a rollback those too, and what
-// spec.replicas asks for beyond the bad ones, which are not added to.
+// spec.replicas asks for beyond the bad ones, which are not added to. Where the steps can't be read, and the record is of a workload
+// scaled to 0, nobody can say what its share was: all pods were approved if it got updated ones alone when it was scaled up.
 func (l *look) only() int32 {
 	replicas, have := l.Workload.Replicas, l.updated()
 	switch {
 	case l.isRollback():
-		return max(replicas-l.oldReplicas(), have)
-	case !l.pods.Others.Known && !l.pods.Final:
+		return max(replicas-l.oldReplicas(), l.serves(), have)
+	case !l.pods.Others.Known && !l.pods.Final, l.standsStill() && l.record.Replicas == 0 && l.oldReplicas() == 0:
 		return have
 	default:
 		return 0
@@ -97,11 +102,16 @@ func (l *look) conforms(target int32) bool {
 
 // enterStep starts a step. Pods that run the revision already stay, unless they are to go back with it.
 func enterStep(d Decision, index int32) Decision {
-	stay := d.stay()
+	stay, left, back := d.stay(), d.record.EnteredStep, index < d.record.CurrentStepIndex
 	d = d.with(func(r *record) {
 		r.CurrentStepIndex, r.CurrentStepState, r.StepStartedAt = index, v1alpha1.StepUpgrade, d.time()
 		r.Gates, r.Answers, r.Traffic = nil, nil, notEnding(r.Traffic)
 	})
+	said := d.saysNow()
+	if back && left != nil {
+		said = d.atMost(said, left)
+	}
+	d = d.with(func(r *record) { r.EnteredStep = said })
 	replicas := d.Workload.Replicas
 	target, entered := d.share().entered(replicas), replicas
 	if updated := d.pods.Updated; updated.Known && !d.stepsBack() {

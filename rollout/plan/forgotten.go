@@ -28,7 +28,7 @@ func recallRollback(d Decision, template *v1alpha1.ResolvedTemplate) (Decision, 
 	})
 	return d.with(func(r *record) {
 		why := *r.Rollback
-		why.From = bad.Revision
+		why.From, why.InGit = bad.Revision, true
 		r.Rollback = &why
 	}), true
 }

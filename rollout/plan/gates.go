@@ -29,7 +29,10 @@ func passStep(d Decision, t mover.Task, st traffic.Standing) (Decision, mover.Ta
 			return d, t
 		}
 	}
+	next := d.stepIndex() + 1
 	switch {
+	case d.raised():
+		d, next = askAgain(d), d.stepIndex()
 	case d.lastStep():
 		return finish(d, st), t
 	case d.exceeds(t.Target):
@@ -37,7 +40,7 @@ func passStep(d Decision, t mover.Task, st traffic.Standing) (Decision, mover.Ta
 	}
 	// Whoever finds the pods of the next step in one that was jumped back to would take them away again.
 	d.statusFirst = d.stepsBack()
-	d = enterStep(d, d.stepIndex()+1)
+	d = enterStep(d, next)
 	entered := d.task(d.record.TargetReplicas)
 	entered.Keep, entered.KeepAll, entered.Grow, entered.Most = t.Keep, t.KeepAll, t.Grow, t.Most // requests go where they went before
 	return d, entered

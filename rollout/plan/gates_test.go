@@ -73,17 +73,14 @@ func TestForcedIsKept(t *testing.T) {
 			}
 		}
 	}
+	again := doneStep().gates(gate(1, 0, 0, passed, forcedBy("ada", "INC-42")), gate(2, 0, 0, passed, by("bob"))).
+		status(func(s *v1alpha1.BatchReleaseStatus) { s.Attempt = 2 }).look()
+	if q := noteForced(nothing(again)); len(q.record.Forced) > 0 {
+		t.Errorf("a gate that was forced in an earlier attempt is on record for this one: %+v", q.record.Forced)
+	}
 	p = begin(p, v1alpha1.ResolvedTemplate{Revision: "v3"}, nil)
 	if len(p.record.Forced) > 0 {
 		t.Errorf("want nothing forced in the next release, got %+v", p.record.Forced)
-	}
-}
-
-// rejectedBefore says that the status names a gate that was rejected.
-func rejectedBefore(name string) func(*v1alpha1.BatchReleaseStatus) {
-	return func(s *v1alpha1.BatchReleaseStatus) {
-		blocked(v1alpha1.StepBlocking, name)(s)
-		s.Gates[0].Decision = v1alpha1.DecisionRejected
 	}
 }
 

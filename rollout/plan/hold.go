@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
@@ -15,14 +17,31 @@ func hold(d Decision, s Progress) Decision {
 			return d
 		}
 	}
-	if _, failed := s.(Failed); failed { // it does not begin until somebody asks for it, or gives another template
+	switch s := s.(type) {
+	case Failed: // it does not begin until somebody asks for it, or gives another template
 		d, _ = rollBackFailed(d)
-		return d
-	}
-	if s, starts := s.(Starting); starts {
+	case Starting:
 		return start(d, s.At)
+	case Stopped:
+		return followHeld(d)
+	case Arriving, Entering, Rolling, Paused, Blocked, Shifting, Finishing:
 	}
 	return d
+}
+
+// followHeld follows spec.replicas of a workload that is held with the template of what came before: the release that takes its place is
+// stopped before it has given the workload its own. Nobody else follows, and of the version that was released no more pods come.
+func followHeld(d Decision) Decision {
+	w := d.Workload
+	if !d.held() || !w.secured() || d.empty || d.nativeMayAct() || d.pods.Leaving || !d.hasUpdated() {
+		return d
+	}
+	t := d.task(min(d.updated(), share{}.most(w.Replicas)))
+	t.Revision, t.Rescaling, t.Grown = w.Revision, true, false
+	if w.Revision == d.stableRevision() {
+		t.Rollback, t.Target = true, w.Replicas
+	}
+	return keepScale(d, t)
 }
 
 // start takes the workload over as soon as nothing is in the way.
@@ -32,11 +51,14 @@ func start(d Decision, at Start) Decision {
 		return d
 	case WouldMixVersions:
 		return d
+	case NotAsInGit:
+		return askFirst(d)
 	case WillNotFit:
 		return d.wakeAt(d.Now.Add(preflightRetry))
 	case NoTraffic:
 		return tellTraffic(d, traffic.Next(d.goal(traffic.Forward, 0), *d.Traffic))
 	case Ready:
+		d = asked(d)
 	}
 	proven := d.Live.Has(ReadRelease)
 	if !d.held() && d.record.Held == nil {
@@ -45,7 +67,7 @@ func start(d Decision, at Start) Decision {
 			return d
 		}
 		if d, known = knowDrift(d); !known {
-			return d
+			return failIfRefused(d)
 		}
 		if d, written, ready = prepare(d); !ready {
 			return failIfRefused(d)
@@ -160,19 +182,26 @@ func takeOver(d Decision) Decision {
 	change := d.changed()
 	reason, hold := d.takeOverReason(), d.holdValue()
 	hold.Change = d.onRecord(change)
-	take := TakeOver{Reason: reason, Template: &template, Digest: d.record.Resolved.Digest, Hold: hold, PutBack: change}
+	take := TakeOver{
+		Reason: reason, Template: &template, Digest: d.record.Resolved.Digest, Revision: d.record.UpdateRevision, Hold: hold, PutBack: change,
+	}
 	switch native := d.Workload.native(); {
 	case hold.Emptied:
-		take.Template, take.Digest = d.stableTemplate(), ""
+		take.Template, take.Digest, take.Revision = d.stableTemplate(), "", ""
 	case !held && native.OnDelete && native.Stale: // what is lost comes back in the template that it has, then
-		take.Template, take.Digest, take.AsItIs = nil, "", true
+		take.Template, take.Digest, take.Revision, take.AsItIs = nil, "", "", true
 	}
 	d, done := d.try(take)
-	if done {
+	switch {
+	case done:
 		d = took(d, hold)
+	case held && w.Hold.Window != "": // the native controller updates no more pods meanwhile
+		d = d.do(TakeOver{Reason: closedReason, Hold: hold})
 	}
 	return d
 }
+
+const closedReason Reason = "the workload can't get the template that it is to have: no more pods are updated"
 
 // took records what a workload that is taken over now gets back.
 func took(d Decision, hold Hold) Decision {
@@ -188,18 +217,19 @@ func (l *look) template() Template {
 	return Template{Revision: l.record.UpdateRevision}
 }
 
-// settleDigest tells a template that somebody changed from one that the API server now
-// gives other defaults. It reports whether there is nothing to write, or to be known first.
+// settleDigest tells a template that somebody, or admission, changed from one that the API server now
+// gives other defaults: that one is the same version to the native controller (I15). It reports whether there is nothing to write, or to be
+// known first.
 func settleDigest(d Decision, template Template) (Decision, bool) {
 	before := d.Release.Status.Resolved
 	switch {
-	case before == nil || *before != *d.record.Resolved:
+	case before == nil || !equality.Semantic.DeepEqual(before, d.record.Resolved):
 		return d, false // the template is a new one
 	case d.Resolved == nil:
 		return d.need(Needs{Resolve: &template}), true
 	case (d.Resolved.Given != "") != template.Given:
 		return d, false // the pass has resolved another one, to see whether to begin with it
-	case d.Resolved.Refused == "" && d.Resolved.Digest == d.Workload.Digest:
+	case d.Resolved.Refused == "" && d.Resolved.Digest == d.Workload.Digest && d.Workload.Revision == d.record.UpdateRevision:
 		return d.with(func(r *record) { r.Resolved = withDigest(r.Resolved, d.Workload.Digest) }), true
 	default:
 		return d, false

@@ -83,8 +83,11 @@ func TestHoldPutsBackWhatSomebodyChanged(t *testing.T) {
 		"a template that somebody changed is put back": {
 			takenFrom(other).but(resolved("digest-v2", "")), []string{"take over with the template of the release: " + template},
 		},
-		"one that the API server gives other defaults now is left as it is": {
-			takenFrom(other).but(resolved("digest-v9", "")), nil,
+		"one that the API server gives other defaults now, which is the same to the native controller, is left as it is": {
+			takenFrom(func(w *Workload) { w.Digest = "digest-v9" }).but(resolved("digest-v9", "")), nil,
+		},
+		"what admission makes of the template by now is another version": {
+			takenFrom(other).but(resolved("digest-v9", "")), []string{"take over with the template of the release: " + template},
 		},
 		"a refusal proves no other defaults": {
 			takenFrom(other).but(resolved("digest-v9", "quota")), []string{"take over with the template of the release: " + template},

@@ -69,9 +69,13 @@ func TestInvalidStepsFollowReplicas(t *testing.T) {
 		"without pods the next are of the stable version": {
 			half().spoiled().scaledTo(0), []string{"take over with template v1: scaled to 0: the next pods are of the stable revision v1"},
 		},
-		"back from none":                  {half().sets(set("v1", 0), set("v2", 0)).spoiled(), []string{"scale v1 0 -> 10: back to the target of batch 2/3"}},
-		"in the last step: more":          {all().spoiledOrder().scaledTo(14), []string{"scale v1 0 -> 4" + more}},
-		"fewer":                           {all().spoiledOrder().scaledTo(4), []string{"scale v2 10 -> 4" + fewer}},
+		"back from none":         {half().sets(set("v1", 0), set("v2", 0)).spoiled(), []string{"take over with template v1: no version has pods: the next pods are of the stable revision v1"}},
+		"in the last step: more": {all().spoiledOrder().scaledTo(14), []string{"scale v1 0 -> 4" + more}},
+		"fewer":                  {all().spoiledOrder().scaledTo(4), []string{"scale v2 10 -> 4" + fewer}},
+		"up from none all that there are had been approved": {
+			all().sets(set("v1", 0), set("v2", 4)).bounds("0", "1").spoiledOrder().scaledTo(4).
+				status(func(s *v1alpha1.BatchReleaseStatus) { s.Replicas, s.TargetReplicas = 0, 0 }), nil,
+		},
 		"a lone ReplicaSet has them all":  {all().sets(set("v1", 0), set("v2", 14)).spoiledOrder().scaledTo(14), nil},
 		"whichever step they say it is":   {all().sets(set("v1", 0), set("v2", 14)).spoiled().scaledTo(14), nil},
 		"but not where less was approved": {half().sets(set("v1", 0), set("v2", 14)).spoiled().scaledTo(14), []string{"scale v1 0 -> 1" + more}},

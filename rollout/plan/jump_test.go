@@ -110,6 +110,9 @@ func TestJumpGoesOverGatesThatCanBeSkipped(t *testing.T) {
 	t.Parallel()
 	steps := []v1alpha1.Step{step("1", manual, soak), step("50%"), step("100%")}
 	checkScripts(t, map[string]scripted{
+		"the gates of the step that was jumped to are asked": {
+			half().status(jumped(0, 1)), []string{"open gate web-v2-1-1-0 (manual): batch 2/3 is done"},
+		},
 		"a manual gate is not asked, and closed": {
 			doneStep().gates(gate(1, 0, 0)).status(jumped(0, 2)),
 			[]string{"close gate web-v2-1-0-0: the steps were edited", "scale v2 1 -> 2: batch 2/3"},

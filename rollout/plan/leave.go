@@ -41,6 +41,9 @@ func leave(l *look) Decision {
 	return d
 }
 
+// goesAway reports whether the release is being deleted.
+func (l *look) goesAway() bool { return l.Release.DeletionTimestamp != nil }
+
 // holdAgain puts our annotation back.
 func holdAgain(d Decision) Decision {
 	hold := d.holdValue()
@@ -74,7 +77,7 @@ func letGo(d Decision) (Decision, bool) {
 	back.Hold.HeldWorkload = left.HeldWorkload
 	switch {
 	case left.Revision == "" && d.empty:
-		back.Template = new(d.template()) // it has the stable one only as long as it has no pods
+		back.Template, back.Digest = new(d.template()), d.record.Resolved.Digest // it has the stable one only as long as it has no pods
 	case left.Revision == "":
 	case d.hasTemplate(left.Revision):
 		back.Template = &Template{Revision: left.Revision}

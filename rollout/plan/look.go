@@ -140,6 +140,7 @@ func startedOver(r record) record {
 		ObservedGeneration: r.ObservedGeneration,
 		Ended:              r.Ended,
 		Superseded:         r.Superseded,
+		Log:                r.Log,
 		Report:             r.Report,
 		Refusal:            r.Refusal,
 		Revert:             r.Revert,

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,21 +19,23 @@ func (t *telling) news() []Event {
 	if beyond := t.beyond(); beyond != nil && t.beyondBegins() {
 		events = append(events, *beyond)
 	}
+	if undone := t.undoneServes(); undone != nil && t.undoneBegins() {
+		events = append(events, *undone)
+	}
+	if dropped := t.dropped(); dropped != nil && t.droppedBegins() {
+		events = append(events, *dropped)
+	}
 	if trouble := t.troubleBegins(); trouble != nil {
 		events = append(events, *trouble)
 	}
 	told := noticeOf(t.state)
 	if t.refusalIsTold() {
-		told = notice{tell: atStart}
+		told = notice{tell: never}
 	}
 	if !t.worthTelling(told) {
 		return events
 	}
-	event := Event{Warning: told.warning || t.turnedBack(), Reason: t.status.Reason, Message: t.status.Message}
-	if slices.Contains(events, event) { // that a batch of a rollback begins
-		return events
-	}
-	return append(events, event)
+	return append(events, Event{Warning: told.warning || t.turnedBack(), Reason: t.status.Reason, Message: t.status.Message})
 }
 
 // preflightBegins reports whether preflight finds something that it did not find before, or finds now that there is no room, or is
@@ -48,7 +48,7 @@ func (t *telling) preflightBegins() bool {
 	return told == nil || (told.Status == metav1.ConditionTrue) != t.Preflight.Fails()
 }
 
-// notice is how a state becomes an event. That a release begins, and each batch of it, is told beside.
+// notice says when a state becomes an event, and of which type. Releases and batches begin with their own events.
 type notice struct {
 	tell    when
 	warning bool
@@ -58,8 +58,8 @@ type notice struct {
 type when int
 
 const (
-	// atStart: only where a rollback begins with it.
-	atStart when = iota
+	// never: the state passes by.
+	never when = iota
 	// onEntry: when the release, or its step, comes to the state.
 	onEntry
 	// onChange: whenever there is something else to say.
@@ -82,6 +82,9 @@ func noticeOf(state State) notice {
 			return notice{onEntry, false}
 		}
 	case Starting:
+		if s.At == NotAsInGit {
+			return notice{onEntry, true}
+		}
 		if s.At == WillNotFit || s.At == NoTraffic {
 			return notice{onChange, true}
 		}
@@ -91,13 +94,13 @@ func noticeOf(state State) notice {
 		return s.Stop.notice()
 	case Leaving, Replaced, WorkloadHeld, Unsecured, Preparing, Arriving, Entering, Rolling, Paused, Shifting, Finishing:
 	}
-	return notice{tell: atStart}
+	return notice{tell: never}
 }
 
 // notice is that of the first cause.
 func (s Stop) notice() notice {
 	if !s.any() {
-		return notice{tell: atStart}
+		return notice{tell: never}
 	}
 	switch s[0].(type) {
 	case Suspended, Frozen:
@@ -108,7 +111,7 @@ func (s Stop) notice() notice {
 		return notice{onChange, true}
 	case UnreadableSteps:
 	}
-	return notice{tell: atStart}
+	return notice{tell: never}
 }
 
 // needsPeople reports whether a gate was rejected, or an approval that came does not count.
@@ -131,12 +134,12 @@ func (t *telling) worthTelling(n notice) bool {
 			return false // whatever the Gateway says this time; what else is news in the meantime is told
 		}
 		return t.status.Message != t.before.Message
-	case atStart:
+	case never:
 	}
-	return started && t.isRollback()
+	return false
 }
 
-// turnedBack reports whether a rollback begins that nobody requested.
+// turnedBack reports whether the release rolls back without a request.
 func (t *telling) turnedBack() bool {
 	back := t.record.Rollback
 	return t.rollingBack() && (back.Trigger == v1alpha1.TriggerDeadline || back.Trigger == v1alpha1.TriggerGateRejected)

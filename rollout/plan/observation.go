@@ -56,6 +56,8 @@ type Workload struct {
 	ProgressDeadlineSeconds  *int32
 	// Digest and Revision are the digest and the pod template hash of spec.template.
 	Digest, Revision string
+	// Images lists the images of the containers of spec.template.
+	Images []string
 	// ChangedBy is who else has changed the workload since it was taken over, and when; empty if that
 	// is unknown.
 	ChangedBy string
@@ -106,6 +108,8 @@ type Shape struct {
 	Replicas, Surge, Unavailable int32
 	// NewVersion says that there is nothing yet for updated pods to be in.
 	NewVersion bool
+	// Shared says that routes share requests between two versions.
+	Shared bool
 }
 
 // Drift is how the workload's template differs from one that was released.

@@ -37,6 +37,6 @@ func (l *look) shape() *Shape {
 	made := l.Workload.Mover.Count(l.record.Resolved.Digest).Updated.Known
 	surge := max(b.Surge, l.trafficPeak()-l.Workload.Replicas)
 	return &Shape{
-		Template: l.template(), Replicas: l.Workload.Replicas, Surge: surge, Unavailable: b.Unavailable, NewVersion: !made,
+		Template: l.template(), Replicas: l.Workload.Replicas, Surge: surge, Unavailable: b.Unavailable, NewVersion: !made, Shared: l.shares(),
 	}
 }

@@ -31,7 +31,7 @@ func putBack(d Decision, s Unsecured) Decision {
 	take := TakeOver{Reason: unpausedReason, Hold: hold, PutBack: s.Change}
 	if template := d.overwritten(); template != nil {
 		whole := take
-		whole.Template, whole.Digest = template, d.record.Resolved.Digest
+		whole.Template, whole.Digest, whole.Revision = template, d.record.Resolved.Digest, d.record.UpdateRevision
 		var done bool
 		if d, done = d.try(whole); done {
 			return d
@@ -140,5 +140,9 @@ func (l *look) change() *ExternalChange {
 func acknowledge(d Decision) Decision {
 	hold := *d.Workload.Hold
 	hold.Change = ExternalChange{}
-	return d.do(TakeOver{Reason: "the change that was put back is acknowledged", Hold: hold})
+	take := TakeOver{Reason: "the change that was put back is acknowledged", Hold: hold}
+	if released := d.record.Resolved; released != nil {
+		take.Digest = released.Digest
+	}
+	return d.do(take)
 }

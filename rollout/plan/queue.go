@@ -21,14 +21,20 @@ func (l *look) mustWait(template *v1alpha1.ResolvedTemplate) bool {
 func (l *look) finishesFirst() bool {
 	phase := l.record.Phase
 	under := phase == v1alpha1.PhaseRollingUpdate || phase == v1alpha1.PhaseRollingBack || phase == v1alpha1.PhaseFinalizing
-	return l.Release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue && under &&
-		(l.entered() || l.isRollback()) && !l.rejected()
+	return l.queues() && under && (l.entered() || l.isRollback()) && !l.rejected()
+}
+
+// queues reports whether a new template waits for the end of what is in progress: the strategy says so, or pods that go by their places
+// would keep the version alive that is being rolled back.
+func (l *look) queues() bool {
+	inPlaces := l.Workload != nil && l.rollingBack() && l.Workload.native().InPlaces
+	return inPlaces || l.Release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue
 }
 
 // waitsItsTurn reports whether the template that is given is on record as the one to come after this release.
 func (l *look) waitsItsTurn() bool {
 	queued := l.record.Queued
-	return l.Release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue && queued != nil && queued.Given == l.Given
+	return l.queues() && queued != nil && queued.Given == l.Given
 }
 
 // unproven is what must be read live before a template counts as one to go back to: its pods need no approval,

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 )
 
 func queueing(o *Observation) { o.Release.Spec.Strategy.Supersede = v1alpha1.SupersedeQueue }
@@ -157,6 +159,76 @@ func TestRevertIsProvenLive(t *testing.T) {
 			p := next(t, test.scene.but(unseen))
 			if p.Needs.Has(ReadKept) != test.want || test.want && p.Status.UpdateRevision != "v2" {
 				t.Errorf("needs %q and releases %s; want what is kept to be read: %t", script(p), p.Status.UpdateRevision, test.want)
+			}
+		})
+	}
+}
+
+// rollback=true bars what Git gives too, but not what waits for its turn: only of the very template that waits is it known that it came later.
+func TestARollbackBarsWhatDoesNotWait(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		given string
+		want  []string
+	}{
+		"what is given waits":   {"v3", []string{"given-v2"}},
+		"something else waits":  {"v4", []string{"given-v4"}},
+		"what is given is what": {"v2", []string{"given-v2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved(test.given).but(queueing).status(waits("v3")).
+				annotated(v1alpha1.RollbackAnnotation, "true")
+			if diff := cmp.Diff(test.want, next(t, s).Status.Quarantined); diff != "" {
+				t.Errorf("quarantined (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// inPlaces makes the workload a StatefulSet, of whose pods so many, the highest, are rolled back to v1.
+func inPlaces(back int32) func(*Observation) {
+	return func(o *Observation) {
+		m := statefulset.Mover{
+			RollingUpdate: true, Partition: inplace.Held, Window: inplace.Held, Observed: true, Replicas: 10,
+			Digest: "digest-v1", Update: "v1", Current: "v2", Listed: true, Live: true,
+		}
+		for i := range int32(10) {
+			pod := inplace.Pod{Name: fmt.Sprintf("web-%d", i), Index: i, Revision: "v2", Ready: true, Available: true}
+			if i >= 10-back {
+				pod.Revision = "v1"
+			}
+			m.Pods = append(m.Pods, pod)
+		}
+		o.Release.Spec.WorkloadRef.Kind, o.Workload.Mover = "StatefulSet", m
+	}
+}
+
+// Pods of a StatefulSet go by their places, and lost ones come back in what all ran: a fix would take the good ones, and keep the bad ones
+// alive.
+func TestAFixWaitsForTheRollbackOfAStatefulSet(t *testing.T) {
+	t.Parallel()
+	failed := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
+	fix := func() *scene { return rollingBack(10).resolved("v3") }
+	for name, test := range map[string]struct {
+		scene *scene
+		waits string
+		runs  string
+	}{
+		"it waits":                                   {fix().but(inPlaces(4)), "v3", "v1"},
+		"it does not before a release":               {held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v3").but(inPlaces(0)), "", "v3"},
+		"of a Deployment it does not":                {fix(), "", "v3"},
+		"a rollback that has failed holds nobody up": {fix().but(inPlaces(4)).status(failed), "", "v3"},
+		"nor does one that was rejected":             {fix().but(inPlaces(4)).status(rejectedBefore("web-v2-1-1-0")), "", "v3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, got := next(t, test.scene).Status, ""
+			if status.Queued != nil {
+				got = status.Queued.Revision
+			}
+			if got != test.waits || status.UpdateRevision != test.runs {
+				t.Errorf("revision %q waits and %q is released, want %q and %q", got, status.UpdateRevision, test.waits, test.runs)
 			}
 		})
 	}

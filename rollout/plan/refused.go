@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ type Refusal struct {
 	Write mover.Name
 	// Why is what the API server says.
 	Why string
+	// Unanswered says that the API server answers what is read and fails at the write, as where a webhook that it asks
+	// does not answer. Nobody can tell whether the write is done.
+	Unanswered bool
 	// Generation is that of the release when it was refused: another spec may fix it.
 	Generation int64
 	// Rewritten says that the result of the write differs from what it asks for, and Written that an object has
@@ -33,11 +37,26 @@ type Refusal struct {
 
 // To says which write was refused, and for which generation of the release.
 func (r Refusal) To(action Action, generation int64) Refusal {
-	r.Write, r.Generation = WriteOf(action), generation
+	r = r.ToTry(WriteOf(action), generation)
 	if a, is := action.(RecordRevision); is && a.Template != nil {
 		r.Left = &a
 	}
 	return r
+}
+
+// ToTry is To for what is no action.
+func (r Refusal) ToTry(write mover.Name, generation int64) Refusal {
+	r.Write, r.Generation = write, generation
+	return r
+}
+
+// Trying names the dry run that needs ask for; empty if they ask for none.
+func (n Needs) Trying() mover.Name {
+	template := cmp.Or(n.Resolve, n.Drift)
+	if template == nil {
+		return mover.Name{}
+	}
+	return mover.Name{Key: "TryTemplate" + template.key(), Words: "try " + template.String()}
 }
 
 // Refusals are those that a process knows of. The zero value is none.
@@ -48,6 +67,12 @@ const (
 	// policy, a quota or a right may have changed, which no watch shows.
 	firstRetry = 5 * time.Second
 	lastRetry  = 5 * time.Minute
+	// AgainSoon is after how long a write is sent again that was not answered, the first time, and after how long the
+	// plan is asked what to do without it. unansweredRetry is after how long it is sent again from then on.
+	AgainSoon       = time.Second
+	unansweredRetry = 8 * time.Second
+	// rewrittenRetry is the longest wait if a dry run shows that admission changes the write: people undo that, and look at the release.
+	rewrittenRetry = 10 * time.Second
 	// maxWritten is how often a write is sent that changes an object to something else than what it asks for.
 	maxWritten = 3
 	// maxRefusals is how many are remembered.
@@ -62,6 +87,14 @@ func (r Refusals) With(refused Refusal, now time.Time, spread float64) Refusals 
 		refused.Tries += before.Tries
 	}
 	wait := min(firstRetry<<min(refused.Tries-1, 10), lastRetry)
+	switch {
+	case refused.Unanswered && refused.Tries == 1: // the next try may reach another API server
+		wait, spread = AgainSoon, 0
+	case refused.Unanswered:
+		wait = unansweredRetry
+	case refused.Rewritten && !refused.Written:
+		wait = min(wait, rewrittenRetry)
+	}
 	refused.Until = now.Add(wait + time.Duration(spread*float64(wait)/5))
 	if refused.Written && refused.Tries >= maxWritten {
 		refused.Until = time.Time{}
@@ -202,9 +235,10 @@ func (d Decision) refusedWrite() v1alpha1.RefusedWrite {
 }
 
 // failIfRefused fails a release that a refused write has held up for longer than the progress deadline before its
-// workload is taken over, or while somebody else's template is in it: the clock of a batch does not run there.
+// workload is taken over, or while it has a foreign template: no batch's clock runs there. A template that is not
+// resolved yet comes first: a rollback must know what was given before it.
 func failIfRefused(d Decision) Decision {
-	if d.refused == nil || d.stopped().any() || d.record.CurrentStepState == v1alpha1.StepBlocking {
+	if d.refused == nil || d.needs.Any() || d.stopped().any() || d.record.CurrentStepState == v1alpha1.StepBlocking {
 		return d
 	}
 	if !d.failed() {
@@ -247,5 +281,5 @@ func retryRefused(d Decision) Decision {
 	if !asked || d.refused == nil || d.statusFirst || len(d.actions) > 0 {
 		return d
 	}
-	return d.do(Annotate{Reason: retryRecorded, Remove: []string{v1alpha1.RetryAnnotation}})
+	return d.do(Annotate{Reason: retryRecorded, Remove: d.answered(v1alpha1.RetryAnnotation)})
 }

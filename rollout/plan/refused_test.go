@@ -290,3 +290,37 @@ func TestARetryAcknowledgesLater(t *testing.T) {
 		t.Errorf("planned is %q, want nothing: the retry stays for when the write is sent again", got)
 	}
 }
+
+// A write that is not answered is sent again every few seconds, however long that lasts, and another API server is tried first.
+func TestUnansweredWritesAreSentAgainSoon(t *testing.T) {
+	t.Parallel()
+	var known Refusals
+	for try := range 9 {
+		known = known.With(Refusal{Write: createV2, Generation: 3, Unanswered: true}, noon, 1)
+		want := unansweredRetry + unansweredRetry/5
+		if try == 0 {
+			want = AgainSoon
+		}
+		if wait := known[0].Until.Sub(noon); wait != want {
+			t.Errorf("after try %d it waits %s, want %s", try+1, wait, want)
+		}
+	}
+}
+
+// A template that can't be tried begins nothing, and is reported; a rollback does not wait for it.
+func TestATemplateThatCanNotBeTried(t *testing.T) {
+	t.Parallel()
+	unasked := func(o *Observation) {
+		trying := Needs{Resolve: &Template{Given: true}}.Trying()
+		refused := Refusal{Why: "no answer", Unanswered: true, Tries: 2, Until: o.Now.Add(time.Minute)}.ToTry(trying, o.Release.Generation)
+		o.Refusals, o.Given, o.Resolved = Refusals{refused}, "given-v3", nil
+	}
+	p := next(t, completed(10).but(unasked))
+	if told := p.Status.RefusedWrite; len(p.Actions) > 0 || p.Needs.Resolve != nil || told == nil || p.Status.StalledBy != v1alpha1.StallWriteRefused {
+		t.Errorf("planned is %q with needs %+v, told is %+v", script(p), p.Needs, told)
+	}
+	onItsWay := func() *scene { return rollingBack(10).at(1, 10).sets(set("v2", 9), set("v1", 1)) }
+	if want, have := script(next(t, onItsWay())), script(next(t, onItsWay().but(unasked))); len(want) == 0 || !slices.Equal(want, have) {
+		t.Errorf("the rollback does %q, want %q", have, want)
+	}
+}

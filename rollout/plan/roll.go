@@ -9,7 +9,7 @@ import (
 func roll(d Decision) Decision {
 	switch {
 	case d.nativeMayAct() || d.pods.Leaving:
-		return d
+		return lookAgainUnobserved(d)
 	case d.empty:
 		return rollEmpty(d)
 	case d.stopped().any():
@@ -17,7 +17,7 @@ func roll(d Decision) Decision {
 	}
 	d, entered := enterFirstStep(d)
 	if !entered {
-		return d
+		return lookAgainUnobserved(d)
 	}
 	d, t := follow(d)
 	target := t.Target
@@ -65,8 +65,15 @@ func waitForRoom(d Decision) Decision {
 	}
 }
 
-// makeRoom makes what updated pods are in, with as many pods of the first step as there is room for.
+// makeRoom creates the ReplicaSet of updated pods, with as many pods of the first step as there is room for. If no
+// version has pods, the stable ones come first.
 func makeRoom(d Decision, t mover.Task) Decision {
+	switch {
+	case d.nothingLeft() && !d.Live.Has(ReadKept): // a cache may not have the stable template yet
+		return d.read(ReadKept)
+	case d.empties():
+		return d.first()
+	}
 	if d.failed() || d.stopped().any() {
 		t.Target = 0
 	}

@@ -18,10 +18,12 @@ func TestNothingIsScaledWhileTheNativeControllerMayActOnThePast(t *testing.T) {
 		"it has seen all":             {behind(0, set("v1", 10)), creates},
 		"it has not seen two changes": {behind(2, set("v1", 10)), nil},
 		"our take-over is unseen, but one set has all replicas: nothing it could do": {behind(1, set("v1", 10), set("v0", 0)), creates},
-		"that set has other replicas":           {behind(1, set("v1", 9)), nil},
-		"there is another with pods":            {behind(1, set("v1", 10), set("v0", 1)), nil},
-		"two sets have all replicas each":       {behind(1, set("v1", 10), set("v0", 10)), nil},
-		"no set has pods: it scales the newest": {behind(1, set("v1", 0)), nil},
+		"that set has other replicas":     {behind(1, set("v1", 9)), nil},
+		"there is another with pods":      {behind(1, set("v1", 10), set("v0", 1)), nil},
+		"two sets have all replicas each": {behind(1, set("v1", 10), set("v0", 10)), nil},
+		"no set has pods, and it would scale the newest: that becomes the stable one": {
+			behind(1, set("v1", 0)), []string{"take over with template v1: no version has pods: the next pods are of the stable revision v1"},
+		},
 	})
 }
 

@@ -32,11 +32,11 @@ func answerTarget(d Decision, asked string) (Decision, bool) {
 	target, problem := d.rollbackTarget(asked)
 	switch {
 	case d.rollingBackTo(target, asked):
-		return d.do(Annotate{Reason: "the rollback is recorded", Remove: []string{v1alpha1.RollbackAnnotation}}), false
+		return d.do(Annotate{Reason: "the rollback is recorded", Remove: d.answered(v1alpha1.RollbackAnnotation)}), false
 	case !d.Live.Has(ReadKept): // its target asks no gates, and a target that is not found is not looked up again
 		return d.read(ReadKept), true
 	case target == nil:
-		d = d.do(Annotate{Reason: Reason(problem.words()), Remove: []string{v1alpha1.RollbackAnnotation}})
+		d = d.do(Annotate{Reason: Reason(problem.words()), Remove: d.answered(v1alpha1.RollbackAnnotation)})
 		return d.tell(notFound{problem}), false
 	}
 	// Whoever asks for it means the tip of Git, too, though it may not have been begun; but not what is known
@@ -45,7 +45,7 @@ func answerTarget(d Decision, asked string) (Decision, bool) {
 		d = quarantine(d, d.Given)
 	}
 	return rollBack(d.look, target, v1alpha1.RollbackRecord{
-		Trigger: v1alpha1.TriggerAnnotation, Message: bounded("rollback=" + asked + " was requested"),
+		Trigger: v1alpha1.TriggerAnnotation, Message: bounded("rollback=" + asked + " was requested"), By: d.asker(),
 	}), true
 }
 
@@ -194,6 +194,7 @@ func rollBack(l *look, target *Kept, why v1alpha1.RollbackRecord) Decision {
 	if why.From = l.leftFor(target.Revision); l.unrecorded() && l.Workload.Revision != target.Revision {
 		why.From = l.Workload.Revision
 	}
+	why.InGit = l.gives(why.From)
 	given := l.Given
 	if current := l.record.Resolved; current != nil && !slices.Contains(l.record.Quarantined, given) {
 		given = current.Given
@@ -206,6 +207,15 @@ func rollBack(l *look, target *Kept, why v1alpha1.RollbackRecord) Decision {
 	}
 	d.records = recordLeft(d).actions // nothing else has it if the status is lost
 	return d.first()
+}
+
+// gives reports whether Git gives the template of a revision that a rollback leaves, and not one that waits.
+func (l *look) gives(from string) bool {
+	if l.rollingBack() {
+		return l.record.Rollback.InGit
+	}
+	current := l.record.Resolved
+	return current != nil && current.Given == l.Given && l.record.UpdateRevision == from
 }
 
 // left is the revision that a rollback leaves: the one that is, or was last, released. A rollback that is
@@ -259,6 +269,17 @@ func quarantine(d Decision, given string) Decision {
 		return d
 	}
 	return d.with(func(r *record) { r.Quarantined = append(slices.Clone(known), given) })
+}
+
+// rolledBackAs reports whether a template is the one that was rolled back, written in another way: a quantity, an empty list
+// or the pod-template-hash label makes no other version of it. If another template waited then, Git has changed since.
+func (l *look) rolledBackAs(template *v1alpha1.ResolvedTemplate) bool {
+	back := l.record.Rollback
+	if back == nil || !back.InGit || len(l.record.Quarantined) == 0 {
+		return false
+	}
+	bad := l.kept(back.From)
+	return bad != nil && bad.Digest == template.Digest
 }
 
 // quarantined reports whether the template that is given was rolled back.
@@ -334,6 +355,21 @@ func (l *look) revertMessage() string {
 		return "spec.template is one that was stable before"
 	}
 	return "commit " + commit + " brings back a template that was stable before"
+}
+
+// endReplaced marks the version that a rollback leaves in the history, if the workload was created again meanwhile:
+// the status will be about the new workload. It reports whether the pass ends with that.
+func endReplaced(d Decision) (Decision, bool) {
+	before := d.with(func(r *record) { *r = recordOf(d.Release) })
+	to := before.record.RolledBackTo()
+	switch {
+	case !before.anotherWorkload() || !before.rollingBack() || len(before.wereStable(to)) == 0:
+		return d, false
+	case !d.Live.Has(ReadKept):
+		return before.read(ReadKept), true
+	}
+	before, _ = markRolledBack(before, to)
+	return before, true
 }
 
 // endRollback ends a rollback in progress, because another template is released now. What

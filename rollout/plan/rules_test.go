@@ -116,6 +116,10 @@ func TestAnotherWorkloadOfTheNameStartsOver(t *testing.T) {
 		},
 		"a template that was rolled back is not released to the new one either": {
 			rollingBack(10).but(another).but(func(o *Observation) { o.Workload.Hold = nil }),
+			outcome{Script: []string{"mark template web-v2 (RolledBack): it was rolled back"}, Is: "RollingBack 1/2 Upgrade RollingBack"},
+		},
+		"once the history says so": {
+			rollingBack(10).but(another).but(func(o *Observation) { o.Workload.Hold, o.Kept = nil, nil }),
 			outcome{Is: "- - - RolledBack"},
 		},
 	})

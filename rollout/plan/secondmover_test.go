@@ -102,6 +102,16 @@ func (m slots) Has(revision string) bool {
 
 func (slots) Serving(_, revision string) string { return revision }
 
+func (m slots) Runs(revision string) int32 {
+	n := int32(0)
+	for _, pod := range m.pods {
+		if pod.revision == revision {
+			n++
+		}
+	}
+	return n
+}
+
 // Move replaces as many slots of other versions, the lowest first, as may be unavailable.
 func (m slots) Move(t mover.Task) mover.Moves {
 	counts, moves := m.Count(t.Digest), mover.Moves{GrowsFirst: true}

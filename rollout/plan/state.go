@@ -137,6 +137,8 @@ const (
 	Behind
 	// WouldMixVersions: the workload must not run two versions at once.
 	WouldMixVersions
+	// NotAsInGit: a person is to say that the template in Git may replace one that Git did not have.
+	NotAsInGit
 	// WillNotFit: the namespace has no room for the release.
 	WillNotFit
 	// NoTraffic: the routes can't share requests.
@@ -260,7 +262,7 @@ func resting(l *look) Rest {
 	case l.record.Queued != nil && stop.any():
 		return Waiting{l.record.Queued.Revision, stop}
 	case l.drifts():
-		return Drifted{l.Drift.Fields}
+		return Drifted{l.driftFields()}
 	case l.pastGit:
 		return PastGit{}
 	case l.completed():
@@ -289,6 +291,8 @@ func starting(l *look) Progress {
 		return Starting{Behind}
 	case fresh && l.mixesVersions():
 		return Starting{WouldMixVersions}
+	case fresh && l.notAsInGit():
+		return Starting{NotAsInGit}
 	case fresh && l.wontFit():
 		return Starting{WillNotFit}
 	case fresh && l.trafficProblem() != nil:

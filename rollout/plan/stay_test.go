@@ -3,13 +3,15 @@ package plan
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // finalLook is a look at a release whose updated pods stay updated.
 func finalLook(s *scene, updated int32) *look {
 	l := s.look()
-	l.pods.Final, l.pods.Updated.Known, l.pods.Updated.Wanted = true, true, updated
+	l.pods.Final, l.pods.Updated.Known, l.pods.Updated.Wanted, l.pods.Updated.Current = true, true, updated, updated
 	return l
 }
 
@@ -44,6 +46,18 @@ func TestWhenPodsAreBeyondTheStep(t *testing.T) {
 	unknown.pods.Updated.Known = false
 	loose := finalLook(held(10).at(0, 3), 4)
 	loose.pods.Final = false
+	expected := func(change ...func(*v1alpha1.BatchReleaseStatus)) *look {
+		s := held(10).at(0, 3)
+		for _, c := range change {
+			s.status(c)
+		}
+		l := finalLook(s, 4)
+		l.pods.Updated.Current = 3
+		return l
+	}
+	seen := func(s *v1alpha1.BatchReleaseStatus) {
+		s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBeyondStep, Status: metav1.ConditionTrue}}
+	}
 	tests := map[string]struct {
 		look *look
 		want bool
@@ -56,6 +70,8 @@ func TestWhenPodsAreBeyondTheStep(t *testing.T) {
 		"before the first step none is asked":       {finalLook(held(10).status(notEntered), 4), false},
 		"nobody knows which pods are updated":       {unknown, false},
 		"what can be taken back is":                 {loose, false},
+		"a pod that is expected does not run":       {expected(), false},
+		"one that ran, and comes back, goes on":     {expected(seen), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

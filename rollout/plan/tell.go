@@ -18,6 +18,7 @@ func tell(before *look, d Decision) Plan {
 	status.Reason, status.Message = told.words()
 	status.State, status.StoppedBy, status.StalledBy = told.value(), d.stop().causes(), told.stalled().cause
 	told.setConditions()
+	status.Images, status.Log = told.images(), told.log()
 	if stood := told.before; status.Phase != stood.Phase || status.CurrentStepIndex != stood.CurrentStepIndex ||
 		status.CurrentStepState != stood.CurrentStepState {
 		status.LastUpdateTime = d.time()
@@ -94,6 +95,8 @@ func (t *telling) setConditions() {
 	t.setOrDrop(v1alpha1.ConditionQuarantined, t.quarantine())
 	t.setDrifted()
 	t.setBeyond()
+	t.setOrDrop(v1alpha1.ConditionRolledBackServes, t.undoneServes())
+	t.setOrDrop(v1alpha1.ConditionFieldsDropped, t.dropped())
 	t.setPreflight()
 	under := preparing || phase != "" && !t.completed() && !t.failed()
 	t.set(v1alpha1.ConditionReconciling, under, message, orWord(reason, v1alpha1.ReasonCompleted))

@@ -9,7 +9,7 @@ import (
 
 // refusalRetry is after how long a template that the API server refused is tried again:
 // a quota or a policy may have changed.
-const refusalRetry = 5 * time.Minute
+const refusalRetry = time.Minute
 
 const retryRecorded Reason = "the retry is recorded"
 
@@ -27,7 +27,7 @@ func answerRetry(d Decision) (Decision, bool) {
 		return d, true
 	}
 	if !d.failed() {
-		return d.do(Annotate{Reason: retryRecorded, Remove: []string{v1alpha1.RetryAnnotation}}), false
+		return d.do(Annotate{Reason: retryRecorded, Remove: d.answered(v1alpha1.RetryAnnotation)}), false
 	}
 	d = d.with(func(r *record) {
 		r.Phase = d.rollingPhase()
@@ -78,13 +78,17 @@ func chooseTemplate(d Decision) (Decision, bool) {
 		// at the status only now and then would take it for superseded.
 		return dropQueued(d).first(), true
 	case d.Resolved == nil || d.Resolved.Given != d.Given:
-		return d.need(Needs{Resolve: &Template{Given: true}}), true
+		d = d.need(Needs{Resolve: &Template{Given: true}})
+		return d, d.refused == nil || !d.rollingBack() // a rollback does not wait for a template to be tried
 	case d.Resolved.unusable(): // what is in progress goes on with the template it has
 		return dropQueued(d).wakeAt(d.Now.Add(refusalRetry)), d.record.Resolved == nil
 	}
 	template := d.Resolved.ResolvedTemplate
-	if d.sameAsCurrent(&template) {
+	switch {
+	case d.sameAsCurrent(&template):
 		return sameTemplate(d), false
+	case d.rolledBackAs(&template):
+		return quarantine(dropQueued(d), d.Given), false
 	}
 	if d, recalled := recallRollback(d, &template); recalled {
 		return d, true
@@ -104,7 +108,7 @@ func dropQueued(d Decision) Decision { return d.with(func(r *record) { r.Queued 
 // sameTemplate knows what is released by the way in which it is written now.
 func sameTemplate(d Decision) Decision {
 	resolved := *d.record.Resolved
-	resolved.Given = d.Given
+	resolved.Given, resolved.Dropped = d.Given, d.Resolved.Dropped
 	return d.with(func(r *record) { r.Resolved, r.Quarantined, r.Queued = &resolved, nil, nil })
 }
 
@@ -149,7 +153,7 @@ func begin(d Decision, template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Ro
 		before := *r
 		r.Attempt, r.StartedAt = d.nextAttempt(), d.time()
 		r.Phase, r.Adopted = v1alpha1.PhaseInitial, false
-		r.CurrentStepIndex, r.CurrentStepState, r.StepStartedAt = 0, v1alpha1.StepInitial, nil
+		r.CurrentStepIndex, r.CurrentStepState, r.StepStartedAt, r.EnteredStep = 0, v1alpha1.StepInitial, nil, nil
 		r.Gates, r.Progress, r.RefusedWrite, r.PausePoint, r.Failure = nil, nil, nil, nil, nil
 		r.Replicas, r.TargetReplicas = 0, 0
 		r.UpdatedReplicas, r.UpdatedReadyReplicas, r.UpdatedAvailableReplicas = 0, 0, 0

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -34,6 +35,23 @@ func heldRoutes(t *traffic.Seen) bool {
 	return false
 }
 
+// serves returns the pods that the version that is rolled back to needs for the requests that routes give it: a workload that is scaled up
+// meanwhile has them beside pods of the bad version that get none.
+func (l *look) serves() int32 {
+	t := l.Traffic
+	if t == nil || t.Off != nil || len(t.Routes) == 0 || t.Stable.Revision != l.record.UpdateRevision {
+		return 0
+	}
+	weight := int32(0)
+	for i := range t.Routes {
+		if !t.Routes[i].Held {
+			return 0
+		}
+		weight = max(weight, t.Routes[i].Share.Weight)
+	}
+	return traffic.PartOf(l.Workload.Replicas, percent-weight)
+}
+
 // shares reports whether the release shares requests between versions, in its present steps.
 func (l *look) shares() bool {
 	return l.Traffic != nil && l.Release.Spec.Strategy.Traffic != nil && !l.isRollback()
@@ -41,7 +59,7 @@ func (l *look) shares() bool {
 
 // allTraffic reports whether the current step gives the new version all requests, as a step does of a release without traffic.
 func (l *look) allTraffic() bool {
-	return !l.shares() || l.standsStill() || v1alpha1.TrafficOf(l.steps(), int(l.stepIndex())) == percent
+	return !l.shares() || l.standsStill() || l.trafficShare().Weight == percent
 }
 
 // way is which way the traffic of what is in progress goes.
@@ -94,12 +112,18 @@ func (l *look) goal(way traffic.Way, target int32) traffic.Goal {
 	if l.isRollback() {
 		g.Stable, g.Canary = l.record.RolledBackTo(), ""
 	}
+	if told := l.Release.Status.Traffic; told != nil && told.CanaryRevision == g.Canary {
+		g.Told = traffic.Told{Stable: told.StableRevision, Weight: told.Weight}
+	}
 	if l.shares() && !l.standsStill() && target > 0 {
 		g.Worth = min(l.share().entered(g.Replicas), target+1)
 	}
 	if (way == traffic.Forward || way == traffic.Stand) && target > 0 { // a step that comes to no pods, of few, has none to give requests to
 		g.Share = l.trafficShare()
 		g.Share.Weight = l.borne(g.Share.Weight, target)
+		if len(l.record.Gates) > 0 { // its pods were enough when they were opened, and no more come that it does not say
+			g.Share.Weight = min(g.Share.Weight, g.Fits(max(target, g.Worth)))
+		}
 	}
 	if way == traffic.End {
 		g.Share, g.KeepOld = traffic.Share{Weight: percent}, g.KeepOld && !l.delayIsOver()
@@ -139,11 +163,16 @@ func (l *look) borne(weight, pods int32) int32 {
 
 // trafficShare is how the current step shares requests.
 func (l *look) trafficShare() traffic.Share {
-	steps, index := l.steps(), int(l.stepIndex())
-	if l.standsStill() || index >= len(steps) {
+	if l.standsStill() || int(l.stepIndex()) >= len(l.steps()) {
 		return traffic.Share{}
 	}
-	return traffic.Share{Weight: v1alpha1.TrafficOf(steps, index), Matches: steps[index].Matches}
+	now := l.saysNow()
+	share := traffic.Share{Weight: now.Traffic, Matches: now.Matches}
+	if said := l.record.EnteredStep; said != nil {
+		share.Weight = min(share.Weight, said.Traffic)
+		share.Matches = slices.DeleteFunc(slices.Clone(share.Matches), func(m v1alpha1.RequestMatch) bool { return !among(said.Matches, m) })
+	}
+	return share
 }
 
 // steer moves requests, and has as many pods stay, come and wait as that takes.
@@ -152,18 +181,34 @@ func steer(d Decision, t mover.Task) (Decision, mover.Task, traffic.Standing) {
 		return d, t, traffic.Standing{Done: true}
 	}
 	way := d.way()
-	st := traffic.Next(d.goal(way, t.Target), *d.Traffic)
+	goal := d.goal(way, t.Target)
+	st := traffic.Next(goal, *d.Traffic)
+	if goal.Stuck = way == traffic.Forward && d.refusesPods(d.serving(t, st)); goal.Stuck {
+		st = traffic.Next(goal, *d.Traffic)
+	}
 	if way != traffic.Back { // which is done, however far the workload is (turnTraffic)
 		d = noteGivenUp(writeTraffic(d, st), st)
 	}
 	d = tellTraffic(d, st)
 	d.timed = st.Timed
+	return d, d.serving(t, st), st
+}
+
+// serving returns a task that has as many pods stay, come and wait as requests take.
+func (l *look) serving(t mover.Task, st traffic.Standing) mover.Task {
 	t.Keep, t.KeepAll, t.Grow, t.Most = st.Keep, st.KeepAll, st.Grow, st.Most
-	t.OldStays = st.KeepAll || d.keepsOldPods() || d.record.CurrentStepState != v1alpha1.StepUpgrade || max(st.Weight, st.Target) > percent/2
+	t.OldStays = st.KeepAll || l.keepsOldPods() || l.record.CurrentStepState != v1alpha1.StepUpgrade || max(st.Weight, st.Target) > percent/2
 	if st.HoldsUp {
-		t.Target = min(t.Target, d.updated())
+		t.Target = min(t.Target, max(l.updated(), st.Grow[l.record.UpdateRevision]))
 	}
-	return d, t, st
+	return t
+}
+
+// refusesPods reports whether more pods of the version that is released are refused now.
+func (l *look) refusesPods(t mover.Task) bool {
+	return len(l.Refusals) > 0 && l.hasUpdated() && slices.ContainsFunc(l.Workload.Mover.Move(t).Grow, func(w mover.Write) bool {
+		return w.Updates() && l.refusal(MovePods{Write: w}) != nil
+	})
 }
 
 // writeTraffic plans what is next.

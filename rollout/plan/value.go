@@ -73,6 +73,8 @@ func (t *telling) valueArriving(at Arrival) v1alpha1.ReleaseState {
 // step, stays what it is meanwhile.
 func (t *telling) valueStarting(at Start) v1alpha1.ReleaseState {
 	switch {
+	case at == NotAsInGit:
+		return valueBlocked([]waitingGate{t.waitsForUnseen()})
 	case at == WillNotFit:
 		return v1alpha1.StateWillNotFit
 	case at == Ready && t.failed():

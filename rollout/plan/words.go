@@ -39,6 +39,7 @@ func (t *telling) words() (reason, message string) {
 // refusalIsTold reports whether the status speaks of a write that is refused, rather than of the state.
 func (t *telling) refusalIsTold() bool {
 	_, absent := t.state.(Absent)
+	absent = absent && !t.goesAway() // what is refused then keeps the release from going away
 	return t.refused != nil && !t.statusFirst && !t.failed() && !t.completed() && !absent
 }
 
@@ -46,6 +47,9 @@ func (t *telling) refusalIsTold() bool {
 func (t *telling) stateWords() (reason, message string) {
 	switch s := t.state.(type) {
 	case Absent:
+		if t.goesAway() {
+			return v1alpha1.ReasonWorkloadNotFound, fmt.Sprintf("%s %q does not exist; the release is being deleted", s.Kind, s.Name)
+		}
 		return v1alpha1.ReasonWorkloadNotFound, fmt.Sprintf("%s %q does not exist; the release starts when it does", s.Kind, s.Name)
 	case WorkloadHeld:
 		return v1alpha1.ReasonWorkloadHeld, fmt.Sprintf("%s %q is taken over by BatchRelease %q: delete one of the two", t.kind(), s.Workload, s.Holder)
@@ -154,6 +158,8 @@ func (t *telling) startWords(at Start) (reason, message string) {
 		return v1alpha1.ReasonTakingOver, unseenWords
 	case WouldMixVersions:
 		return v1alpha1.ReasonWouldMixVersions, "the workload is not taken over: " + t.mixingWords()
+	case NotAsInGit:
+		return t.notAsInGitWords()
 	case WillNotFit:
 		return v1alpha1.ReasonWillNotFit, "the workload is not taken over: " + joined(t.Preflight.WillNotFit)
 	case NoTraffic:
@@ -171,15 +177,19 @@ func (t *telling) startWords(at Start) (reason, message string) {
 
 // beginWords are for a release that has begun, and is in no step yet.
 func (t *telling) beginWords() (reason, message string) {
-	back := t.record.Rollback
 	switch {
 	case t.record.Resolved == nil:
 		return "", ""
-	case back != nil:
-		return v1alpha1.ReasonRollingBack, "rolling back to " + t.record.RolledBackTo() + ": " + back.Message
+	case t.isRollback():
+		return v1alpha1.ReasonRollingBack, t.turnWords() + t.unobservedWords()
 	default:
-		return v1alpha1.ReasonTakingOver, takeOverWords
+		return v1alpha1.ReasonTakingOver, takeOverWords + t.unobservedWords()
 	}
+}
+
+// turnWords describes the beginning of a rollback.
+func (t *telling) turnWords() string {
+	return "rolling back to " + t.record.RolledBackTo() + ": " + t.record.Rollback.Message
 }
 
 // preparingWords say what a new template waits for.
@@ -309,14 +319,22 @@ func (l *look) pauseWords(at *v1alpha1.PausePoint) string {
 // blockedWords say what the step waits for.
 func (t *telling) blockedWords(waiting []waitingGate) (reason, message string) {
 	if rejected := rejectedOf(waiting); rejected != nil {
-		return v1alpha1.ReasonGateRejected, t.rejectionWords(rejected)
+		message = t.rejectionWords(rejected)
+		if change := t.change(); change != nil { // which stops what is given next
+			message += "; " + t.causeWords(Changed{What: *change, PodsLost: change.takesPods() && t.short()})
+		}
+		return v1alpha1.ReasonGateRejected, message
 	}
 	reason = v1alpha1.ReasonBlocking
 	if refusedOf(waiting) {
 		reason = v1alpha1.ReasonApprovalRefused
 	}
-	return reason, fmt.Sprintf("batch %s done with %s of %d, waiting for %s",
+	message = fmt.Sprintf("batch %s done with %s of %d, waiting for %s",
 		t.status.Batch, pods(t.record.TargetReplicas), t.record.Replicas, awaitedWords(waiting))
+	if t.raised() {
+		message += "; the step was edited since, and takes more once they have passed"
+	}
+	return reason, message
 }
 
 // rejectionWords say that a gate was rejected, and why.
@@ -360,7 +378,7 @@ func (l *look) driftedWords() string {
 	case l.Release.Spec.Drift != v1alpha1.DriftRevert:
 		message += fmt.Sprintf("; undo it ('kubectl rollout undo %s/%s -n %s'), or commit it to Git",
 			strings.ToLower(l.kind()), l.Release.Spec.WorkloadRef.Name, l.Release.Namespace)
-	case l.elder() == "" && l.Now.Before(again):
+	case l.decider() == "" && l.Now.Before(again):
 		message += "; it will be reverted at " + again.UTC().Format(time.RFC3339)
 	}
 	return message
@@ -377,6 +395,9 @@ func (l *look) kind() string { return l.Release.Spec.WorkloadRef.Kind }
 func refusalWords(r *Refusal) string {
 	if r.Rewritten {
 		return "the API server changes the write to " + r.Write.Words + ": " + r.Why
+	}
+	if r.Unanswered {
+		return "the API server can't decide whether to " + r.Write.Words + ", and is asked every few seconds: " + r.Why
 	}
 	return "the API server refuses to " + r.Write.Words + ": " + r.Why
 }

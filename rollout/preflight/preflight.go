@@ -5,13 +5,14 @@
 // What will not fit is certain as far as these objects say: with it the release would stop at pods that
 // nobody can make. A warning is what the release does all the same.
 //
-// Not looked at are nodes, limits of a LimitRange, quotas for anything but pods, their compute
+// Not looked at are the nodes themselves, limits of a LimitRange, quotas for anything but pods, their compute
 // resources and ReplicaSets, and what webhooks add to pods.
 package preflight
 
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Release is what is about to begin.
@@ -29,9 +33,18 @@ type Release struct {
 	Replicas, Surge, Unavailable int32
 	// Running is the template of its pods, Released the one that they get.
 	Running, Released *corev1.PodTemplateSpec
+	// Shared says that routes share requests between two versions that have pods of their own.
+	Shared bool
 	// NewSet says that the version is new. A Deployment then needs a ReplicaSet for it.
 	NewSet bool
+	// BreakGlass is the reason for which the admission policies let everybody change the workload;
+	// empty if they don't.
+	BreakGlass string
 }
+
+// longestReason of a break-glass annotation, in bytes: anybody who may change the workload writes
+// it.
+const longestReason = 200
 
 // Namespace are the objects that can limit a release.
 type Namespace struct {
@@ -52,9 +65,12 @@ func (f *Findings) All() []string { return slices.Concat(f.WillNotFit, f.Warning
 // Fails reports whether the release does not fit.
 func (f *Findings) Fails() bool { return len(f.WillNotFit) > 0 }
 
-// Check looks for what stands against a release. A workload of no pods needs nothing.
+// Check looks for what stands against a release. A workload of no pods needs no room.
 func Check(r Release, n Namespace) Findings {
 	var found Findings
+	if r.Running != nil && NamesOtherNodes(r.Kind, &r.Running.Spec, &r.Released.Spec) {
+		found.Warnings = append(found.Warnings, OtherNodes)
+	}
 	if r.Replicas == 0 {
 		return found
 	}
@@ -64,6 +80,11 @@ func Check(r Release, n Namespace) Findings {
 	}
 	if only := r.Kind != "Deployment" && r.Replicas == 1; r.Unavailable >= r.Replicas && !only { // an only pod is missing while it is replaced
 		found.Warnings = append(found.Warnings, fmt.Sprintf("maxUnavailable lets all %d pods be missing at once", r.Replicas))
+	}
+	if r.BreakGlass != "" {
+		found.Warnings = append(found.Warnings, fmt.Sprintf("%s %s has the annotation %s (%s), so the admission policies do not protect it: "+
+			"if this is not an emergency, 'kubectl annotate %s %s %[3]s-' removes it",
+			r.Kind, r.Workload, v1alpha1.BreakGlassAnnotation, plain.UpTo(plain.Line(r.BreakGlass), longestReason), strings.ToLower(r.Kind), r.Workload))
 	}
 	for i := range n.Budgets {
 		found.Warnings = append(found.Warnings, r.checkBudget(&n.Budgets[i])...)
@@ -88,11 +109,22 @@ func (r Release) checkBudget(budget *policyv1.PodDisruptionBudget) []string {
 	case spec.MinAvailable != nil:
 		missing = max(r.Replicas-r.scaled(spec.MinAvailable), 0)
 	}
-	if r.Unavailable <= missing {
-		return nil
+	var warnings []string
+	if r.Unavailable > missing {
+		warnings = append(warnings, fmt.Sprintf("PodDisruptionBudget %s lets %d of %d pods be missing, the release %d: lower maxUnavailable if it is to keep to that; it counts the pods of both versions together",
+			budget.Name, missing, r.Replicas, r.Unavailable))
 	}
-	return []string{fmt.Sprintf("PodDisruptionBudget %s lets %d of %d pods be missing, the release %d: lower maxUnavailable if it is to keep to that; it counts the pods of both versions together",
-		budget.Name, missing, r.Replicas, r.Unavailable)}
+	return append(warnings, r.checkSides(budget.Name, missing)...)
+}
+
+// checkSides looks whether the drains of nodes may take all pods of the version that serves. The disruption controller counts what is there of both
+// versions, and compares that with what spec.replicas asks for.
+func (r Release) checkSides(budget string, missing int32) []string {
+	if evicted := r.Surge + missing; r.Shared && missing < r.Replicas && evicted >= r.Replicas {
+		return []string{fmt.Sprintf("PodDisruptionBudget %s counts the pods of both versions together: while there are %d, drains may evict %d, and so all %d that serve; "+
+			"set its minAvailable to %d until the release has ended, or drain no nodes", budget, r.Replicas+r.Surge, evicted, r.Replicas, r.Replicas+r.Surge-missing)}
+	}
+	return nil
 }
 
 // scaled rounds percentages up, as the disruption controller does.

@@ -102,6 +102,12 @@ func TestQuotas(t *testing.T) {
 			ten(), withDefault(quota("limits.memory", "10Gi", "0"), "11Gi"),
 			[]string{"ResourceQuota team (limits.memory: 0 of 10Gi used) leaves no room for a first pod, which needs 11Gi, while at most 0 may be unavailable"},
 		},
+		"a pod that says it as a whole, without limits": {ten(whole("200m", "")), quota("limits.cpu", "40", "0"), nil},
+		"or says something of the CPU alone":            {ten(whole("200m", "400m")), quota("requests.memory", "8Gi", "0"), nil},
+		"a limit as a whole is a request": {
+			ten(whole("", "400m")), quota("requests.cpu", "300m", "0"),
+			[]string{"ResourceQuota team (requests.cpu: 0 of 300m used) leaves no room for a first pod, which needs 400m, while at most 0 may be unavailable"},
+		},
 		"of pods that end":             {ten(), quota("pods", "0", "0", corev1.ResourceQuotaScopeTerminating), nil},
 		"of pods that ask for nothing": {ten(), quota("pods", "0", "0", corev1.ResourceQuotaScopeBestEffort), nil},
 		"of pods that ask for something": {
@@ -120,6 +126,20 @@ func TestQuotas(t *testing.T) {
 				t.Errorf("what will not fit (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// whole has the pods state CPU for all of their containers.
+func whole(request, limit string) func(*Release) {
+	list := func(cpu string) corev1.ResourceList {
+		if cpu == "" {
+			return nil
+		}
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	}
+	return func(r *Release) {
+		r.Released = asking("")
+		r.Released.Spec.Resources = &corev1.ResourceRequirements{Requests: list(request), Limits: list(limit)}
 	}
 }
 
@@ -186,6 +206,11 @@ func TestAmountOfPod(t *testing.T) {
 	}
 }
 
+func shared(r Release) Release {
+	r.Shared = true
+	return r
+}
+
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	budget := func(spec policyv1.PodDisruptionBudgetSpec, app string) Namespace {
@@ -216,10 +241,22 @@ func TestWarnings(t *testing.T) {
 			ten().limits(0, 6), budget(policyv1.PodDisruptionBudgetSpec{MinAvailable: &half}, "web"),
 			[]string{"PodDisruptionBudget web lets 5 of 10 pods be missing, the release 6: lower maxUnavailable if it is to keep to that; it counts the pods of both versions together"},
 		},
-		"a budget that lets as many":  {ten().limits(0, 3), budget(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &three}, "web"), nil},
-		"a budget of others":          {ten().limits(0, 4), budget(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &three}, "db"), nil},
-		"an autoscaler within bounds": {ten(), scaler("Deployment", "web", 2, 10), nil},
-		"an autoscaler of others":     {ten(), scaler("Deployment", "db", 2, 5), nil},
+		"a budget of two versions that both have all pods": {
+			shared(ten().limits(10, 0)), budget(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &three}, "web"),
+			[]string{"PodDisruptionBudget web counts the pods of both versions together: while there are 20, drains may evict 13, and so all 10 that serve; " +
+				"set its minAvailable to 17 until the release has ended, or drain no nodes"},
+		},
+		"... in pods that stay": {
+			shared(ten().limits(10, 0)), budget(policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(8))}, "web"),
+			[]string{"PodDisruptionBudget web counts the pods of both versions together: while there are 20, drains may evict 12, and so all 10 that serve; " +
+				"set its minAvailable to 18 until the release has ended, or drain no nodes"},
+		},
+		"... where the one that serves keeps some": {shared(ten().limits(5, 0)), budget(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &three}, "web"), nil},
+		"... without shared requests":              {ten().limits(10, 0), budget(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &three}, "web"), nil},
+		"a budget that lets as many":               {ten().limits(0, 3), budget(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &three}, "web"), nil},
+		"a budget of others":                       {ten().limits(0, 4), budget(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &three}, "db"), nil},
+		"an autoscaler within bounds":              {ten(), scaler("Deployment", "web", 2, 10), nil},
+		"an autoscaler of others":                  {ten(), scaler("Deployment", "db", 2, 5), nil},
 		"an autoscaler that wants fewer": {
 			ten(), scaler("Deployment", "web", 2, 5),
 			[]string{"HorizontalPodAutoscaler web wants 2 to 5 pods, the Deployment has 10: it will be scaled in mid-release"},
@@ -237,7 +274,12 @@ func TestWarnings(t *testing.T) {
 			[]string{"HorizontalPodAutoscaler web wants 2 to 5 pods, the StatefulSet has 10: it will be scaled in mid-release"},
 		},
 		"an autoscaler of a Deployment of the same name": {kind("StatefulSet"), scaler("Deployment", "web", 2, 5), nil},
-		"all may be missing":                             {ten().limits(0, 10), Namespace{}, []string{"maxUnavailable lets all 10 pods be missing at once"}},
+		"a break-glass annotation": {
+			func() Release { r := kind("StatefulSet"); r.BreakGlass = "INC-42:\nlong ago"; return r }(), Namespace{},
+			[]string{"StatefulSet web has the annotation rollouts.sluice.dev/break-glass (INC-42: long ago), so the admission policies do not protect it: " +
+				"if this is not an emergency, 'kubectl annotate statefulset web rollouts.sluice.dev/break-glass-' removes it"},
+		},
+		"all may be missing": {ten().limits(0, 10), Namespace{}, []string{"maxUnavailable lets all 10 pods be missing at once"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -250,5 +292,37 @@ func TestWarnings(t *testing.T) {
 				t.Errorf("it is said not to fit: %q", found.WillNotFit)
 			}
 		})
+	}
+}
+
+// TestOtherNodes: the native controller of a DaemonSet goes by the nodes of the new template at once.
+func TestOtherNodes(t *testing.T) {
+	t.Parallel()
+	on := func(change func(*corev1.PodSpec)) Release {
+		r := kind("DaemonSet").limits(0, 1)
+		r.Running, r.Released = asking("100m"), asking("100m")
+		change(&r.Released.Spec)
+		return r
+	}
+	ssd := func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"disk": "ssd"} }
+	deployment := ten(func(r *Release) { ssd(&r.Released.Spec) })
+	comesToAny := on(ssd)
+	comesToAny.Replicas = 0
+	tests := map[string]struct {
+		release Release
+		want    []string
+	}{
+		"nodeSelector":              {on(ssd), []string{OtherNodes}},
+		"a DaemonSet without pods":  {comesToAny, []string{OtherNodes}},
+		"affinity":                  {on(func(s *corev1.PodSpec) { s.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}} }), []string{OtherNodes}},
+		"tolerations":               {on(func(s *corev1.PodSpec) { s.Tolerations = []corev1.Toleration{{Key: "gpu"}} }), []string{OtherNodes}},
+		"nodeName":                  {on(func(s *corev1.PodSpec) { s.NodeName = "a" }), []string{OtherNodes}},
+		"written in another way":    {on(func(s *corev1.PodSpec) { s.NodeSelector, s.Tolerations = map[string]string{}, []corev1.Toleration{} }), nil},
+		"pods of a Deployment stay": {deployment, nil},
+	}
+	for name, test := range tests {
+		if diff := cmp.Diff(test.want, Check(test.release, Namespace{}).Warnings); diff != "" {
+			t.Errorf("%s: warnings (-want +got):\n%s", name, diff)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	helper "k8s.io/component-helpers/resource"
 )
 
 // defaults are what the LimitRanges of a namespace give to containers that say nothing.
@@ -27,84 +28,72 @@ func defaultsOf(ranges []corev1.LimitRange) defaults {
 	return d
 }
 
-// of is what a container asks for, or is limited to. Who names a limit only asks for as much.
-func (d defaults) of(c *corev1.Container, name corev1.ResourceName, limits bool) (resource.Quantity, bool) {
-	lists := []corev1.ResourceList{c.Resources.Requests, c.Resources.Limits, d.requests}
-	if limits {
-		lists = []corev1.ResourceList{c.Resources.Limits, d.limits}
+// made is a pod of a template as the API server makes it: each default fills in only what is missing, in the order of
+// the API server (defaultPodRequests in pkg/apis/core/v1), and then of the LimitRanges.
+func (d defaults) made(template *corev1.PodSpec) *corev1.Pod {
+	pod := &corev1.Pod{Spec: *template.DeepCopy()}
+	containers := slices.Concat(pointers(pod.Spec.InitContainers), pointers(pod.Spec.Containers))
+	for _, c := range containers {
+		c.Resources.Requests = filled(c.Resources.Requests, c.Resources.Limits)
 	}
-	for _, list := range lists {
-		if value, found := list[name]; found {
-			return value, true
-		}
+	if whole := pod.Spec.Resources; whole != nil && helper.IsPodLevelResourcesSet(pod) {
+		ofContainers := helper.AggregateContainerRequests(pod, helper.PodResourcesOptions{})
+		maps.DeleteFunc(ofContainers, func(name corev1.ResourceName, _ resource.Quantity) bool {
+			return !helper.IsSupportedPodLevelResource(name)
+		})
+		whole.Requests = filled(filled(whole.Requests, ofContainers), whole.Limits)
 	}
-	return resource.Quantity{}, false
+	for _, c := range containers {
+		c.Resources.Limits, c.Resources.Requests = filled(c.Resources.Limits, d.limits), filled(c.Resources.Requests, d.requests)
+	}
+	return pod
 }
 
-// states reports whether every container of a pod says what a quota counts.
-func (d defaults) states(pod *corev1.PodSpec, name corev1.ResourceName) bool {
-	of, limits := resourceOf(name)
-	if _, found := ofPod(pod, of, limits); found {
+func pointers(containers []corev1.Container) []*corev1.Container {
+	all := make([]*corev1.Container, 0, len(containers))
+	for i := range containers {
+		all = append(all, &containers[i])
+	}
+	return all
+}
+
+// filled is a list with what it lacks of another.
+func filled(list, other corev1.ResourceList) corev1.ResourceList {
+	all := maps.Clone(other)
+	if all == nil {
+		all = corev1.ResourceList{}
+	}
+	maps.Copy(all, list)
+	return all
+}
+
+// states reports whether a pod says what a quota counts: as a whole anything, or in each of its containers this
+// (Constraints of the quota evaluator of Kubernetes' pods).
+func (d defaults) states(template *corev1.PodSpec, name corev1.ResourceName) bool {
+	pod := d.made(template)
+	if helper.IsPodLevelResourcesSet(pod) {
 		return true
 	}
-	return !slices.ContainsFunc(slices.Concat(pod.InitContainers, pod.Containers), func(c corev1.Container) bool {
-		_, found := d.of(&c, of, limits)
+	of, limits := resourceOf(name)
+	return !slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
+		list := c.Resources.Requests
+		if limits {
+			list = c.Resources.Limits
+		}
+		_, found := list[of]
 		return !found
 	})
 }
 
-// amount is what one pod takes of what a quota counts (PodRequests and PodLimits in
-// k8s.io/component-helpers): all containers at once, or an init container beside the sidecars that
-// have started before it, whichever is more.
-func (d defaults) amount(pod *corev1.PodSpec, name corev1.ResourceName) resource.Quantity {
+// amount returns how much of a quota's resource one pod takes.
+func (d defaults) amount(template *corev1.PodSpec, name corev1.ResourceName) resource.Quantity {
 	if name == corev1.ResourcePods || name == "count/pods" {
 		return resource.MustParse("1")
 	}
+	pod := d.made(template)
 	of, limits := resourceOf(name)
-	total, found := ofPod(pod, of, limits)
-	if !found {
-		total = d.sum(pod, of, limits)
-	}
-	return added(total, pod.Overhead[of])
-}
-
-func (d defaults) sum(pod *corev1.PodSpec, of corev1.ResourceName, limits bool) resource.Quantity {
-	sidecars, most := resource.Quantity{}, resource.Quantity{}
-	for i := range pod.InitContainers {
-		c := &pod.InitContainers[i]
-		value, _ := d.of(c, of, limits)
-		value = added(value, sidecars)
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			sidecars = value
-		}
-		if value.Cmp(most) > 0 {
-			most = value
-		}
-	}
-	total := sidecars
-	for i := range pod.Containers {
-		value, _ := d.of(&pod.Containers[i], of, limits)
-		total = added(total, value)
-	}
-	if most.Cmp(total) > 0 {
-		return most
-	}
-	return total
-}
-
-// ofPod is what a pod says as a whole.
-func ofPod(pod *corev1.PodSpec, of corev1.ResourceName, limits bool) (resource.Quantity, bool) {
-	if pod.Resources == nil {
-		return resource.Quantity{}, false
-	}
-	lists := []corev1.ResourceList{pod.Resources.Requests, pod.Resources.Limits}
 	if limits {
-		lists = lists[1:]
+		return helper.PodLimits(pod, helper.PodResourcesOptions{})[of]
 	}
-	for _, list := range lists {
-		if value, found := list[of]; found {
-			return value, true
-		}
-	}
-	return resource.Quantity{}, false
+	return helper.PodRequests(pod, helper.PodResourcesOptions{})[of]
 }

@@ -19,6 +19,7 @@ func (x *pass) carryOut(action plan.Action) {
 		x.refuse(action, false, false)
 		return
 	}
+	excused := x.world.Past.OutOfBand
 	before := change{action: action, pass: x, sets: slices.Clone(x.world.Sets), places: slices.Clone(x.world.Places), workload: x.world.Workload}
 	if x.world.Traffic != nil {
 		before.traffic, before.seen, before.view = x.world.Traffic.clone(), x.facts.Traffic, x.world.view()
@@ -44,6 +45,9 @@ func (x *pass) carryOut(action plan.Action) {
 		x.closeGate(a)
 	case plan.Traffic:
 		x.moveTraffic(a)
+	}
+	if x.refused && !excused {
+		x.judgeUnforeseen(before)
 	}
 	if x.report.Ended != "" && len(before.replaced()) > 0 { // some of the pods
 		x.world.judge(before)
@@ -87,7 +91,7 @@ func (x *pass) keep(a plan.RecordRevision) {
 	switch {
 	case a.Template != nil:
 		x.request()
-		if given := x.templateOf(*a.Template); Digest(given) != a.Digest {
+		if given := x.templateOf(*a.Template); !w.Policied && Digest(given) != a.Digest {
 			w.breach("the history has what was released", fmt.Sprintf("%s is recorded as %s", given, a.Revision))
 		}
 	case w.Workload.Absent || Digest(w.Workload.Template) != a.Digest:
@@ -143,6 +147,15 @@ func sameHold(a, b *plan.Hold) bool {
 
 // takeOver first sees the result, unless the native controller is about to remove pods.
 func (x *pass) takeOver(a plan.TakeOver) {
+	free := a.Template == nil && x.workload.Hold != nil && (x.workload.Hold.Window != "" || !x.workload.kind.secured(&x.workload))
+	asked := x.asks(a.Template, a.Digest, a.Revision)
+	if !free && !asked.by(x.world) {
+		x.refuse(a, true, false)
+		return
+	}
+	if x.tried(); x.report.Ended != "" {
+		return
+	}
 	write := func(d *Workload) {
 		hold := a.Hold
 		d.kind.secure(d)
@@ -161,12 +174,20 @@ func (x *pass) takeOver(a plan.TakeOver) {
 		write(d)
 		rewritten = x.world.rewrites(d, false)
 	})
-	if rewritten && x.report.Ended == "" {
+	if x.report.Ended == "" && (rewritten || !free && !asked.is(x.world.Workload.Template)) {
 		x.refuse(a, true, true)
 	}
 }
 
 func (x *pass) handBack(a plan.HandBack) {
+	asked := x.asks(a.Template, a.Digest, "")
+	if !asked.by(x.world) {
+		x.refuse(a, true, false)
+		return
+	}
+	if x.tried(); x.report.Ended != "" {
+		return
+	}
 	x.writeWorkload(func(d *Workload) {
 		d.kind.giveBack(d, a.Hold.HeldWorkload)
 		d.Hold = nil
@@ -174,6 +195,11 @@ func (x *pass) handBack(a plan.HandBack) {
 			d.Template = x.templateOf(*a.Template)
 		}
 	})
+	if x.report.Ended == "" && !asked.is(x.world.Workload.Template) {
+		x.refuse(a, true, true)
+		x.secureAgain(a.Hold)
+		return
+	}
 	if x.process.handed = x.report.Ended == ""; x.process.handed {
 		x.world.Past.Noted = false
 	}

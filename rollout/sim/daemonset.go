@@ -202,6 +202,7 @@ func (n nodes) manage() bool {
 		switch p := n.on(node); {
 		case p == nil:
 			n.addPlace(Place{Name: podOn(node), Node: node, Revision: n.Template})
+			n.judgeMade(n.Template)
 			changed = true
 		case p.Stage == Ended && !p.Going && !n.Backoff:
 			n.deletePlace(p.UID)

@@ -112,7 +112,7 @@ func (w *World) releaseLeft() string {
 		return "drift is not reverted"
 	case same(w.Workload.Template, status.UpdateRevision) && w.saidDrifted():
 		return "the status says that the workload has drifted"
-	case w.Release.Template != "" && !same(status.UpdateRevision, w.Release.Template) && !slices.Contains(status.Quarantined, Given(w.Release.Template)):
+	case w.Release.Template != "" && !same(unstamped(status.UpdateRevision), w.Release.Template) && !slices.Contains(status.Quarantined, Given(w.Release.Template)):
 		return fmt.Sprintf("%s is released, wanted is %s", status.UpdateRevision, w.Release.Template)
 	case w.Release.Annotations[v1alpha1.CurrentStableAnnotation] != status.UpdateRevision:
 		return "current-stable-revision does not name what runs"

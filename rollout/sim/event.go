@@ -60,6 +60,7 @@ const (
 	Resume                       // somebody lets it go on
 	Spoil                        // somebody makes its steps invalid, in the way N
 	Repair                       // somebody makes them valid again
+	EditStep                     // somebody edits what the step in progress says: more if N is 1, and fewer requests otherwise
 	Jump                         // somebody asks for a step
 	ReleaseTo                    // Git asks for step N, for none if it is less than 0
 	Confirm                      // somebody confirms the step
@@ -95,16 +96,19 @@ const (
 	EditService                  // somebody edits the selector of the Service of a side
 	TurnOff                      // the controller starts again without --traffic
 	TurnOn                       // it starts again with it
+	Admit                        // a policy begins to write a stamp into the templates of workloads, or ends where the text is empty
+	TouchWorkload                // somebody writes the workload without changing what counts
 	kinds
 )
 
 var kindNames = [kinds]string{
 	"pass", "pass that dies", "pass that races", "restart", "sync", "sync workload",
-	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "pod ends", "refuse", "crowd", "cure", "scale", "shift", "give", "rollback", "retry", "suspend", "resume", "spoil", "repair", "jump", "release to", "confirm", "approve", "reject", "unpause",
+	"sync workload late", "pod ready", "pod available", "pod gone", "pod fails", "pod heals", "pod lost", "pod ends", "refuse", "crowd", "cure", "scale", "shift", "give", "rollback", "retry", "suspend", "resume", "spoil", "repair", "edit step", "jump", "release to", "confirm", "approve", "reject", "unpause",
 	"edit template", "strip hold", "drift", "delete release", "delete workload", "create workload", "freeze", "thaw",
 	"lose status", "touch", "elapse", "away", "leap", "wait",
 	"sync slices", "accept", "settle", "restore route", "delete route", "create route", "delete service", "forget traffic", "silence", "speak",
 	"strip route", "share route again", "edit service", "turn off", "turn on",
+	"admit", "touch workload",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -144,9 +148,9 @@ func (e Event) Apply(s *State) bool {
 		return true
 	case SyncSet, PodReady, PodAvailable, PodGone, PodFails, PodHeals, PodLost, PodEnds:
 		return s.Workload.kind.podEvent(s.World, e)
-	case Scale, Shift, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, Drift, DeleteWorkload, CreateWorkload:
+	case Scale, Shift, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, Drift, DeleteWorkload, CreateWorkload, TouchWorkload:
 		return e.applyToWorkload(s)
-	case Give, Rollback, Retry, Suspend, Resume, Spoil, Repair, Jump, ReleaseTo, Confirm, Approve, Reject, DeleteRelease:
+	case Give, Rollback, Retry, Suspend, Resume, Spoil, Repair, EditStep, Jump, ReleaseTo, Confirm, Approve, Reject, DeleteRelease:
 		return e.applyToRelease(s)
 	case SyncSlices, Accept, Settle, RestoreRoute, DeleteRoute, CreateRoute, DeleteService, ForgetTraffic, Silence, Speak, StripRoute, ShareRouteAgain, EditService,
 		TurnOff, TurnOn:
@@ -196,6 +200,8 @@ func (e Event) applyToWorkload(s *State) bool {
 		return s.World.Drift(e.Text)
 	case DeleteWorkload:
 		return s.World.DeleteWorkload()
+	case TouchWorkload:
+		return s.World.TouchWorkload()
 	default:
 		return s.World.CreateWorkload(e.Text)
 	}
@@ -219,6 +225,8 @@ func (e Event) applyToRelease(s *State) bool {
 		return s.World.Spoil(e.N)
 	case Repair:
 		return s.World.Repair()
+	case EditStep:
+		return s.World.EditStep(e.N == 1)
 	case Confirm:
 		return s.World.Confirm()
 	case Approve:
@@ -244,6 +252,8 @@ func (e Event) applyToCaches(s *State) bool {
 		return s.World.Crowd()
 	case Refuse:
 		return s.World.Refuse(Writes(e.Text))
+	case Admit:
+		return s.World.Admit(e.Text)
 	case Cure:
 		return s.World.Cure()
 	case Wait:
@@ -285,11 +295,12 @@ func (e Event) pass(s *State) bool {
 		}
 	}
 	s.watched(tick)
-	report := s.Process.Pass(s.World, mishaps)
+	report := s.Process.passUnasked(s.World, mishaps)
 	if e.Kind == Pass && len(report.Done)+report.Refused == 0 && report.Wake > 0 && report.Wake <= soon {
 		s.Until(s.Now.Add(report.Wake)) // nobody else has done anything until then
 		report = s.Process.Pass(s.World, mishaps)
 	}
+	s.Past.Emptied = s.Past.Emptied && (e.Kind != Pass || report.Ended != "" || s.Lag.any() || s.Workload.behind() > 0)
 	s.writes, s.requests = len(report.Done)+report.Parts, report.Requests
 	if e.Kind == Pass && len(report.Done)+report.Refused == 0 && report.Ended == "" {
 		s.judgeAnswers()
@@ -297,10 +308,13 @@ func (e Event) pass(s *State) bool {
 	}
 	if putsOff := report.Wake > 0 && report.Wake <= soon; len(report.Done) == 0 && report.Ended == "" && !putsOff {
 		back := s.Process.heldBack(s.Release.Generation, s.Now)
+		back.forwards = s.mayForward()
 		s.Workload.kind.judgeRest(s.World, back)
 		s.Workload.kind.judgeFollowed(s.World, back)
 		if e.Kind == Pass { // or the workload has changed since it was read
+			s.judgeCapacity(back)
 			s.judgeNumbers()
+			s.judgeNamed()
 		}
 	}
 	s.Process.recall(s.World)

@@ -260,7 +260,7 @@ func calmTurns(s *State) []Event {
 	}
 	events = append(events, Event{Kind: SyncWorkload}, Event{Kind: Approve}, Event{Kind: CreateWorkload, Text: "v1"})
 	switch {
-	case s.Release.Status.State == v1alpha1.StateRejected:
+	case s.Release.Status.State == v1alpha1.StateRejected && !s.unacknowledged():
 		events = append(events, Event{Kind: Pass}, Event{Kind: Give, Text: s.Release.Template + "-repaired"})
 	case s.Release.Status.State == v1alpha1.StateNativeRollout && s.Workload.Paused: // as only a Deployment can be
 		events = append(events, Event{Kind: Unpause})
@@ -270,8 +270,8 @@ func calmTurns(s *State) []Event {
 		events = append(events, Event{Kind: Pass}, Event{Kind: Retry})
 	case s.waitsForPerson():
 		events = append(events, Event{Kind: Confirm})
-	case s.Traffic != nil && s.Release.Status.Phase == v1alpha1.PhaseFailed && s.Release.Status.Rollback == nil && (s.Past.OutOfBand || s.beyondStep()):
-		// Who lets the native controller take the pods of the version that serves can only go back to it: no route is shared without them.
+	case s.Traffic != nil && s.Release.Status.Phase == v1alpha1.PhaseFailed && s.Release.Status.Rollback == nil && s.beyondStep():
+		// More updated pods than the step says leave the version before no room for all requests, with which a route begins: the failure says so.
 		events = append(events, Event{Kind: Rollback, Text: "true"})
 	case s.Release.Status.Phase == v1alpha1.PhaseFailed, s.waitsForRetry():
 		events = append(events, Event{Kind: Retry})

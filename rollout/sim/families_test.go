@@ -34,6 +34,17 @@ func families() map[string]family {
 			begin:       newborn,
 			Exploration: Exploration{Offers: append(late(2), scales(2, 4)...), Budget: map[Kind]uint8{SyncWorkloadLate: 2}},
 		},
+		"not as in Git": {
+			begin: func(s Setup) *State { s.FromGit = true; return releasing(s) },
+			Exploration: Exploration{
+				Offers: append(caches(ReleaseObject, WorkloadObject, GateObjects), Event{Kind: PassDies}, Event{Kind: Rollback, Text: "true"},
+					Event{Kind: Give, Text: "v3"}, Event{Kind: Suspend}, Event{Kind: Jump, N: 1}, Event{Kind: LoseStatus}),
+			},
+		},
+		"not as in Git, rejected": {
+			begin:       func(s Setup) *State { s.FromGit = true; return releasing(s) },
+			Exploration: Exploration{Offers: []Event{{Kind: Reject}, {Kind: PassDies}, {Kind: Give, Text: "v3"}, {Kind: Give, Text: "v1"}, {Kind: Scale, N: 2}}},
+		},
 		"sick, deadline": {
 			begin: sick,
 			Exploration: Exploration{
@@ -291,6 +302,9 @@ func explorations() map[string]Exploration {
 		"jumps, by Git": {
 			Offers: []Event{{Kind: ReleaseTo, N: 1}, {Kind: ReleaseTo, N: 2}, {Kind: ReleaseTo, N: -1}, {Kind: Jump, N: 0}, {Kind: Jump, N: 2}, {Kind: PassDies}},
 			Budget: map[Kind]uint8{ReleaseTo: 2},
+		},
+		"its step is edited": {
+			Offers: append(scales(2, 4), Event{Kind: EditStep, N: 1}, Event{Kind: PassDies}, Event{Kind: Give, Text: "v3"}), Budget: map[Kind]uint8{EditStep: 2},
 		},
 		"suspended, rolled back": {Offers: []Event{{Kind: Suspend}, rollback, {Kind: Give, Text: "v1"}, {Kind: Give, Text: "v3"}}},
 		"confirmed twice":        {Offers: []Event{{Kind: Confirm}, rollback}, Budget: map[Kind]uint8{Confirm: 4}},

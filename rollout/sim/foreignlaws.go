@@ -14,6 +14,9 @@ func putsBackWhole(w *World, c change) string {
 	if !taken || a.PutBack == "" || now.Hold.Emptied || same(before, status.UpdateRevision) || status.StepStartedAt == nil || w.Refusing != "" {
 		return ""
 	}
+	if c.pass.knowsRewritten() || !same(w.admitted(status.UpdateRevision), status.UpdateRevision) {
+		return "" // admission lets nobody bring the template
+	}
 	if given := c.pass.release.Template; same(given, status.UpdateRevision) && !same(now.Template, given) {
 		return fmt.Sprintf("it is left with %s, and %s is released", now.Template, given)
 	}

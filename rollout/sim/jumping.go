@@ -59,6 +59,9 @@ func (w *World) judgeRecord(status *v1alpha1.BatchReleaseStatus) {
 	if status.Attempt != was.Attempt || w.Release.Deleting { // one that waits for its routes only goes, and may find the workload created again
 		return
 	}
+	if was.WorkloadUID != "" && was.WorkloadUID != w.Workload.UID { // the gates of a workload that was created again are asked again
+		return
+	}
 	for i := range w.steps(status) {
 		if jumpedOver(was, i) && !jumpedOver(status, i) || jumpedBack(was, i) && !jumpedBack(status, i) {
 			w.breach("I3 a jump that is on record counts", fmt.Sprintf("not for step %d any more", i))

@@ -37,8 +37,9 @@ func (s *State) Key() Key {
 	e.bytes = append(e.bytes, s.Used[:]...)
 	e.text(s.Sick)
 	e.flag(s.Skew > 0, s.Skew < 0)
-	e.flag(s.Crowded, s.World.made == 1, s.Release.Spec.Strategy.AllowMixedVersions)
+	e.flag(s.Crowded, s.Release.Spec.Strategy.AllowMixedVersions)
 	e.text(string(s.Refusing))
+	e.text(s.Stamp)
 	e.refusals(s)
 	sum := sha256.Sum256(e.bytes)
 	return Key(sum[:16])
@@ -84,6 +85,9 @@ func (e *encoder) flag(flags ...bool) {
 func (e *encoder) release(r *Release) {
 	e.flag(r.Version == e.world.Release.Version, r.Generation == e.world.Release.Generation, r.Finalizer, r.Deleting, r.Purged, r.Spec.Suspend)
 	e.number(int64(r.Spoiled))
+	if r.Edited {
+		e.steps(r.Spec.Strategy.Steps)
+	}
 	e.step(r.Spec.ReleaseTo)
 	e.text(r.Template)
 	for _, key := range []string{
@@ -149,9 +153,14 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 		e.quarters(time.Duration(s.RefusedWrite.WaitedSeconds) * time.Second)
 		e.text(s.RefusedWrite.Write)
 	}
-	if s.Rollback != nil {
-		e.text(string(s.Rollback.Trigger))
-		e.text(s.Rollback.From)
+	e.rollback(s.Rollback)
+}
+
+func (e *encoder) rollback(why *v1alpha1.RollbackRecord) {
+	if why != nil {
+		e.text(string(why.Trigger))
+		e.text(why.From)
+		e.flag(why.InGit)
 	}
 }
 
@@ -239,8 +248,21 @@ func (e *encoder) kept(kept []plan.Kept) {
 	}
 }
 
+// steps encodes the steps of a release, which an edit changes.
+func (e *encoder) steps(steps []v1alpha1.Step) {
+	for i := range steps {
+		e.text(steps[i].Replicas.String())
+		e.text(steps[i].Traffic)
+		e.flag(len(steps[i].Matches) > 0)
+	}
+}
+
 func (e *encoder) past(p *Past) {
-	e.flag(p.Sizes.Fell, p.Sizes.Spoilt, p.Losses, p.OutOfBand, p.Acknowledged, p.Answered, p.Turned, p.Entered, p.Sent, p.Noted, p.Own.Paused, p.Own.Disputed)
+	if e.world.Release.Edited {
+		e.steps(e.world.Sound.Strategy.Steps)
+		e.flag(p.Cleared)
+	}
+	e.flag(p.Sizes.Fell, p.Sizes.Spoilt, p.Losses, p.OutOfBand, p.Acknowledged, p.Answered, p.Turned, p.Entered, p.Sent, p.Stuck, p.Noted, p.Allowed, p.Emptied, p.Own.Paused, p.Own.Disputed)
 	e.number(p.Attempt)
 	e.number(int64(p.Had))
 	e.number(int64(p.Step))
@@ -248,8 +270,9 @@ func (e *encoder) past(p *Past) {
 		e.number(int64(n))
 	}
 	e.text(p.Bad)
+	e.text(p.Undone)
 	e.text(p.Barred)
-	for _, revisions := range [][]string{p.Stable, p.Full} {
+	for _, revisions := range [][]string{p.Stable, p.Full, p.Brought} {
 		for _, revision := range revisions {
 			e.text(revision)
 		}

@@ -109,6 +109,19 @@ func placedFamilies() map[string]family {
 			{Kind: PodLost, Text: "v1"}, {Kind: PodFails, Text: "v1"}, {Kind: Rollback, Text: "true"}, {Kind: PassDies}, {Kind: DeleteRelease},
 		}},
 	}
+	for name, until := range map[string]func(*State) bool{"released": completed, "midway": atStep(1)} {
+		all["a fix in a rollback, "+name] = family{
+			begin: func(s Setup) *State {
+				s.Replicas += 2
+				w := calmed(releasing(s), until)
+				Event{Kind: Rollback, Text: "true"}.Apply(w)
+				w = calmed(w, halfBack)
+				w.Give("v3")
+				return w
+			},
+			Exploration: Exploration{Offers: []Event{{Kind: PodLost, Text: "v1"}, {Kind: PodLost, Text: "v2"}, {Kind: Scale, N: 8}, {Kind: PassDies}}},
+		}
+	}
 	all["the first ordinal changes"] = family{
 		begin:       releasing,
 		Exploration: Exploration{Offers: []Event{{Kind: Shift, N: 1}, {Kind: Shift, N: -1}, {Kind: PassDies}, {Kind: PodLost, Text: "v2"}}, Budget: map[Kind]uint8{Shift: 2}},
@@ -168,6 +181,14 @@ func placedFamilies() map[string]family {
 		Exploration: Exploration{Offers: append(caches("pods", WorkloadObject, ReleaseObject), Event{Kind: PodLost, Text: "v2"}, Event{Kind: Scale, N: 5})},
 	}
 	return all
+}
+
+// halfBack is when a rollback has replaced a pod.
+func halfBack(s *State) bool {
+	of := func(revision string) bool {
+		return slices.ContainsFunc(s.Places, func(p Place) bool { return p.Revision == revision && p.available() })
+	}
+	return s.Release.Status.Rollback != nil && of("v1") && of("v2")
 }
 
 // Every kind that can be released has a model, and nothing else has.

@@ -38,10 +38,13 @@ func kindStories() map[string]story {
 			"v1-v2-v3":        {setup: three(kind), twists: []twist{{atStep(1), Event{Kind: Give, Text: "v3"}}}},
 			"rollback-midway": {setup: three(kind), twists: []twist{{atStep(1), rollback}}},
 			"rollback-after":  {setup: ten("1", "100%").as(kind, 3), twists: []twist{{completed, rollback}}},
-			"scaling":         {setup: ten("30%", "100%").as(kind, 3), twists: []twist{{held, Event{Kind: Scale, N: 15}}, {atStep(0), Event{Kind: Scale, N: 6}}}},
-			"deadline":        {setup: three(kind), sick: "v2", twists: []twist{{failing, Event{Kind: Elapse}}}},
-			"deleted-midway":  {setup: three(kind), twists: []twist{{atStep(0), Event{Kind: DeleteRelease}}}},
-			"loosened":        {setup: three(kind), twists: []twist{{atStep(0), Event{Kind: Unpause}}}},
+			"fix-on-the-way-back": {setup: ten("1", "100%").as(kind, 3), twists: []twist{
+				{completed, rollback}, {halfBack, Event{Kind: Give, Text: "v3"}}, {atStep(0), Event{Kind: PodLost, Text: "v1"}}, {atOnce, Event{Kind: Scale, N: 12}},
+			}},
+			"scaling":        {setup: ten("30%", "100%").as(kind, 3), twists: []twist{{held, Event{Kind: Scale, N: 15}}, {atStep(0), Event{Kind: Scale, N: 6}}}},
+			"deadline":       {setup: three(kind), sick: "v2", twists: []twist{{failing, Event{Kind: Elapse}}}},
+			"deleted-midway": {setup: three(kind), twists: []twist{{atStep(0), Event{Kind: DeleteRelease}}}},
+			"loosened":       {setup: three(kind), twists: []twist{{atStep(0), Event{Kind: Unpause}}}},
 			"overwritten": {setup: three(kind), twists: []twist{
 				{atStep(0), Event{Kind: Unpause, Text: "v9"}}, {atOnce, Event{Kind: PodLost, Text: "v1"}}, {atOnce, Event{Kind: SyncWorkload}},
 			}},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
@@ -71,7 +72,9 @@ var deploymentLaws = []law{
 	{"I8 what is held is paused", staysPaused},
 	{"what must run one version at a time is not released in batches", keepsOneVersion},
 	{"what is stopped stands", standsStill},
+	{"I17 a write leaves the workload with a template that was approved", bringsApproved},
 	{"what is queued waits", waitsItsTurn},
+	{"what no commit has brought waits for a person", asksFirst},
 }
 
 // judge checks a write against the laws.
@@ -178,16 +181,41 @@ func withinStep(w *World, c change) string {
 		return ""
 	}
 	limit := c.share()
+	if c.beside() { // the status still names the stable version as what is rolled back to
+		limit = max(limit, 1)
+	}
 	if status.Rollback != nil && w.Past.OutOfBand {
 		return "" // good pods that were there when the step began are made up for
 	}
 	if status.Rollback != nil {
-		limit = max(limit, w.Workload.Replicas-(total(w.Sets)-s.Replicas))
+		limit = max(limit, w.Workload.Replicas-(total(w.Sets)-s.Replicas), w.goodNeeds(c))
 	}
 	if s.Replicas <= limit {
 		return ""
 	}
 	return fmt.Sprintf("%d updated pods, at most %d", s.Replicas, limit)
+}
+
+// goodNeeds returns the pods that requests need of a version that is rolled back to: none, unless every route shares them with it.
+func (w *World) goodNeeds(c change) int32 {
+	bad := int32(0)
+	if c.traffic == nil || c.traffic.Off || !same(c.traffic.Stable.Revision, c.pass.intent.UpdateRevision) {
+		return 0
+	}
+	for i := range c.traffic.Routes {
+		r := &c.traffic.Routes[i]
+		if !r.Shared || !r.Held {
+			return 0
+		}
+		bad = max(bad, r.Weight)
+	}
+	return percentOf(w.Workload.Replicas, 100-bad)
+}
+
+// beside reports whether the stable version gets a pod before another release begins, so that the new version is never alone.
+func (c change) beside() bool {
+	move, is := c.action.(plan.MovePods)
+	return is && move.Write.Reason() == mover.Beside
 }
 
 // keepsOld is I3 seen from the other side: where old pods go so that more of what is left is updated than the

@@ -11,6 +11,9 @@ import (
 
 // nowStable notes a revision that runs, or is rolled, under the native controller, for who leaves the workload with it.
 func (p *Past) nowStable(revision string) {
+	if same(p.Undone, revision) {
+		p.Undone = ""
+	}
 	if !slices.Contains(p.Stable, revision) {
 		p.Stable = append(slices.Clone(p.Stable), revision)
 		slices.Sort(p.Stable)
@@ -57,6 +60,9 @@ func (p *Past) forgive(w *World, c change) {
 	share, replicas := w.share(status, w.Workload.Replicas), w.Workload.Replicas
 	if updated <= share && all-updated >= replicas-share {
 		p.OutOfBand, p.Acknowledged = false, false
+		for i := range w.Places { // lost pods come back in what somebody has brought, which is acknowledged (S1)
+			p.brought(w.Places[i].Revision)
+		}
 	}
 }
 
@@ -124,6 +130,9 @@ func (w *World) HandBack(gone bool) bool {
 		policy, status = v1alpha1.DeletionRevert, nil
 	}
 	left := plan.LetGo((&pass{world: w, process: &Process{}, workload: *d, sets: w.Sets}).observedWorkload(), policy, status)
+	if asked := or(left.Revision, d.Template); !same(w.admitted(asked), asked) {
+		return false // it says so, and leaves the workload as it is
+	}
 	w.updateWorkload(func(d *Workload) {
 		d.kind.giveBack(d, left.HeldWorkload)
 		d.Hold = nil

@@ -87,6 +87,7 @@ func (n native) create() {
 	s := Set{Revision: n.Template, Number: n.number()}
 	n.annotate(&s)
 	n.addSet(s)
+	n.judgeMade(n.Template)
 }
 
 // annotate notes for how many replicas a ReplicaSet is scaled, and how many there may be in all.
@@ -256,6 +257,9 @@ func (n native) resize(s *Set, replicas int32) bool {
 		n.judgeNative(s, replicas)
 	} else {
 		n.judgeServing(s)
+	}
+	if n.Workload.Hold != nil && replicas == 0 && len(n.active()) == 1 && !same(s.Revision, n.Template) {
+		n.Past.Emptied = true
 	}
 	n.World.resize(s, replicas)
 	n.annotate(s)

@@ -7,20 +7,25 @@ import (
 )
 
 // judgeNative checks the native controller against I3, when it adds pods to a workload that is held: it must
-// never find a ReplicaSet alone, or none with pods, that it makes every pod of though nobody has approved that
-// many (T1), whoever scales and whether or not there is a controller. What is stable it may add at any time.
-func (w *World) judgeNative(s *Set, replicas int32) {
-	d, status := &w.Workload, w.Release.Status
+// never find a ReplicaSet alone, or none with pods, and give it all pods without approval (T1), with or without Sluice
+// running. It may add stable pods at any time. A step's share counts from the size that it sees, which may be an
+// earlier one.
+func (n native) judgeNative(s *Set, replicas int32) {
+	w, d, status := n.World, &n.Workload, n.Release.Status
 	if d.Hold == nil || w.Past.OutOfBand || same(s.Revision, w.Release.stable()) || status.Rollback != nil || w.Past.Turned {
 		return
 	}
-	if w.made == 1 || w.Past.isStable(s.Revision) {
-		return // there has never been another version, or it was approved in full once
+	if w.Past.isStable(s.Revision) {
+		return // it was approved in full once
+	}
+	if w.Past.Emptied {
+		w.Past.OutOfBand, w.Past.Acknowledged = true, true // scaled to 0 and up again, at a step that has no pod yet (T1): they are taken back
+		return
 	}
 	limit := int32(0)
 	switch {
 	case same(s.Revision, status.UpdateRevision):
-		limit = most(w.allowed(status), d.Replicas)
+		limit = max(most(w.allowed(status), d.Replicas), most(w.allowed(status), n.Replicas))
 	case w.Past.isFull(s.Revision):
 		return // it was, and has been superseded
 	}

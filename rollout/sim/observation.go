@@ -61,6 +61,9 @@ func (r *Release) object() *v1alpha1.BatchRelease {
 	object.Name, object.UID, object.Generation = Name, releaseUID, r.Generation
 	object.ResourceVersion = version(r.Version)
 	object.Annotations = r.Annotations
+	if r.FromGit {
+		object.Labels = map[string]string{v1alpha1.SourceLabel: "source"}
+	}
 	if r.Finalizer {
 		object.Finalizers = []string{v1alpha1.Finalizer}
 	}

@@ -20,6 +20,10 @@ type Past struct {
 	// Bad is the revision that is being, or was last, rolled back, and Barred the template that was given
 	// then: it is not released until another one is given.
 	Bad, Barred string
+	// Undone is the revision that was rolled back last, until it runs again without a rollback, or is given again. Stuck says that another
+	// release began while that rollback could not go on: it had failed, a gate of it was rejected, or its status was lost.
+	Undone string
+	Stuck  bool
 	// Sent says that a rollback to Bad was sent elsewhere on its way: nobody has said anything against what Bad was before.
 	Sent bool
 	// Confirmed are the gates that a person has confirmed while they were open.
@@ -27,6 +31,8 @@ type Past struct {
 	// Asked has a bit for each step that a person has asked for, and Answered says that what Git asks for was answered.
 	Asked    uint64
 	Answered bool
+	// Allowed says that a person has let Git replace what no commit has brought, or that it runs since.
+	Allowed bool
 	// Losses says that available pods were lost without a deletion.
 	Losses bool
 	// OutOfBand says that somebody else changed what Sluice manages while the workload was held, and that this is not made up for;
@@ -34,12 +40,17 @@ type Past struct {
 	OutOfBand, Acknowledged bool
 	// Let says that somebody scaled a StatefulSet up in this attempt while pods of it were being replaced.
 	Let bool
+	// Cleared says that the gates of the step in progress have passed, as far as it asked them by then.
+	Cleared bool
 	// Entered says that a status told of a step of this attempt.
 	Entered bool
 	// Turned says that a status was lost, and none written since, that told of a rollback.
 	Turned bool
 	// Opened is how many places a partition that is open was opened for, in the attempt that did it.
 	Opened int32
+	// Emptied says that the native controller has scaled a held workload to 0 that had no updated pod, and that no pass has seen it since, or the
+	// native controller not what that has made of it.
+	Emptied bool
 	// Noted says that the native controller has noted on a ReplicaSet what it scaled it for, since nobody holds the workload.
 	Noted bool
 	// Own is how the workload's user wants it while it is not held.
@@ -47,6 +58,9 @@ type Past struct {
 	// Full are the revisions that were approved for all pods and not rolled back since, though their releases may have been
 	// superseded before their end.
 	Full []string
+	// Brought lists the revisions that the process has written to the workload, those written by others while no
+	// release held it, and those of the pods at an acknowledged change.
+	Brought []string
 	// Stable are the revisions that ran, or were released in full, under the native controller, except those that were
 	// rolled back since: what may be left of a release that nobody has approved in full.
 	Stable []string
@@ -74,9 +88,11 @@ func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus, first bool) 
 		p.Step, p.Had = intent.CurrentStepIndex, max(p.Had, w.let(intent.UpdateRevision))
 	case p.Step != intent.CurrentStepIndex:
 		p.Step = intent.CurrentStepIndex
+	case p.again(w, intent):
 	default:
 		return
 	}
+	p.approve(w)
 	p.Sizes = enteredAt(w.Workload.Replicas)
 	p.Sizes.Spoilt = w.Release.Spoiled != 0
 	p.Sizes.Kept = min(w.coming(intent.UpdateRevision), p.Had)

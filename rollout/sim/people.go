@@ -22,7 +22,7 @@ func (deployments) scale(w *World, replicas int32) bool {
 		return false
 	}
 	w.Past.Sizes.become(d.Replicas, replicas)
-	w.updateWorkload(func(d *Workload) { d.Replicas = replicas })
+	w.rescaleWorkload(func(d *Workload) { d.Replicas = replicas })
 	return true
 }
 
@@ -118,6 +118,7 @@ func (w *World) Approve() bool {
 		if gate.Decision != v1alpha1.DecisionPassed && w.passes(gate) {
 			w.Past.judge(w, gate)
 			gate.Decision = v1alpha1.DecisionPassed
+			w.Past.Cleared = w.Past.Cleared || w.Release.Status.Entered() && w.gatesPassed(w.Release.Status, int(w.Release.Status.CurrentStepIndex))
 			return true
 		}
 	}
@@ -176,7 +177,7 @@ func (w *World) Unpause(template string) bool {
 	}
 	if own := &w.Past.Own; d.Hold == nil {
 		own.Paused, own.Disputed = false, own.Disputed || w.Release.Status.Held != nil
-		w.Past.nowStable(d.Template)
+		w.Past.nowStable(w.admitted(d.Template))
 	}
 	w.updateWorkload(func(d *Workload) {
 		d.kind.loosen(d)
@@ -222,7 +223,8 @@ func (w *World) Drift(revision string) bool {
 	if d.Absent || d.Hold != nil || d.Paused || w.Release.Status.Held != nil || d.Template == revision {
 		return false
 	}
-	w.Past.nowStable(revision)
+	w.Past.nowStable(w.admitted(revision))
+	w.Past.brought(w.admitted(revision)) // the native controller may still act on it when it is rolled back
 	w.updateWorkload(func(d *Workload) { d.Template = revision })
 	return true
 }
@@ -269,6 +271,9 @@ func (w *World) LoseStatus() bool {
 		return false
 	}
 	w.Past.Turned = w.Release.Status.Rollback != nil
+	if same(w.Release.Annotations[v1alpha1.CurrentStableAnnotation], w.Past.Undone) {
+		w.Past.Undone = "" // the annotation names it as stable, and only the status said that it was rolled back
+	}
 	w.Release.Status, w.Release.Version = &v1alpha1.BatchReleaseStatus{}, w.next()
 	return true
 }

@@ -21,6 +21,7 @@ var placeLaws = []law{
 	{"I5 the updated count never falls", neverTakesBack},
 	{"I3 the gates of a step that is jumped back to are opened when its pods are there", asksWhenBack},
 	{"I6 no write raises a revision that is rolled back", reachesNoBad},
+	{"I6 what was rolled back goes first", undoneGoesFirst},
 	{"I6 what was rolled back is not released again", keepsOut},
 	{"I3 what goes without gates was stable", goesBackToStable},
 	{"I6 what a rollback goes back to was stable", namesStable},
@@ -28,7 +29,9 @@ var placeLaws = []law{
 	{"I8 what is held is kept from its native controller", staysPaused},
 	{"what somebody has changed of a workload is put back in one write", putsBackWhole},
 	{"what is stopped stands", placesStand},
+	{"I17 a write leaves the workload with a template that was approved", bringsApproved},
 	{"what is queued waits", waitsItsTurn},
+	{"what no commit has brought waits for a person", asksFirst},
 }
 
 func (placed) laws() []law { return placeLaws }

@@ -107,6 +107,15 @@ func (x *pass) setPartition(a inplace.Window) {
 		x.outdated("the workload")
 		return
 	}
+	asked := x.asks(nil, "", "")
+	if !asked.by(x.world) {
+		x.refuse(plan.MovePods{Write: a}, true, false)
+		return
+	}
+	if x.tried(); x.report.Ended != "" {
+		return
+	}
+	held := *x.workload.Hold
 	x.writeWorkload(func(d *Workload) {
 		hold := *d.Hold
 		hold.Window = ""
@@ -122,8 +131,13 @@ func (x *pass) setPartition(a inplace.Window) {
 			d.AtOnce = a.Unavailable
 		}
 	})
-	if x.report.Ended == "" {
-		x.process.scaled = x.world.Now
+	if x.report.Ended != "" {
+		return
+	}
+	x.process.scaled = x.world.Now
+	if !asked.is(x.world.Workload.Template) {
+		x.refuse(plan.MovePods{Write: a}, true, true)
+		x.secureAgain(held)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
 // Writes are those that the API server refuses, or changes to something else.
@@ -31,6 +32,19 @@ const (
 	Notes Writes = "notes"
 )
 
+// What may be refused of the writes of a release with traffic: routes that share requests, or get back what they had, and the Services of the
+// sides.
+const (
+	Shares       Writes = "shares"
+	Restores     Writes = "restored routes"
+	SideServices Writes = "Services of sides"
+	// NewPods are more pods of v2.
+	NewPods Writes = "pods of v2"
+)
+
+// TrafficWrites are all of them.
+var TrafficWrites = []Writes{Shares, Restores, SideServices}
+
 // What may be changed to something else when a workload is taken over: each write gets another stamp in its template,
 // it is not paused, or our annotation is taken off. Late is what no
 // dry run shows, as of a stamp that is another one by then.
@@ -47,6 +61,21 @@ var AllWrites = []Writes{
 	Stamped, StampedLate, Resumed, Stripped,
 }
 
+// unanswered ends the name of writes that the API server can't decide on, as it asks a webhook that does not answer.
+const unanswered = ", unanswered"
+
+// AllUnanswered are all writes that may not be answered.
+var AllUnanswered = []Writes{
+	TakeOvers + unanswered, HandBacks + unanswered, NewSets + unanswered, Growth + unanswered, Shrinkage + unanswered, OpenedGates + unanswered,
+	Templates + unanswered, Annotations + unanswered,
+}
+
+// refusing are the writes that the API server refuses, or does not answer.
+func (w *World) refusing() (writes Writes, answered bool) {
+	bare, cut := strings.CutSuffix(string(w.Refusing), unanswered)
+	return Writes(bare), !cut
+}
+
 // Refuse makes the API server refuse some writes from now on, until it is cured.
 func (w *World) Refuse(writes Writes) bool {
 	changed := w.Refusing != writes
@@ -56,7 +85,8 @@ func (w *World) Refuse(writes Writes) bool {
 
 // takesOver reports whether the API server takes a write that puts a workload back, and does not change it.
 func (w *World) takesOver() bool {
-	return !slices.Contains([]Writes{TakeOvers, Stamped, StampedLate, Resumed, Stripped}, w.Refusing)
+	refusing, _ := w.refusing()
+	return !slices.Contains([]Writes{TakeOvers, Stamped, StampedLate, Resumed, Stripped}, refusing)
 }
 
 // refuses reports whether the API server refuses an action.
@@ -75,9 +105,30 @@ func (w *World) refuses(action plan.Action) bool {
 		kind = Templates
 	case plan.Annotate:
 		kind = Annotations
-	case plan.CloseGate, plan.PruneRevision, plan.Traffic: // taken always
+	case plan.Traffic:
+		kind = refusedTraffic(a.Write)
+	case plan.CloseGate, plan.PruneRevision: // taken always
 	}
-	return kind != "" && w.Refusing == kind
+	refusing, _ := w.refusing()
+	if refusing == NewPods {
+		move, is := action.(plan.MovePods)
+		scale, scales := move.Write.(deployment.Scale)
+		return is && scales && scale.To > scale.From && scale.Set.Revision == "v2"
+	}
+	return kind != "" && refusing == kind
+}
+
+// refusedTraffic is the kind of a write of a release's traffic.
+func refusedTraffic(write traffic.Write) Writes {
+	switch write.(type) {
+	case traffic.ShareRoute:
+		return Shares
+	case traffic.RestoreRoute:
+		return Restores
+	case traffic.PointSide, traffic.DropSides:
+		return SideServices
+	}
+	return ""
 }
 
 // refused is the kind of a write that moves pods; empty if it is always taken.
@@ -121,13 +172,48 @@ func (w *World) rewrites(d *Workload, dryRun bool) bool {
 func (x *pass) refuse(action plan.Action, rewritten, written bool) {
 	x.refused, x.refusedIn = true, x.intent.Attempt
 	x.report.Refused++
+	_, answered := x.world.refusing()
+	x.unasked = !answered
 	x.process.refusals = x.process.refusals.With(plan.Refusal{
-		Why: "a policy says so", Rewritten: rewritten, Written: written,
+		Why: "a policy says so", Rewritten: rewritten, Written: written, Unanswered: !answered,
 	}.To(action, x.release.Generation), x.world.Now, 0)
 	if written {
 		x.world.Past.changedOutOfBand()
 		x.wrote(Write{Action: action})
 	}
+}
+
+// cantTry records that a dry run of a take-over is not answered. It reports whether it is not.
+func (x *pass) cantTry(needs plan.Needs) bool {
+	refusing, answered := x.world.refusing()
+	if trying := needs.Trying(); answered || refusing != TakeOvers || trying.Key == "" {
+		return false
+	}
+	x.unasked = true
+	x.report.Refused++
+	x.process.refusals = x.process.refusals.With(
+		plan.Refusal{Why: "no answer", Unanswered: true}.ToTry(needs.Trying(), x.release.Generation), x.world.Now, 0)
+	return true
+}
+
+// passUnasked runs a pass, and another a moment later for as long as one ends because a write is not answered, as the
+// process does.
+func (p *Process) passUnasked(w *World, mishaps Mishaps) Report {
+	const most = 4
+	report := p.Pass(w, mishaps)
+	for range most {
+		if !report.Unasked {
+			break
+		}
+		w.Now = w.Now.Add(plan.AgainSoon)
+		p.recall(w)
+		next := p.Pass(w, mishaps)
+		next.Done = append(report.Done, next.Done...)
+		next.Events = append(report.Events, next.Events...)
+		next.Parts, next.Requests, next.Refused = next.Parts+report.Parts, next.Requests+report.Requests, next.Refused+report.Refused
+		report = next
+	}
+	return report
 }
 
 // judgeTold: where the process knows at the end of a pass that the write it would send is refused, the status
@@ -180,6 +266,8 @@ type heldBack struct {
 	takeOver bool
 	// grow is of more pods, or what they are in, and shrink of fewer. Where pods have places a write may be both.
 	grow, shrink bool
+	// forwards says that pods of both sides stay, as routes may send requests to them.
+	forwards bool
 }
 
 func (p *Process) heldBack(generation int64, now time.Time) heldBack {
@@ -191,6 +279,8 @@ func (p *Process) heldBack(generation int64, now time.Time) heldBack {
 		switch kind, _, _ := strings.Cut(r.Write.Key, "/"); {
 		case strings.HasPrefix(kind, "TakeOver"):
 			back.takeOver = true
+		case kind == "TryTemplate", strings.HasPrefix(kind, "TryTemplate:"): // nothing moves before it is known
+			back.takeOver, back.grow, back.shrink = true, true, true
 		case kind == "TakePods":
 			back.shrink = true
 		case kind == "AddPods", kind == "CreateReplicaSet":

@@ -26,7 +26,7 @@ func TestRefusedForGood(t *testing.T) {
 		"turns back": ten("1", "50% none", "100%").of(4).turning(),
 	}
 	for name, setup := range setups {
-		for _, writes := range AllWrites {
+		for _, writes := range slices.Concat(AllWrites, AllUnanswered) {
 			t.Run(name+", "+string(writes), func(t *testing.T) {
 				t.Parallel()
 				runs := 0
@@ -83,7 +83,7 @@ func (s *State) withoutCure(t *testing.T) int {
 			if event.Kind == Pass {
 				s.Process.recall(s.World)
 				s.Now = s.Now.Add(tick)
-				n := len(s.Process.Pass(s.World, Mishaps{}).Done)
+				n := len(s.Process.passUnasked(s.World, Mishaps{}).Done)
 				sent, moved = sent+n, n > 0
 			} else {
 				moved = event.Apply(s)

@@ -128,7 +128,7 @@ func (w *World) Crowd() bool {
 // the template and the writes that it refused; a quota has room, and versions may be mixed.
 func (w *World) Cure() bool {
 	allowed := w.Past.Own.Strategy == Recreate && w.allowMixedVersions()
-	ill := allowed || w.Sick+w.Refused != "" || w.Crowded || w.Refusing != ""
+	ill := allowed || w.Sick+w.Refused != "" || w.Crowded || w.Refusing != "" || w.cureAdmission()
 	w.Sick, w.Refused, w.Crowded, w.Refusing = "", "", false, ""
 	return ill
 }

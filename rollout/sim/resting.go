@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,14 +18,11 @@ func (deployments) judgeRest(w *World, back heldBack) {
 		status.Attempt != w.Past.Attempt {
 		return
 	}
-	if w.made == 1 {
-		return // there has never been another version whose pods could come in their place
-	}
 	if _, back := w.steppedBack(status); back && !w.Past.Sizes.Fell && (w.Release.Spec.Suspend || w.Release.unreadable(status)) {
 		return // those that were on their way back stand with the release
 	}
 	limit := w.share(status, d.Replicas)
-	if w.Traffic != nil && w.Traffic.held() {
+	if back.forwards {
 		return // requests may need them
 	}
 	if update.Replicas > limit && !w.needed(update) {
@@ -36,7 +34,7 @@ func (deployments) judgeRest(w *World, back heldBack) {
 // to maxSurge more. No native controller follows spec.replicas there (T3), whatever the release waits for.
 func (deployments) judgeFollowed(w *World, back heldBack) {
 	d, status := &w.Workload, w.Release.Status
-	under := status.Held != nil && status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Attempt == w.Past.Attempt
+	under := status.Held != nil && status.Phase != v1alpha1.PhaseCompleted && (status.Attempt == w.Past.Attempt || !status.Entered())
 	if d.Hold == nil || !under || w.Release.Deleting || back.takeOver || back.shrink || back.grow || !w.settled() || !w.allAvailable() || w.updated() == nil {
 		return
 	}
@@ -96,7 +94,7 @@ func (deployments) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) 
 			w.breach("what the status says of pods is true", fmt.Sprintf("%s is completed, and %s has %d pods", status.UpdateRevision, s.Revision, s.Replicas))
 		}
 	}
-	if updated == 0 {
+	if unseen := x.workload.Hold == nil && x.workload.behind() > 0; updated == 0 && !unseen { // it was scaled up since it was handed back without pods
 		w.breach("what the status says of pods is true", status.UpdateRevision+" is completed without a pod")
 	}
 }
@@ -138,10 +136,13 @@ func (w *World) mistold() string {
 	replicas := d.kind.size(d, w.Places)
 	_, unavailable := d.bounds(replicas)
 	enough := available >= replicas-unavailable
+	if d.Hold == nil && enough != (serving(w.Places, replicas) >= replicas-unavailable) && len(w.Places) > 0 {
+		return "" // the status that a workload has once it is handed back is late: a process that saw the pods may know better
+	}
 	if told := meta.IsStatusConditionTrue(w.Release.Status.Conditions, v1alpha1.ConditionAvailable); told != enough {
 		return fmt.Sprintf("%d of %d are available, %d may be missing: Available is %t", available, d.Replicas, unavailable, told)
 	}
-	return w.miscounted()
+	return cmp.Or(w.untoldUndone(), w.miscounted())
 }
 
 // judgeNumbers: what a pass that has nothing left to write has told of the pods is true, unless it could not see them. The status that a

@@ -116,7 +116,7 @@ func (deployments) read(x *pass) {
 
 // readDrift compares the template of the workload, as it is now, with a released one.
 func (x *pass) readDrift(t plan.Template) {
-	released, asked := x.templateOf(t), x.workload.Template
+	released, asked := x.world.admitted(x.templateOf(t)), x.workload.Template
 	x.readWorkload()
 	switch {
 	case x.report.Ended != "":
@@ -134,12 +134,12 @@ var refusal = "it is refused: " + strings.Repeat("é", 40_000)
 
 // resolve is the server's dry run.
 func (x *pass) resolve(t plan.Template) {
-	template := x.templateOf(t)
+	template := x.world.admitted(x.templateOf(t))
 	x.facts.Resolved = &plan.Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{
 		Digest: Digest(template), Revision: revisionOf(template, x.sets),
 	}}
 	if t.Given {
-		x.facts.Resolved.Given = Given(template)
+		x.facts.Resolved.Given = Given(x.release.Template)
 	}
 	if same(template, x.world.Refused) {
 		x.facts.Resolved.Refused = refusal

@@ -73,6 +73,8 @@ type Report struct {
 	Requests int
 	// Refused counts the writes that were refused.
 	Refused int
+	// Unasked says that the pass ended because a write was not answered.
+	Unasked bool
 	// Ended is why the pass ended before its end; empty if it did not.
 	Ended string
 	// Wake is after how long the process wants to look again; 0 if it need not.
@@ -111,9 +113,13 @@ type pass struct {
 	window     window
 	// refused says that a write of this turn was refused, and refusedEver that one was refused and not done since.
 	refused, refusedEver bool
-	refusedIn            int64
+	// unasked says that it was not answered.
+	unasked   bool
+	refusedIn int64
 	// partly says that others of its turn were done before it, or that a ReplicaSet was scaled after it.
 	partly bool
+	// raced says that a policy has changed between a dry run and its write.
+	raced bool
 	// died says that the process ended in this pass, and judged that it has written something.
 	died, judged bool
 }
@@ -227,6 +233,10 @@ func (x *pass) Act(_ context.Context, actions []plan.Action) error {
 		switch x.carryOut(action); {
 		case x.ended() != nil:
 			return x.ended()
+		case x.refused && x.unasked:
+			x.refused, x.refusedEver, x.partly = false, true, x.partly || i > 0
+			x.report.Unasked = true
+			return turns.ErrUnasked
 		case x.refused:
 			x.refused, x.refusedEver, x.partly = false, true, x.partly || i > 0
 			return turns.ErrRefused
@@ -245,6 +255,10 @@ func (x *pass) ended() error {
 
 // Satisfy observes what a plan needs to know.
 func (x *pass) Satisfy(_ context.Context, needs plan.Needs) error {
+	if x.cantTry(needs) {
+		x.report.Unasked = true
+		return turns.ErrUnasked
+	}
 	x.satisfy(needs)
 	return x.ended()
 }

@@ -13,8 +13,8 @@ func (x *pass) stands() bool {
 	return x.release.Spec.Suspend || x.release.unreadable(x.intent) || hold != nil && hold.Change != (plan.ExternalChange{})
 }
 
-// standsStill: a process that knows of a suspension, of steps that can't be read, or of a change that was put back, adds no updated pods and takes no workload over, unless
-// in a rollback.
+// standsStill: a process that knows of a suspension, of steps that can't be read, or of a change that was put back, adds no updated pods but for those that the requests need
+// that they get, and takes no workload over, unless in a rollback.
 func standsStill(_ *World, c change) string {
 	intent := c.pass.intent
 	switch {
@@ -23,13 +23,26 @@ func standsStill(_ *World, c change) string {
 	case !c.pass.stands() || intent.Rollback != nil:
 		return ""
 	}
-	if s := c.grown(); s != nil && same(s.Revision, intent.UpdateRevision) && !same(s.Revision, c.pass.release.stable()) {
+	if s := c.grown(); s != nil && same(s.Revision, intent.UpdateRevision) && !same(s.Revision, c.pass.release.stable()) && s.Replicas > c.asked(s.Revision) {
 		return fmt.Sprintf("%s is raised to %d", s.Revision, s.Replicas)
 	}
 	if a, is := c.action.(plan.TakeOver); is && a.Template != nil && c.workload.Hold == nil && c.pass.stored.Held == nil {
 		return "the workload is taken over"
 	}
 	return ""
+}
+
+// asked returns the most pods a version needs for its requests, by the routes as the process read them last.
+func (c change) asked(revision string) int32 {
+	w := c.pass.world
+	if w.Traffic == nil {
+		return 0
+	}
+	gets := w.view().of(revision).Percent
+	if told := c.pass.stored.Traffic; w.Traffic.Off && told != nil {
+		gets = max(gets, told.Weight)
+	}
+	return percentOf(c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas }), gets)
 }
 
 // onlyFollows: a rollback whose own steps can't be read adds no pods but for those that spec.replicas asks for, and for the

@@ -31,6 +31,7 @@ func (statefulSets) start(w *World, newborn bool) {
 	d.Status = Places{Current: d.Template, Update: d.Template, Replicas: n, Ready: n, Available: n, Updated: n}
 	if d.Strategy == OnDelete { // people have updated the pods since, one by one
 		d.Status.Current = "v0"
+		w.Past.brought("v0")
 	}
 }
 
@@ -45,7 +46,7 @@ func (statefulSets) scale(w *World, replicas int32) bool {
 		w.Past.Let = true
 	}
 	w.Past.Sizes.become(d.Replicas, replicas)
-	w.updateWorkload(func(d *Workload) { d.Replicas = replicas })
+	w.rescaleWorkload(func(d *Workload) { d.Replicas = replicas })
 	return true
 }
 
@@ -207,8 +208,10 @@ func (n ordinals) create(index int32) {
 		revision = current
 	}
 	n.addPlace(Place{Name: n.ordinalName(index), Index: index, Revision: revision})
+	n.judgeMade(revision)
 	if n.Spec == n.Workload.Spec { // or it goes by a partition that was right when it was set
 		n.judgeUpdated(revision)
+		n.judgeUndone(revision)
 	}
 }
 

@@ -157,6 +157,11 @@ func (t *Traffic) strays() bool {
 	return slices.ContainsFunc(t.Routes, func(r Route) bool { return r.Shared && !r.Held })
 }
 
+// untold reports whether the status of a route does not tell that it is as it is.
+func (t *Traffic) untold() bool {
+	return slices.ContainsFunc(t.Routes, func(r Route) bool { return !r.Gone && r.Told != r.Generation })
+}
+
 // writeRoute writes a route.
 func (w *World) writeRoute(r *Route, change func(*Route)) {
 	w.remember()

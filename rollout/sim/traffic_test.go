@@ -77,6 +77,10 @@ func trafficFamilies() map[string]family {
 		"traffic is taken out":                 {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: ForgetTraffic}, {Kind: PassDies}, rollback}}},
 		"the release goes":                     {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: DeleteRelease}, {Kind: PassDies}, rollback}}},
 		"suspended":                            {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Suspend}, {Kind: Resume}, {Kind: Settle}, rollback}, Budget: map[Kind]uint8{Settle: 3}}},
+		"scaled while it stands":               {begin: sharing, Exploration: Exploration{Offers: append(scales(2, 5), Event{Kind: Suspend}, Event{Kind: Resume}, Event{Kind: Settle}), Budget: map[Kind]uint8{Settle: 4}}},
+		"its step is edited":                   {begin: atFirstGate, Exploration: Exploration{Offers: []Event{{Kind: EditStep, N: 1}, {Kind: EditStep}, {Kind: PassDies}, rollback, {Kind: Settle}}, Budget: map[Kind]uint8{EditStep: 2, Settle: 3}}},
+		"... and scaled":                       {begin: atFirstGate, Exploration: Exploration{Offers: append(scales(2, 5), Event{Kind: EditStep, N: 1}, Event{Kind: Suspend}, Event{Kind: Settle}), Budget: map[Kind]uint8{Settle: 3}}},
+		"... in the middle":                    {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: EditStep, N: 1}, {Kind: EditStep}, {Kind: Give, Text: "v3"}, {Kind: Jump, N: 0}}, Budget: map[Kind]uint8{EditStep: 2}}},
 		"jumps":                                {begin: sharing, Exploration: Exploration{Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 2}, {Kind: PassDies}, rollback}, Budget: map[Kind]uint8{Jump: 2}}},
 		"jumps, pods go back":                  {begin: func(s Setup) *State { s.StepBack = v1alpha1.StepBackRemovePods; return sharing(s) }, Exploration: Exploration{Offers: []Event{{Kind: Jump, N: 0}, {Kind: Jump, N: 1}, {Kind: PassDies}, rollback}, Budget: map[Kind]uint8{Jump: 2}}},
 		"scaling":                              {begin: sharing, Exploration: Exploration{Offers: append(scales(0, 2, 5), rollback)}},
@@ -89,6 +93,7 @@ func trafficFamilies() map[string]family {
 		"the release goes in the delay":        {begin: passed, Exploration: Exploration{Offers: []Event{{Kind: DeleteRelease}, rollback, {Kind: Scale, N: 2}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 3}}},
 		"one after another":                    {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: Give, Text: "v2"}, {Kind: Scale, N: 2}, rollback}, Budget: map[Kind]uint8{Give: 2}}},
 		"what happens in a rollback":           {begin: turnedBack, Exploration: Exploration{Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: EditTemplate, Text: "v2"}, {Kind: EditTemplate, Text: "v1"}, {Kind: DeleteRelease}, {Kind: Scale, N: 2}, {Kind: Suspend}, {Kind: Restart}}}},
+		"scaled in a rollback with a gate":     {begin: func(s Setup) *State { s.Rollback = Steps("30% manual", "100%"); return turnedBack(s) }, Exploration: Exploration{Offers: append(scales(2, 5), Event{Kind: PassDies}, Event{Kind: Settle}), Budget: map[Kind]uint8{Scale: 2, Settle: 2}}},
 		"traffic goes, and a rollback":         {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: ForgetTraffic}, rollback, {Kind: Settle}, {Kind: EditTemplate, Text: "v1"}}, Budget: map[Kind]uint8{Settle: 2}}},
 		"the controller can't read routes":     {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: TurnOff}, {Kind: TurnOn}, rollback, {Kind: DeleteRelease}, {Kind: EditTemplate, Text: "v1"}, {Kind: Settle}}, Budget: map[Kind]uint8{Settle: 2}}},
 		"the native controller is late":        {begin: lastShare, Exploration: Exploration{Offers: []Event{{Kind: SyncWorkloadLate, N: 1}, rollback, {Kind: Give, Text: "v3"}, {Kind: DeleteRelease}}, Budget: map[Kind]uint8{SyncWorkloadLate: 2}}},
@@ -110,6 +115,9 @@ func sharing(setup Setup) *State {
 		return s.Release.Status.CurrentStepIndex == 1 || s.Traffic.Routes[0].Weight > 0
 	})
 }
+
+// atFirstGate is a release that waits at its first gate.
+func atFirstGate(setup Setup) *State { return calmed(releasing(setup), atStep(0)) }
 
 // lastShare is a release that gives the new version all requests.
 func lastShare(setup Setup) *State {

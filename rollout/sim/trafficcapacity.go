@@ -1,6 +1,11 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/traffic"
+)
 
 // bearsShare: by what the pass has seen, the side that gets more has as many ready pods as its share takes of those that are enough for all
 // requests: spec.replicas - maxUnavailable. Requests go back to the next percent that the stable side bears.
@@ -30,6 +35,53 @@ func bearsShare(_ *World, c change) string {
 	}
 }
 
+// judgeCapacity is T9 for what a pass leaves alone, whatever the release waits for: once everybody has come to rest, and the times are over
+// that requests wait for, each side has the pods for its share of the requests.
+func (s *State) judgeCapacity(back heldBack) {
+	status, spec := s.Release.Status, s.Release.Spec.Strategy.Traffic
+	under := status.Held != nil && status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Attempt == s.Past.Attempt
+	if s.Traffic == nil || spec == nil || spec.AllowOverload || !under || s.Workload.Hold == nil || s.Release.Deleting ||
+		back.takeOver || back.grow || back.shrink || !s.settled() || !s.trafficSettled() || s.Traffic.untold() || !s.allAvailable() {
+		return
+	}
+	seen := s.Process.lookAtTraffic(s.World)
+	ready, drain := s.trafficTimes()
+	if !s.Traffic.Off && (min(seen.Stable.Steady, seen.Canary.Steady) < ready || seen.InEffect < max(ready, drain)) {
+		return
+	}
+	_, unavailable := s.Workload.bounds(s.Workload.Replicas)
+	least := max(s.Workload.Replicas-unavailable, 0)
+	stable, canary := s.Traffic.seenSide(traffic.StableSide).Ready, s.Traffic.seenSide(traffic.CanarySide).Ready
+	rounded := int32(0)
+	if status.Rollback != nil { // requests go back to the next percent that the stable side bears
+		rounded = least - 1
+	}
+	for i := range s.Traffic.Routes {
+		r := &s.Traffic.Routes[i]
+		switch {
+		case r.Gone || !r.Shared || !r.Held:
+		case s.Traffic.Off && canary >= status.TargetReplicas: // nobody can take requests back from a step that asks for too few pods
+		case s.worth(status, s.Workload.Replicas, canary)*100 < r.Weight*least:
+			s.breach("T9 each side has the pods for its requests, whatever a release waits for",
+				fmt.Sprintf("%d canary pods, of %d that are enough for all, get %d%%", canary, least, r.Weight))
+		case stable*100+rounded < (100-r.Weight)*least:
+			s.breach("T9 each side has the pods for its requests, whatever a release waits for",
+				fmt.Sprintf("%d stable pods, of %d that are enough for all, get %d%%", stable, least, 100-r.Weight))
+		}
+	}
+}
+
+// mayForward reports whether a route may send requests to the sides: one is shared, or was so long ago that its status has told the process of it for
+// drainSeconds.
+func (s *State) mayForward() bool {
+	if s.Traffic == nil || !s.Traffic.held() && !s.Traffic.made() {
+		return false
+	}
+	seen := s.Process.lookAtTraffic(s.World)
+	_, drain := s.trafficTimes()
+	return s.Traffic.held() || s.Traffic.untold() || seen == nil || max(seen.InEffect, seen.Observed) < drain
+}
+
 // ready is how many pods of any version are ready by the statuses of ReplicaSets that the pass has seen.
 func (x *pass) ready() int32 {
 	var n int32
@@ -39,13 +91,17 @@ func (x *pass) ready() int32 {
 	return n
 }
 
-// worth is how many pods those of the canary count for. Where the workload was scaled, a step has one fewer than it asks for, as its percentage
-// is rounded down then.
+// worth returns the pods that the canary's ready pods stand for.
 func (c change) worth() int32 {
-	w, status, ready := c.pass.world, c.pass.intent, c.seen.Canary.Ready
+	return c.pass.world.worth(c.pass.intent, c.pass.workload.Replicas, c.seen.Canary.Ready)
+}
+
+// worth is how many pods so many of the canary count for. Where the workload was scaled, a step has one fewer than it asks for, as its percentage
+// is rounded down then.
+func (w *World) worth(status *v1alpha1.BatchReleaseStatus, replicas, ready int32) int32 {
 	steps := w.steps(status)
 	if w.Past.Sizes.unscaled() || int(status.CurrentStepIndex) >= len(steps) {
 		return ready
 	}
-	return max(ready, min(Target(steps[status.CurrentStepIndex], c.pass.workload.Replicas), ready+1))
+	return max(ready, min(Target(steps[status.CurrentStepIndex], replicas), ready+1))
 }

@@ -100,8 +100,7 @@ func (w *World) ForgetTraffic() bool {
 	return true
 }
 
-// beyondStep reports whether more pods run the new version than the step says, as the native controller has made them. They stay, and leave the
-// version before less room than a route needs to begin.
+// beyondStep reports whether more pods run the new version than the step says, as the native controller has made them.
 func (w *World) beyondStep() bool {
 	status := w.Release.Status
 	return w.running(status.UpdateRevision) > status.TargetReplicas

@@ -57,7 +57,11 @@ func (w *World) judgeTurned(status *v1alpha1.BatchReleaseStatus) {
 func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
 	p.approved(w, was)
+	p.fixed(w, status)
 	p.Turned, p.Entered = false, p.Entered || status.Entered()
+	if again := status.Rollback == nil && status.Attempt > was.Attempt && same(status.UpdateRevision, p.Bad); again && !same(p.Bad, p.Barred) {
+		p.Bad = "" // it was given, and goes through its gates again
+	}
 	if status.Rollback == nil || status.Phase == v1alpha1.PhaseCompleted {
 		return
 	}
@@ -73,6 +77,9 @@ func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 	}
 	if same(p.Bad, status.RolledBackTo()) {
 		p.Bad = ""
+	}
+	if p.Bad != "" && !p.Sent {
+		p.Undone = p.Bad
 	}
 	if bad := p.Bad; p.isFull(bad) {
 		p.Full = slices.DeleteFunc(slices.Clone(p.Full), func(r string) bool { return same(r, bad) })
@@ -94,9 +101,10 @@ func (p *Past) isFull(revision string) bool {
 }
 
 // runs is the version that pods have got by the release that a rollback puts an end to: one that has not begun has
-// given none any.
+// given none any, nor has that of another workload of the name.
 func (w *World) runs(was *v1alpha1.BatchReleaseStatus) string {
-	if d := &w.Workload; was.Phase == v1alpha1.PhaseInitial && was.Held == nil && d.Hold == nil && !d.Absent {
+	d := &w.Workload
+	if another := was.WorkloadUID != "" && was.WorkloadUID != d.UID; another && !d.Absent || was.Phase == v1alpha1.PhaseInitial && was.Held == nil && d.Hold == nil && !d.Absent {
 		return d.Template
 	}
 	return was.UpdateRevision
@@ -114,7 +122,9 @@ func barred(w *World, rollback *v1alpha1.RollbackRecord) string {
 	case v1alpha1.TriggerDeadline, v1alpha1.TriggerGateRejected:
 		return w.Release.Status.UpdateRevision
 	default:
-		queued, inTurn := w.Release.Status.Queued, w.Release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue
+		was := w.Release.Status
+		inPlaces := w.Workload.kind.name() == StatefulSet && was.Rollback != nil && was.Phase != v1alpha1.PhaseCompleted // its rollback ends first
+		queued, inTurn := was.Queued, inPlaces || w.Release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue
 		if inTurn && queued != nil && queued.Given == Given(w.Release.Template) {
 			return w.Release.Status.UpdateRevision
 		}

@@ -152,7 +152,7 @@ var (
 	)
 	unusual = slices.Concat(
 		slices.Repeat([]Kind{
-			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Refuse, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume, Spoil, Repair, Jump, ReleaseTo,
+			PassDies, PassRaces, Restart, SyncWorkloadLate, PodFails, PodLost, Refuse, Crowd, Cure, Scale, Give, Rollback, Retry, Reject, Suspend, Resume, Spoil, Repair, EditStep, Jump, ReleaseTo,
 			Unpause, EditTemplate, StripHold, Drift, Freeze, Touch, Elapse, Away, Leap,
 		}, 3),
 		[]Kind{DeleteRelease, DeleteWorkload, CreateWorkload},
@@ -170,6 +170,9 @@ func (w *walk) anything(label string) Event {
 	}
 	if w.state.Traffic != nil {
 		kinds = w.routed(kinds)
+	}
+	if w.state.Policied {
+		kinds = append(slices.Clip(kinds), Admit, TouchWorkload)
 	}
 	e := Event{Kind: rapid.SampledFrom(kinds).Draw(w.T, label)}
 	switch e.Kind {
@@ -190,6 +193,8 @@ func (w *walk) anything(label string) Event {
 		e.N, e.Text = rapid.Int32Range(0, 100).Draw(w.T, "weight"), w.about(e.Kind)
 	case Spoil:
 		e.N = rapid.Int32Range(fewerSteps, rollbackSteps).Draw(w.T, "way")
+	case EditStep:
+		e.N = rapid.Int32Range(0, 1).Draw(w.T, "more")
 	case Leap:
 		e.N = rapid.SampledFrom([]int32{1, 2, -2}).Draw(w.T, "hours")
 	case Jump:
@@ -220,8 +225,10 @@ func (w *walk) about(kind Kind) string {
 		if w.state.Kind() != Deployment { // which tell a template by how it is written
 			choice = choice[:3]
 		}
+	case Admit:
+		choice = []string{"", "blue", "green"}
 	case Refuse:
-		for _, writes := range AllWrites {
+		for _, writes := range slices.Concat(AllWrites, AllUnanswered) {
 			choice = append(choice, string(writes))
 		}
 	case Rollback:
@@ -278,7 +285,7 @@ func (w *walk) passAgain() {
 		return // what was deleted is still in a cache
 	}
 	passes := 0
-	for ; len(s.Process.Pass(s.World, Mishaps{}).Done) > 0; passes++ {
+	for ; len(s.Process.passUnasked(s.World, Mishaps{}).Done) > 0; passes++ {
 		if passes == maxPasses {
 			w.Fatalf("I9 passes soon write nothing%s\n  %-28s %s", w.story.String(), "passes", s.World)
 		}
@@ -323,7 +330,7 @@ func (w *walk) next(o plan.Observation) plan.Plan {
 	}
 	reword(&asked.Release.Status)
 	again := plan.Next(asked)
-	again.Events = answer.Events // which tell what is news
+	again.Events, again.Status.Log = answer.Events, answer.Status.Log // which tell what is news
 	if !reflect.DeepEqual(answer, again) {
 		w.Fatalf("the plan is another one the second time: %s%s", cmp.Diff(&answer.Status, &again.Status), w.story.String())
 	}
@@ -342,7 +349,7 @@ func reword(status *v1alpha1.BatchReleaseStatus) {
 	}
 	status.Reason, status.Message = "Other", "in other words; next: revision v0"
 	for i := range status.Conditions {
-		kept := []string{v1alpha1.ConditionPreflightFailed, v1alpha1.ConditionDrifted, v1alpha1.ConditionBeyondStep}
+		kept := []string{v1alpha1.ConditionPreflightFailed, v1alpha1.ConditionDrifted, v1alpha1.ConditionBeyondStep, v1alpha1.ConditionRolledBackServes}
 		if c := &status.Conditions[i]; !slices.Contains(kept, c.Type) {
 			c.Reason, c.Message = "Other", "in other words"
 		}

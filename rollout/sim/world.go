@@ -60,6 +60,9 @@ type World struct {
 	Refused string
 	// Refusing are the writes that the API server refuses, or makes something else of.
 	Refusing Writes
+	// Policied says that a policy writes into the templates of workloads, and Stamp what it writes now; nothing if it is empty.
+	Policied bool
+	Stamp    string
 	// Crowded says that a quota leaves no room for a release.
 	Crowded bool
 	// Sick is a revision whose new pods never become available.
@@ -82,9 +85,14 @@ type Release struct {
 	Spec *v1alpha1.BatchReleaseSpec
 	// Spoiled says in which way the steps are invalid, 0 if they are not.
 	Spoiled int32
+	// Edited says that somebody has edited a step that is in progress.
+	Edited bool
 	// Template is the revision of spec.template, empty if there is none.
-	Template                    string
-	Annotations                 map[string]string
+	Template    string
+	Annotations map[string]string
+	// FromGit says that it comes from a source, and that its workload runs a template that Git did not
+	// have.
+	FromGit                     bool
 	Finalizer, Deleting, Purged bool
 	Status                      *v1alpha1.BatchReleaseStatus
 }
@@ -196,6 +204,8 @@ type Setup struct {
 	StepBack v1alpha1.StepBackPolicy
 	// Traffic has routes share requests.
 	Traffic *v1alpha1.Traffic
+	// Policied copies World.Policied, and FromGit copies Release.FromGit.
+	Policied, FromGit bool
 }
 
 // never is a progress deadline that does not come.
@@ -204,7 +214,7 @@ const never = 24 * 365 * time.Hour
 // New makes a world.
 func New(s Setup) *World {
 	of := kindOf(s.Kind)
-	w := &World{Now: time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC), MinReady: s.MinReady, Graceful: s.Graceful, Ordered: s.Ordered, Several: s.Several}
+	w := &World{Now: time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC), MinReady: s.MinReady, Graceful: s.Graceful, Ordered: s.Ordered, Several: s.Several, Policied: s.Policied}
 	seconds := int32(or(s.Deadline, never) / time.Second)
 	spec := &v1alpha1.BatchReleaseSpec{
 		WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: of.name(), Name: Name},
@@ -223,7 +233,7 @@ func New(s Setup) *World {
 	}
 	spec.DeletionPolicy = or(s.DeletionPolicy, v1alpha1.DeletionRevert)
 	w.Sound = spec
-	w.Release = Release{Version: w.next(), Generation: 1, Spec: spec, Status: &v1alpha1.BatchReleaseStatus{}}
+	w.Release = Release{Version: w.next(), Generation: 1, Spec: spec, Status: &v1alpha1.BatchReleaseStatus{}, FromGit: s.FromGit}
 	w.Workload = Workload{kind: of, MaxSurge: &s.MaxSurge, MaxUnavailable: &s.MaxUnavailable, HistoryLimit: s.HistoryLimit}
 	w.bear(Spec{Replicas: s.Replicas, Paused: s.Paused, Strategy: or(s.Strategy, RollingUpdate), Partition: s.Partition, Template: "v1"})
 	if of.name() != Deployment {
@@ -244,6 +254,7 @@ func (w *World) bear(spec Spec) {
 	d := &w.Workload
 	w.born++
 	spec = d.kind.born(spec)
+	spec.Template = w.admitted(spec.Template)
 	w.Past.Own = Own{Strategy: strategyText(&spec), Paused: spec.Paused}
 	w.Past.nowStable(spec.Template)
 	*d = Workload{
@@ -355,9 +366,17 @@ func (w *World) resize(s *Set, replicas int32) {
 	}
 }
 
-// updateWorkload writes the workload. Another spec is one that the native controller has not
-// seen yet.
+// updateWorkload writes the workload, as admission has it.
 func (w *World) updateWorkload(change func(*Workload)) {
+	w.rescaleWorkload(func(d *Workload) {
+		change(d)
+		d.Template = w.admitted(d.Template)
+	})
+}
+
+// rescaleWorkload writes the subresource scale of the workload, which has no template. Another spec is one that the native controller has
+// not seen yet.
+func (w *World) rescaleWorkload(change func(*Workload)) {
 	d := &w.Workload
 	before := d.Spec
 	change(d)

@@ -14,6 +14,7 @@ package steer
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -52,6 +53,27 @@ func to(value any, path ...string) map[string]any {
 // annotate is the change that sets an annotation of a release.
 func annotate(key, value, done string) Change {
 	return Change{Patch: to(value, "metadata", "annotations", key), Done: done}
+}
+
+// By adds the user who requests a change of a release itself, for the release to name them. Answers name their user anyway.
+func (c Change) By(user string) Change {
+	if user == "" || c.Status || c.Gate != nil || len(c.Patch) == 0 {
+		return c
+	}
+	patch := maps.Clone(c.Patch)
+	metadata, _ := patch["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	metadata, annotations = maps.Clone(metadata), maps.Clone(annotations)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	if annotations == nil {
+		annotations = map[string]any{}
+	}
+	annotations[v1alpha1.RequestedByAnnotation] = user
+	metadata["annotations"], patch["metadata"] = annotations, metadata
+	c.Patch = patch
+	return c
 }
 
 // Sync asks for a look at the repository of a source; the request is told from others by its time.

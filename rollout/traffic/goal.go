@@ -13,6 +13,8 @@ type Goal struct {
 	// few only because the workload was scaled: a percentage is rounded down then, and up otherwise.
 	Pods, Worth int32
 	Available   bool
+	// Stuck says that the API server refuses more pods of the canary now.
+	Stuck bool
 	// Replicas is spec.replicas, and Least how many pods are enough for all requests: spec.replicas - maxUnavailable.
 	Replicas, Least int32
 	// Ready is how many pods of any version are ready.
@@ -21,6 +23,8 @@ type Goal struct {
 	KeepOld bool
 	// Overload lets a side get more requests than its pods are meant for, if the step says so.
 	Overload bool
+	// Told is how requests were shared when routes could be read last; it counts where none can.
+	Told Told
 	// Alone says that no version has pods but the one that serves in the end.
 	Alone bool
 	// Lost says that the workload has no version any more of the revision that the stable side selects.
@@ -37,6 +41,12 @@ type Goal struct {
 	Patience time.Duration
 }
 
+// Told is how routes shared requests with the canary of the goal by the status. No Stable means that they did not.
+type Told struct {
+	Stable string
+	Weight int32
+}
+
 // Way is which way a release goes.
 type Way int
 
@@ -44,7 +54,7 @@ type Way int
 const (
 	// Forward goes towards the share of the step.
 	Forward Way = iota
-	// Stand leaves requests as they are: the release is stopped, or has failed.
+	// Stand gives the canary side no more than it has: the release is stopped, or has failed.
 	Stand
 	// Back takes all requests from the canary side, and then gives the routes back.
 	Back

@@ -77,12 +77,19 @@ func (n *next) mayBegin(weight int32) bool {
 	if n.goal.Way == Stand && weight > n.goal.Share.Weight {
 		return false
 	}
-	return weight == all || n.steady(&n.seen.Stable, min(max(partOf(n.goal.Least, all-weight), 1), n.goal.Ready))
+	least := min(max(PartOf(n.goal.Least, all-weight), 1), n.goal.Ready)
+	if weight < all && n.seen.Stable.Ready < least {
+		n.begins = PartOf(n.goal.Replicas, all-weight)
+	}
+	return weight == all || n.steady(&n.seen.Stable, least)
 }
 
 // may is how requests may be shared now.
 func (n *next) may() Share {
 	goal, now := n.comesTo(), Share{Weight: n.high, Matches: n.matches}
+	if n.goal.Stuck {
+		goal.Weight = min(goal.Weight, n.fits())
+	}
 	canary, stable := &n.seen.Canary, &n.seen.Stable
 	switch {
 	case !n.nothing() && canary.Ready == 0 && stable.Ready > 0:
@@ -100,6 +107,9 @@ func (n *next) may() Share {
 		return now
 	case !n.goal.Overload && !bears(max(canary.Ready, n.goal.Worth), goal.Weight, n.goal.Least):
 		n.awaits(v1alpha1.AwaitedCapacity)
+		if n.fits() < n.high { // the workload was scaled up since, and the step asks for a number of pods
+			return n.lowered(Share{Weight: n.fits(), Matches: n.matches})
+		}
 		return now
 	default:
 		return goal
@@ -108,6 +118,24 @@ func (n *next) may() Share {
 
 // bears reports whether so many pods are enough for a share.
 func bears(pods, weight, least int32) bool { return int64(pods)*all >= int64(weight)*int64(least) }
+
+// fits returns the percentage of the requests that the canary's pods are enough for once those have come that the step lets come. Of a version
+// that gets no more pods, or for which more are refused, those count that are ready.
+func (n *next) fits() int32 {
+	pods := max(n.goal.Pods, n.goal.Worth)
+	if n.goal.Stuck || !n.aligned() {
+		pods = n.seen.Canary.Ready
+	}
+	return n.goal.Fits(pods)
+}
+
+// Fits returns the percentage of the requests that so many pods are enough for.
+func (g *Goal) Fits(pods int32) int32 {
+	if g.Overload || bears(pods, all, g.Least) {
+		return all
+	}
+	return int32(int64(pods) * all / int64(g.Least))
+}
 
 // lowered is how far requests may go back now: as far as the pods of the stable side are enough. More come, which is why a small
 // change waits for a moment.

@@ -57,7 +57,7 @@ func TestRouteBeginsInAReleaseThatStands(t *testing.T) {
 	}{
 		"the other one gives what the step says": {forward(50, 5).gets(50), []Write{ShareRoute{admin, Share{Weight: 50}}}},
 		"... or less":                            {forward(50, 5).gets(10), []Write{ShareRoute{admin, Share{Weight: 10}}}},
-		"... or what somebody has shared":        {forward(50, 5).gets(97), nil},
+		"... or what somebody has shared":        {forward(50, 5).gets(97), []Write{ShareRoute{web, Share{Weight: 62}}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

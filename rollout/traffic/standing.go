@@ -85,6 +85,8 @@ type next struct {
 	strays bool
 	// repairing says that sides are put back before anything else.
 	repairing bool
+	// begins is how many pods of the stable side are needed before a route can begin to share requests, where they are not ready; 0 if they are.
+	begins int32
 	// untimed says that something is waited for that no time of the goal brings.
 	untimed bool
 }
@@ -254,7 +256,7 @@ func (n *next) comesTo() Share {
 	case n.goal.Way == Back:
 		return Share{}
 	case n.goal.Way == Stand: // what one route gives, which may be somebody's who has changed it, no other comes to give
-		return Share{Weight: n.low, Matches: n.agreed}
+		return Share{Weight: min(n.low, n.fits()), Matches: n.agreed}
 	case n.Held && !n.aligned():
 		return Share{} // the canary side selects a version that is not released any more
 	default:

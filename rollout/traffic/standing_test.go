@@ -279,8 +279,8 @@ func TestPods(t *testing.T) {
 		},
 		"... or has not been for long":         {forward(50, 5).gets(50).but(since(moment)), "keep v1 10, v2 10; grow v1 5; most 10"},
 		"old pods are kept":                    {forward(50, 10).gets(50).but(keepOld), "keep v1 10, v2 5; grow v1 10; most 20"},
-		"... until the end":                    {forward(100, 10).way(End).gets(100).but(keepOld), "keep v1 10, v2 10; grow ; most 0"},
-		"... when they go":                     {forward(100, 10).way(End).gets(100), "keep v1 0, v2 10; grow ; most 0"},
+		"... until the end":                    {forward(100, 10).way(End).gets(100).but(keepOld), "keep v1 10, v2 10; grow v2 10; most 20"},
+		"... when they go":                     {forward(100, 10).way(End).gets(100), "keep v1 0, v2 10; grow v2 10; most 0"},
 		"a side that is left needs fewer pods": {forward(0, 10).way(Back).gets(30).stable(made("v1", 6)).but(since(long)), "keep v1 10, v2 10; grow v1 10; most 0"},
 		"... once requests have moved": {
 			forward(0, 10).way(Back).gets(25).stable(Side{Made: true, Revision: "v1", Ready: 6}), "keep v1 8, v2 2; grow v1 10; most 0",
@@ -308,10 +308,15 @@ func TestPods(t *testing.T) {
 		"nobody knows where requests for the old version go": {
 			forward(10, 10).gets(10).but(keepOld).stable(taken), "keep all; grow  10; most 20",
 		},
-		"... nor those for the new one":        {forward(10, 1).gets(10).canary(Side{Made: true}), "keep all; grow v1 10; most 11"},
-		"... which gets none in a rollback":    {forward(0, 1).way(Back).canary(Side{Made: true}), "keep  0, v1 10; grow v1 10; most 0"},
-		"... and the old one none at the end":  {forward(100, 10).way(End).gets(100).stable(taken), "keep  0, v2 10; grow ; most 0"},
-		"... where it is kept until the delay": {forward(100, 10).way(End).gets(100).but(keepOld).stable(Side{}), "keep all; grow ; most 0"},
+		"... nor those for the new one":          {forward(10, 1).gets(10).canary(Side{Made: true}), "keep all; grow v1 10; most 11"},
+		"... which gets none in a rollback":      {forward(0, 1).way(Back).canary(Side{Made: true}), "keep  0, v1 10; grow v1 10; most 0"},
+		"... and the old one none at the end":    {forward(100, 10).way(End).gets(100).stable(taken), "keep  0, v2 10; grow v2 10; most 0"},
+		"... where it is kept until the delay":   {forward(100, 10).way(End).gets(100).but(keepOld).stable(Side{}), "keep all; grow v2 10; most 20"},
+		"what stands grows as its requests need": {forward(50, 5).way(Stand).gets(30), "keep v1 7, v2 3; grow v1 7, v2 3; most 12"},
+		"... no further than its step":           {forward(20, 2).way(Stand).gets(30), "keep v1 10, v2 10; grow v1 8, v2 2; most 10"},
+		"a route begins when enough old pods are there": {
+			forward(0, 4).but(unheld).stable(made("v1", 3)), "keep v1 10; grow v1 10; most 14",
+		},
 		"routes differ where a pass ended between two writes": {
 			forward(30, 3).but(func(_ *Goal, s *Seen) {
 				s.Routes = append(s.Routes, s.Routes[0])

@@ -13,6 +13,7 @@ package turns
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -28,6 +29,9 @@ var (
 	ErrRefused = errors.New("the API server refuses the write")
 	// ErrUnanswered is the error of a shell whose write may or may not be done: the API server failed.
 	ErrUnanswered = errors.New("the API server failed")
+	// ErrUnasked is the error of a shell whose write failed while the API server answers what is read: what it asks
+	// before a write, such as an admission webhook, does not answer. The shell knows that from now on.
+	ErrUnasked = fmt.Errorf("it answers reads: %w", ErrUnanswered)
 	// ErrEndless says that a plan does not come to an end.
 	ErrEndless = errors.New("the plan does not come to an end")
 )
@@ -77,6 +81,8 @@ func Run(ctx context.Context, s Shell) (time.Duration, error) {
 		switch {
 		case errors.Is(err, ErrRefused):
 			continue
+		case errors.Is(err, ErrUnasked): // the caches may not show yet whether it was done
+			return plan.AgainSoon, s.Keep(ctx, told)
 		case err != nil && len(next.Actions) > 0:
 			return 0, errors.Join(err, s.Keep(ctx, told))
 		case err != nil:

@@ -73,11 +73,24 @@ func (*Deployment) Secure(patch *kube.JSONPatch) {
 		Set("/spec/strategy", appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType})
 }
 
-// GiveBack implements Workload.
-func (*Deployment) GiveBack(patch *kube.JSONPatch, held v1alpha1.HeldWorkload) {
+// GiveBack implements Workload. It also removes a request for a native rollback: unpaused, the native controller would carry it
+// out, and undo what was released. The API server counts the annotation as spec, so that a new one changes the generation.
+func (d *Deployment) GiveBack(patch *kube.JSONPatch, held v1alpha1.HeldWorkload) {
 	patch.
 		Set("/spec/paused", held.Paused).
 		Set("/spec/strategy", deploymentStrategy(held.Strategy))
+	if RollbackTo(d) != "" {
+		patch.Remove(kube.AnnotationPath(appsv1.DeprecatedRollbackTo))
+	}
+}
+
+// RollbackTo returns the revision to which an annotation asks the native controller to roll back; empty if there is none.
+// Only the Deployment controller reads the annotation, and not while the Deployment is paused.
+func RollbackTo(w Workload) string {
+	if w.Kind() != kindDeployment {
+		return ""
+	}
+	return w.GetAnnotations()[appsv1.DeprecatedRollbackTo]
 }
 
 // Insecure implements Workload.

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,15 +67,15 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
-			asked := 0
+			var asked atomic.Int32
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				asked++
+				asked.Add(1)
 				tc.answer(w, r)
 			}))
 			defer server.Close()
 			got := send(t, to(server.URL+"/very-secret"), requestTimeout)
-			if got != tc.want || asked != 1 {
-				t.Errorf("want %+v and one request, got %+v and %d", tc.want, got, asked)
+			if n := asked.Load(); got != tc.want || n != 1 {
+				t.Errorf("want %+v and one request, got %+v and %d", tc.want, got, n)
 			}
 		})
 	}

@@ -237,15 +237,42 @@ func (r *routed) ends(version string) {
 // it is to be none, or all.
 func (r *routed) wantShare(version string, want float64) {
 	r.Helper()
+	exactly := want == 0 || want == 100
+	if exactly {
+		r.follows(version, want == 0)
+	}
 	got := r.answered(r.load, stand)
 	share := got.Share(version)
 	r.proof.share(want, share)
 	r.Logf("%s has answered %.2f%% of %d requests, wanted %.0f%%", version, share, got.Sent, want)
-	exactly := want == 0 || want == 100
 	if off := math.Abs(share - want); off > point || exactly && off > 0 {
 		r.Errorf("%s has answered %.2f%%, want %.0f%% within %.0f: %v", version, share, want, point, got.Versions)
 	}
 }
+
+// follows returns once the Gateway, which may be late by a moment, sends no more requests to a version, or to all others.
+func (r *routed) follows(version string, itself bool) {
+	r.Helper()
+	stood := time.Now()
+	var last time.Time
+	r.await("the Gateway follows", func() error {
+		for other, at := range r.load.Counts().Last {
+			if (other == version) == itself && at.After(last) {
+				last = at
+			}
+		}
+		if since := time.Since(last); since < quiet {
+			return fmt.Errorf("the last request that goes elsewhere is %v old", since)
+		}
+		return nil
+	})
+	if late := last.Sub(stood); late > slow {
+		r.Errorf("a request has gone elsewhere %v after the step stood, want at most %v", late, slow)
+	}
+}
+
+// quiet, without a request that goes elsewhere, shows that the Gateway follows: some 200 are sent in it.
+const quiet = 200 * time.Millisecond
 
 // wantNoneOf wants no request to have reached a version since then.
 func (r *routed) wantNoneOf(version string, since clients.Counts) {

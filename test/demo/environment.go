@@ -144,8 +144,8 @@ func (e *environment) startController(ctx context.Context) error {
 		ForgeHTTP:      true,
 		WebhookAddress: e.webhooks.address,
 		MetricsAddress: e.metrics,
-		// Only a leader says that it is active.
-		LeaderElection: e.metrics != "", LeaseNamespace: metav1.NamespaceDefault,
+		// Only a leader says that it is active, and commands see by the Lease that a controller runs.
+		LeaderElection: true, LeaseNamespace: metav1.NamespaceDefault,
 	})
 	if err != nil {
 		return fmt.Errorf("start controller: %w", err)

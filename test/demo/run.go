@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/internal/plain"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
 // mostShown is how many broken promises are told one by one.
@@ -159,22 +162,37 @@ func stay(ctx context.Context, s *story) error {
 func instructions(s *story, url string) string {
 	kubectl := s.plane.KubectlPath + " -n " + s.namespace
 	folder := path.Base(s.repository)
+	sluice := program()
 	identity := fmt.Sprintf("-c user.name=%s -c user.email=%s@localhost", developer, developer)
+	image := s.images[len(s.images)-1]
 	return fmt.Sprintf(`
   export KUBECONFIG=%s
 
   # Look at it:
   %s get batchrelease,gates,deployment,replicaset
-  # Follow it, from the folder of this checkout:
-  go run ./cmd/sluice get web -n %s --watch
+  # Follow it:
+  %s get web -n %s --watch
   # Push another version, as %s:
-  git clone %s %s && cd %s && sed -i.bak 's|%s|nginx:1.30|' %s && git commit -am 'web: nginx:1.30' && git push
+  git clone %s %s && cd %s && sed 's|%s|nginx:1.30|' %s > new.yaml && mv new.yaml %s && git commit -am 'web: nginx:1.30' && git push
   # Approve and merge its pull request in a browser, signed in as %s with the token %s
   %s
   # With three pods %s finds it good by itself, and it goes on to all of them.
-  # See all of it on the dashboard; the address works once, then run: go run ./cmd/sluice dashboard
+  # See all of it on the dashboard; the address works once, then run: %s dashboard
   %s
+  # Its controller runs in the demo, as an administrator. For 'sluice check', the account of an installed one lacks rights, and the policies name another.
 
-`, s.plane.Kubeconfig, kubectl, s.namespace, developer, identity, url, folder, s.images[len(s.images)-1], s.manifest,
-		approver, s.tokens[approver], s.pullsURL(s.stage), tester, s.look())
+`, s.plane.Kubeconfig, kubectl, sluice, s.namespace, developer, identity, url, folder, image, s.manifest, s.manifest,
+		approver, s.tokens[approver], s.pullsURL(s.stage), tester, sluice, s.look())
+}
+
+// program is the sluice that make demo builds, or else the way to run it from the checkout.
+func program() string {
+	built, err := controlplane.InCheckout("bin/sluice")
+	if err != nil {
+		return "go run ./cmd/sluice"
+	}
+	if _, err := os.Stat(built); err != nil {
+		return "go -C " + filepath.Dir(filepath.Dir(built)) + " run ./cmd/sluice"
+	}
+	return built
 }

@@ -1,6 +1,9 @@
 package gitbench
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // A small run of what the bench does: the requests must be those of a large one.
 func TestMeasure(t *testing.T) {
@@ -29,5 +32,36 @@ func BenchmarkTenThousandManifests(b *testing.B) {
 		b.ReportMetric(float64(report.GitFetch.Milliseconds()), "git-fetch-ms")
 		b.ReportMetric(float64(report.PeakMemory>>20), "peak-MiB")
 		b.ReportMetric(0, "ns/op")
+	}
+}
+
+// What a change costs does not depend on the files that nobody reads.
+func TestMeasureLarge(t *testing.T) {
+	t.Parallel()
+	report, err := MeasureLarge(t.Context(), t.TempDir(), 2_000, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.ChangeSent > 64<<10 {
+		t.Errorf("a change of one small file sent %d bytes", report.ChangeSent)
+	}
+}
+
+// BenchmarkSmallPathOfALargeRepository is bench B6, with and without filters of the server.
+func BenchmarkSmallPathOfALargeRepository(b *testing.B) {
+	for _, filters := range []bool{false, true} {
+		b.Run(fmt.Sprintf("filters=%t", filters), func(b *testing.B) {
+			for b.Loop() {
+				report, err := MeasureLarge(b.Context(), b.TempDir(), 5_000, filters)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(report.First.Milliseconds()), "first-ms")
+				b.ReportMetric(float64(report.FirstSent>>10), "first-KiB")
+				b.ReportMetric(float64(report.Change.Milliseconds()), "change-ms")
+				b.ReportMetric(float64(report.ChangeSent>>10), "change-KiB")
+				b.ReportMetric(0, "ns/op")
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package journeys
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -64,4 +65,50 @@ func TestMinReadySeconds(t *testing.T) {
 	}
 	w.confirm("web")
 	w.await(all(web.completed, web.serves("web:2", 2), web.counts(2, 2, 0)))
+}
+
+// TestMinReadySecondsEdited: a new minReadySeconds counts from the next batch on. The native controller copies it to
+// the new ReplicaSet although the Deployment is paused.
+func TestMinReadySecondsEdited(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(2, rolling(1, 0)))
+	w.create(release("web:2", step(1), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 1})))
+	w.kubectl("patch", "deployment", "web", "-p", `{"spec":{"minReadySeconds":3}}`)
+	w.await(func(s *scene) error {
+		if set := s.updateSet(s.deployments["web"]); set == nil || set.Spec.MinReadySeconds != 3 {
+			return errors.New("want minReadySeconds of the new ReplicaSet to be 3")
+		}
+		return nil
+	})
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 2)))
+	w.wantReadyFor("web:2", 3*time.Second)
+	w.await(web.spec("minReadySeconds as somebody set it", func(d *appsv1.Deployment) bool { return d.Spec.MinReadySeconds == 3 }))
+}
+
+// wantReadyFor wants the batch, or the release, to have ended when all pods of an image had been ready for so long. Both times are in
+// whole seconds, which makes none of them shorter.
+func (w *world) wantReadyFor(image string, least time.Duration) {
+	w.Helper()
+	s := w.now()
+	ended, seen := s.releases["web"].Status.LastUpdateTime, false
+	for _, pod := range s.pods {
+		if pod.Spec.Containers[0].Image != image {
+			continue
+		}
+		for _, c := range pod.Status.Conditions {
+			if c.Type != corev1.PodReady {
+				continue
+			}
+			seen = true
+			if took := ended.Sub(c.LastTransitionTime.Time); took < least {
+				w.Errorf("%s had been ready for %s when its batch ended, want at least %s", pod.Name, took, least)
+			}
+		}
+	}
+	if !seen {
+		w.Errorf("want pods of %s", image)
+	}
 }

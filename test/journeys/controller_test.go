@@ -1,12 +1,15 @@
 package journeys
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,6 +46,8 @@ type controller struct {
 	requested map[string]int
 	// answered are the writes that have had an answer, by method and path.
 	answered map[string]bool
+	// lacked are the requests that its role does not allow, as the API server says.
+	lacked []string
 }
 
 // startController runs the controller for the namespace until it is killed or the test ends.
@@ -91,7 +96,10 @@ func (w *world) start(c *controller) *controller {
 	}
 	c.sight.follow(w, mgr.GetCache())
 	go func() { c.ended <- mgr.Start(ctx) }()
-	w.Cleanup(c.kill)
+	w.Cleanup(func() {
+		c.kill()
+		c.wantRights()
+	})
 	return c
 }
 
@@ -285,11 +293,40 @@ func (f *fuse) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := f.next.RoundTrip(request)
 	f.controller.sight.answered(request, response, rests)
 	f.controller.hasAnswer(request, err)
+	if err == nil && response.StatusCode == http.StatusForbidden {
+		f.controller.noteLack(request, response)
+	}
 	if when == after && err == nil {
 		response.Body.Close()
 		return nil, f.blow()
 	}
 	return response, err
+}
+
+// notAllowed matches what the API server says, in JSON or protobuf, of a request that no role allows.
+var notAllowed = regexp.MustCompile(`sluice-controller\\?" cannot `)
+
+// noteLack notes a request that the API server forbids because of the role, which it says in words alone.
+func (c *controller) noteLack(request *http.Request, response *http.Response) {
+	said, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	response.Body = io.NopCloser(bytes.NewReader(said))
+	if err != nil || !notAllowed.Match(said) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lacked = append(c.lacked, request.Method+" "+request.URL.Path)
+}
+
+// wantRights fails the test if the role did not allow a request.
+func (c *controller) wantRights() {
+	c.w.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, lacked := range c.lacked {
+		c.w.Errorf("the role of the controller does not allow %s", lacked)
+	}
 }
 
 func (f *fuse) blow() error {

@@ -3,6 +3,7 @@ package journeys
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
@@ -227,4 +229,42 @@ func TestDaemonSetPodsEvicted(t *testing.T) {
 		}
 	}
 	w.awaitConfirming(all(web.completed, web.serves("web:2", 6)))
+}
+
+// TestDaemonSetTemplateNamesOtherNodes: a template that names other nodes moves pods at the take-over. Preflight
+// warns before, and pods that are gone do not count as updated.
+func TestDaemonSetTemplateNamesOtherNodes(t *testing.T) {
+	const tier = "tier"
+	for name, wider := range map[string]bool{"Narrower": false, "Wider": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.excuses() // the native controller deletes the pods of nodes that the template leaves
+			w.excuse.races = []law{enoughRun, oldStays}
+			for _, n := range w.ownNodes(6)[:3] {
+				w.kubectl("label", "node", string(n), tier+"=a")
+			}
+			w.startController()
+			was, template := w.daemonSet(), w.onEachOwnNode("web:2", nil)
+			pod, places := &template.Spec, int32(6)
+			if wider {
+				pod, places = &was.Spec.Template.Spec, 3
+			}
+			pod.NodeSelector[tier] = "a"
+			w.placed(was, places)
+			w.create(releaseTo("DaemonSet", template, step(1), step("50%"), step("100%")))
+			w.await(all(web.takenOver, web.preflight(metav1.ConditionFalse, v1alpha1.ReasonWarnings, "the new template names other nodes")))
+			w.awaitEvent(v1alpha1.ReasonWarnings, "the new template names other nodes")
+			if wider {
+				w.await(all(web.blocksAt(0), web.condition(v1alpha1.ConditionBeyondStep, v1alpha1.ReasonCameUpdated, "3 of 6 pods")))
+				return
+			}
+			w.await(all(web.blocksAt(0), sizeSeen(3), web.runs(pods{"web:1": 2, "web:2": 1})))
+			w.awaitConfirming(all(web.completed, web.serves("web:2", 3)))
+			for _, line := range w.logged(v1alpha1.ReasonCompleted, strings.NewReplacer()) {
+				if strings.Contains(line, v1alpha1.ReasonCameUpdated) {
+					t.Errorf("pods that have gone count as updated: %s", line)
+				}
+			}
+		})
+	}
 }

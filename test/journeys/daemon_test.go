@@ -3,6 +3,7 @@ package journeys
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -66,6 +67,22 @@ func TestDaemonSetInBatches(t *testing.T) {
 	if least := w.findings(web).leastReady; least < 4 {
 		t.Errorf("%d pods served at least, want 4 of 6", least)
 	}
+}
+
+// Pods of a DaemonSet count once they have been ready for as long as it says. Without a native history, Sluice has the template to go back to.
+func TestDaemonSetMinReadySecondsWithoutHistory(t *testing.T) {
+	w := newWorld(t)
+	w.ownNodes(4)
+	w.startController()
+	d := w.daemonSet(func(d *appsv1.DaemonSet) { d.Spec.MinReadySeconds, d.Spec.RevisionHistoryLimit = 3, new(int32(0)) })
+	w.placed(d, 4)
+	w.create(w.toDaemon(step(1), step("100%")))
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+	w.wantReadyFor("web:2", 3*time.Second)
+	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
+	w.wantReadyFor("web:2", 3*time.Second)
+	w.rollBack()
+	w.wantUntouched(d, all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
 }
 
 // The user's own OnDelete comes back.

@@ -75,6 +75,7 @@ func withoutCounters(annotations map[string]string) map[string]string {
 func timeless(status v1alpha1.BatchReleaseStatus) v1alpha1.BatchReleaseStatus {
 	s := *status.DeepCopy()
 	s.LastUpdateTime, s.StartedAt, s.StepStartedAt, s.ObservedGeneration, s.WorkloadUID = nil, nil, nil, 0, ""
+	s.Log = nil // it says what happened on the way, which is not the same
 	if s.Progress != nil {
 		s.Progress.Since = metav1.Time{}
 	}

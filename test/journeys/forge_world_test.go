@@ -105,6 +105,14 @@ func withoutStatus(object any) map[string]any {
 // where no webhook comes is for the test to say.
 func (w *forgeWorld) startWithForge(interval time.Duration, change ...func(*v1alpha1.ReleaseSource)) *controller {
 	w.Helper()
+	c := w.followForge(interval, change...)
+	w.await(all(web.completed, web.serves("web:1", 10))) // the next commit is a change only after that
+	return c
+}
+
+// followForge is startWithForge of a repository that has not what runs.
+func (w *forgeWorld) followForge(interval time.Duration, change ...func(*v1alpha1.ReleaseSource)) *controller {
+	w.Helper()
 	c := w.startController()
 	source := &v1alpha1.ReleaseSource{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
@@ -123,7 +131,6 @@ func (w *forgeWorld) startWithForge(interval time.Duration, change ...func(*v1al
 		c(source)
 	}
 	w.create(source)
-	w.await(all(web.completed, web.serves("web:1", 10))) // the next commit is a change only after that
 	return c
 }
 

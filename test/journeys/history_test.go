@@ -121,6 +121,9 @@ func TestKubectlRolloutHistory(t *testing.T) {
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 1})))
 	w.kubectl("annotate", "deployment", "web", "--overwrite", changeCause+"=the second")
 	w.awaitRollouts("1 the first", "2 the second")
+	if _, err := w.tryKubectl("", "rollout", "status", "deployment/web", "--timeout=2s"); err == nil {
+		t.Error("kubectl rollout status does not wait for the end of the release")
+	}
 	w.confirm("web")
 	w.await(all(web.completed, web.serves("web:2", 2)))
 	w.awaitRollouts("1 the first", "2 the second")
@@ -132,6 +135,48 @@ func TestKubectlRolloutHistory(t *testing.T) {
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 2)))
 	w.kubectl("annotate", "deployment", "web", "--overwrite", changeCause+"=back to the first")
 	w.awaitRollouts("2 the second", "3 back to the first")
+}
+
+// kubectl rollout status and history of the other kinds say in mid-release what docs/faq.md has.
+func TestKubectlRolloutInPlace(t *testing.T) {
+	for kind, c := range map[string]struct {
+		place  func(*world)
+		status func(out string, err error) bool
+	}{
+		"statefulset": {
+			func(w *world) { w.halfOfOrdinals(4) },
+			func(out string, err error) bool {
+				return err == nil && strings.Contains(out, "partitioned roll out complete")
+			},
+		},
+		"daemonset": {
+			func(w *world) {
+				w.ownNodes(2)
+				w.startController()
+				w.placed(w.daemonSet(), 2)
+				w.create(w.toDaemon(step(1), step("100%")))
+				w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 1})))
+			},
+			func(_ string, err error) bool {
+				return err != nil && strings.Contains(err.Error(), "only available for RollingUpdate strategy type")
+			},
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t)
+			c.place(w)
+			if out, err := w.tryKubectl("", "rollout", "status", kind+"/web", "--timeout=5s"); !c.status(out, err) {
+				t.Errorf("kubectl rollout status says %q, %v", out, err)
+			}
+			for number, image := range map[string]string{"1": "web:1", "2": "web:2"} {
+				if out := w.kubectl("rollout", "history", kind+"/web", "--revision="+number); !strings.Contains(out, image) {
+					t.Errorf("revision %s has not %s: %s", number, image, out)
+				}
+			}
+			w.awaitConfirming(web.completed)
+			w.kubectl("rollout", "status", kind+"/web", "--timeout=30s")
+		})
+	}
 }
 
 const changeCause = "kubernetes.io/change-cause"

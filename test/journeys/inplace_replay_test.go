@@ -25,8 +25,11 @@ func (r *replay) heldInPlace() client.Object {
 // updatedInPlace is updated for a StatefulSet or a DaemonSet.
 func (r *replay) updatedInPlace() (revision string, available int32) {
 	workload := r.heldInPlace()
-	if workload == nil || forNoPods(workload) {
+	if workload == nil {
 		return "", 0
+	}
+	if s, is := workload.(*appsv1.StatefulSet); is && r.epoch.emptied && s.Status.ObservedGeneration < s.Generation {
+		return "", 0 // the newest revision may still be that of the stable template
 	}
 	for _, pod := range r.placed(workload) {
 		if r.isUpdated(pod) && isReady(pod) {
@@ -95,12 +98,8 @@ func (r *replay) seeInPlace(before *scene, workload client.Object) {
 		r.stable[digest], r.epoch = true, nil
 		return
 	}
-	if forNoPods(workload) && r.epoch != nil {
-		digest = r.epoch.digest
-	}
-	if r.epoch == nil || r.epoch.digest != digest {
-		had := int32(r.podsOf(workload)[image])
-		r.epoch = &epoch{digest: digest, image: image, since: r.now.revision, rollback: r.stable[digest], had: had}
+	if r.holds(workload, digest) {
+		r.epoch.image, r.epoch.had = image, int32(r.podsOf(workload)[image])
 	} else {
 		r.noteSize(before.inPlace[r.workload], workload)
 	}

@@ -13,6 +13,14 @@ import (
 // inGit has a repository hold ten pods of web:1 in places, and runs the controller with it.
 func (p inPlace) inGit(w *world, steps ...v1alpha1.Step) *forgeWorld {
 	w.Helper()
+	f := p.onForge(w, steps...)
+	f.startWithForge(never, f.withWebhooks())
+	return f
+}
+
+// onForge has a repository hold ten pods of web:1 in places.
+func (p inPlace) onForge(w *world, steps ...v1alpha1.Step) *forgeWorld {
+	w.Helper()
 	f := &forgeWorld{world: w}
 	workload := p.workload(w, 10)
 	workload.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: p.kind})
@@ -21,7 +29,6 @@ func (p inPlace) inGit(w *world, steps ...v1alpha1.Step) *forgeWorld {
 		return manifest(w.T, workload)
 	}
 	f.startForge(p.kind, steps)
-	f.startWithForge(never, f.withWebhooks())
 	return f
 }
 

@@ -122,6 +122,7 @@ func meddlings() map[string]meddling {
 		"restart":   {args: []string{"rollout", "restart", "deployment", "web"}, says: refusedByKubectl},
 		"set image": {args: []string{"set", "image", "deployment/web", "web=web:9"}, says: "change spec.template until"},
 		"annotate":  {args: []string{"annotate", "deployment", "web", "rollouts.sluice.dev/hold-"}, says: "change annotation"},
+		"rollback":  {args: []string{"annotate", "deployment", "web", "deprecated.deployment.rollback.to=1"}, says: "change annotation deprecated"},
 		"apply --server-side": {
 			stdin: serverSide, args: []string{"apply", "--server-side", "--force-conflicts", "-f", "-"},
 			says: "change spec.strategy until",

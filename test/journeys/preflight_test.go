@@ -100,6 +100,19 @@ func TestPreflightWarns(t *testing.T) {
 	w.await(all(web.completed, web.withoutCondition(v1alpha1.ConditionPreflightFailed), web.serves("web:2", 4)))
 }
 
+// A break-glass annotation that was left on the workload causes a warning before the take-over.
+func TestPreflightWarnsOfBreakGlass(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	left := deployment(2)
+	left.Annotations = map[string]string{v1alpha1.BreakGlassAnnotation: "INC-42"}
+	w.deployed(left)
+	w.create(release("web:2", step(1), step("100%")))
+	w.await(all(web.blocksAt(0), web.preflight(metav1.ConditionFalse, v1alpha1.ReasonWarnings, "break-glass (INC-42), so the admission policies do not protect it")))
+	w.awaitEvent(v1alpha1.ReasonWarnings, "break-glass (INC-42)")
+	w.recordedBeforeTakeOver()
+}
+
 // recordedBeforeTakeOver wants the warnings to have been in the status before the Deployment was changed.
 func (w *world) recordedBeforeTakeOver() {
 	w.Helper()

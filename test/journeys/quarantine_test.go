@@ -50,6 +50,9 @@ func TestQuarantineHolds(t *testing.T) {
 		"Annotated": func(w *world, _ *controller) { // a resync brings the same commit again
 			w.kubectl("annotate", "batchrelease", "web", "--overwrite", v1alpha1.CommitAnnotation+"="+thirdCommit)
 		},
+		"WrittenAnotherWay": func(w *world, _ *controller) {
+			w.patchRelease(`{"spec":{"template":{"metadata":{"labels":{"pod-template-hash":"5c66667f6"}}}}}`)
+		},
 		"AppliedAgain": func(w *world, _ *controller) { w.releaseImage("web:2") },
 		"AskedAgain":   func(w *world, _ *controller) { w.annotateRelease(v1alpha1.RetryAnnotation, "true") },
 		"Scaled":       func(w *world, _ *controller) { w.scale("5") },
@@ -84,6 +87,25 @@ func TestQuarantineHolds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFieldsThatTheServerDrops: the API server drops fields of a feature that is not enabled. The release names them,
+// also if nothing else has changed. The API server refuses unknown fields.
+func TestFieldsThatTheServerDrops(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	w.deployed(deployment(2))
+	w.create(release("web:1", step(1), step("100%")))
+	first := w.await(all(web.completed, web.serves("web:1", 2)))
+	const dropped = "the API server drops spec.template.spec.schedulingGroup: "
+	w.patchRelease(`{"spec":{"template":{"spec":{"schedulingGroup":{"podGroupName":"web"}}}}}`)
+	w.await(all(answered, web.completed, web.condition(v1alpha1.ConditionFieldsDropped, v1alpha1.ReasonFieldsDropped, dropped),
+		web.attempt(first.releases["web"].Status.Attempt)))
+	w.awaitEvent(v1alpha1.ReasonFieldsDropped, dropped)
+	w.patchRelease(`{"spec":{"template":{"spec":{"schedulingGroup":null,"schedulingGrupp":{"podGroupName":"web"}}}}}`)
+	w.await(stalls("web", v1alpha1.ReasonInvalidTemplate, `unknown field "spec.template.spec.schedulingGrupp"`))
+	w.patchRelease(`{"spec":{"template":{"spec":{"schedulingGrupp":null}}}}`)
+	w.await(all(answered, web.completed, web.withoutCondition(v1alpha1.ConditionFieldsDropped)))
 }
 
 func wanted(s *scene) int32 { return *s.deployments["web"].Spec.Replicas }

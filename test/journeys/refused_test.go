@@ -18,7 +18,7 @@ import (
 // called. The kind is Validating or Mutating; rule is what the policy does.
 func (w *world) ruled(kind, resource, operations, rule string) (end func()) {
 	w.Helper()
-	name := w.namespace + "-" + resource
+	name := w.namespace + "-" + strings.NewReplacer(", ", "-", "/", "-").Replace(resource)
 	bound := ""
 	if kind == "Validating" {
 		bound = "validationActions: [Deny]"
@@ -31,7 +31,7 @@ spec:
   failurePolicy: Fail
   matchConstraints:
     resourceRules:
-    - {apiGroups: ['', apps], apiVersions: [v1], operations: [%[3]s], resources: [%[4]s]}
+    - {apiGroups: ['', apps, rollouts.sluice.dev], apiVersions: [v1, v1alpha1], operations: [%[3]s], resources: [%[4]s]}
 %[5]s
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -50,7 +50,7 @@ spec:
 		}
 		ended = true
 		for _, object := range []string{plural + "binding", plural} {
-			if out, err := cptest.Access(w).Kubectl(context.Background(), "delete", object, name).CombinedOutput(); err != nil {
+			if out, err := cptest.Access(w).Kubectl(context.Background(), "delete", "--ignore-not-found", object, name).CombinedOutput(); err != nil {
 				w.Errorf("delete %s: %v: %s", object, err, out)
 			}
 		}

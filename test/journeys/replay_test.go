@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,27 +71,6 @@ type replay struct {
 type size struct {
 	since    uint64
 	replicas int32
-}
-
-// epoch is the time in which a workload is held with one template.
-type epoch struct {
-	digest   string
-	since    uint64
-	rollback bool
-	// had is how many pods ran the template when it began.
-	had int32
-	// fell and rose say that spec.replicas did since.
-	fell, rose bool
-	// best is the most available pods of the template so far.
-	best int32
-	// passed is how many steps were left behind.
-	passed int
-	// returns says that a jump back takes updated pods away.
-	returns bool
-	// image is that of the template, and extra how many pods may have it because somebody scaled a StatefulSet up while it
-	// was open for others.
-	image string
-	extra int32
 }
 
 // examine replays what happened to a workload.
@@ -187,14 +165,8 @@ func (r *replay) seeDeployment(updateSet func(*appsv1.Deployment) *appsv1.Replic
 		r.stable[digest], r.epoch, r.left = true, nil, nil
 		return
 	}
-	if forNoPods(d) { // it has the stable template for as long as it has no pods
-		digest = ""
-		if r.epoch != nil {
-			digest = r.epoch.digest
-		}
-	}
-	if r.epoch == nil || r.epoch.digest != digest {
-		r.epoch = &epoch{digest: digest, since: r.now.revision, rollback: r.stable[digest], had: replicas(updateSet(d))}
+	if r.holds(d, digest) {
+		r.epoch.had = replicas(updateSet(d))
 	} else if n := len(r.sizes); n > 1 {
 		r.epoch.fell = r.epoch.fell || wanted < r.sizes[n-2].replicas
 		r.epoch.rose = r.epoch.rose || wanted > r.sizes[n-2].replicas
@@ -303,32 +275,6 @@ func (r *replay) seePod(before *scene) {
 	}
 }
 
-// leaveSteps moves on to the last step whose predecessors are done, with evidence at their gates.
-func (r *replay) leaveSteps() {
-	revision, available := r.updated()
-	release := r.release()
-	if revision == "" || release == nil {
-		return
-	}
-	r.epoch.best = max(r.epoch.best, available)
-	steps := r.steps(release)
-	for r.epoch.passed < len(steps)-1 && r.stepDone(steps[r.epoch.passed]) && r.gatesPassed(revision, steps[r.epoch.passed]) {
-		r.epoch.passed++
-	}
-}
-
-// updated are the revision that is released, empty if it is not there yet, and how many of its pods are available.
-func (r *replay) updated() (revision string, available int32) {
-	d := r.held()
-	if d == nil {
-		return r.updatedInPlace()
-	}
-	if set := r.updateSet(d); set != nil && !forNoPods(d) {
-		return hashOf(set), min(set.Status.AvailableReplicas, replicas(set))
-	}
-	return "", 0
-}
-
 // release is the one that holds the workload.
 func (r *replay) release() *v1alpha1.BatchRelease {
 	var found *v1alpha1.BatchRelease
@@ -349,47 +295,6 @@ func (r *replay) steps(release *v1alpha1.BatchRelease) []v1alpha1.Step {
 	default:
 		return []v1alpha1.Step{step(1), step("100%")}
 	}
-}
-
-// stepDone takes the lower of the two ways in which a share of spec.replicas may be rounded.
-func (r *replay) stepDone(step v1alpha1.Step) bool {
-	least := target(step, r.least())
-	if step.Replicas.Type != intstr.Int && least > 0 && least < r.least() {
-		least--
-	}
-	return r.epoch.best >= least
-}
-
-// gatesPassed reports whether each gate of the current step has evidence from this epoch.
-func (r *replay) gatesPassed(revision string, step v1alpha1.Step) bool {
-	policies := step.Gates
-	if len(policies) == 0 && !r.epoch.rollback {
-		policies = []v1alpha1.GatePolicy{manual()}
-	}
-	for i, policy := range policies {
-		if policy.Type() != v1alpha1.GateNone && !r.hasEvidence(revision, i) && !(policy.CanSkip() && r.jumpedOver()) {
-			return false
-		}
-	}
-	return true
-}
-
-// jumpedOver reports whether the record of a jump answers the gates of the current step that can be skipped.
-func (r *replay) jumpedOver() bool {
-	status := &r.release().Status
-	jump := status.Jump
-	return jump != nil && jump.Attempt == status.Attempt && int(jump.From) <= r.epoch.passed && r.epoch.passed < int(jump.To)
-}
-
-func (r *replay) hasEvidence(revision string, index int) bool {
-	for _, gate := range r.gates {
-		if gate.Spec.Revision == revision && int(gate.Spec.Step) == r.epoch.passed && int(gate.Spec.Index) == index &&
-			r.opened[gate.UID] > r.epoch.since &&
-			gate.Status.Decision == v1alpha1.DecisionPassed && len(gate.Status.Evidence) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // most and least are spec.replicas of the workload as far as the last decision can have seen it.

@@ -1,14 +1,22 @@
 package journeys
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // clone clones the repository as ada and returns the folder.
@@ -24,14 +32,15 @@ func (w *forgeWorld) clone() string {
 	return folder
 }
 
-// git runs git as ada in a folder.
-func (w *forgeWorld) git(folder string, args ...string) {
+// git runs git as ada in a folder, and returns what it says.
+func (w *forgeWorld) git(folder string, args ...string) string {
 	w.Helper()
 	identity := []string{"-C", folder, "-c", "user.name=ada", "-c", "user.email=ada@example.com"}
 	out, err := exec.CommandContext(w.Context(), "git", append(identity, args...)...).CombinedOutput()
 	if err != nil {
 		w.Fatalf("git %s: %v\n%s", args[0], err, out)
 	}
+	return string(out)
 }
 
 // A merge commit is reverted with git in the middle of the release that it brought: a rollback, at once.
@@ -61,6 +70,52 @@ func TestMergeIsReverted(t *testing.T) {
 	if err := web.quarantined(s); err == nil {
 		t.Error("want nothing quarantined: what Git has is what runs")
 	}
+}
+
+// A commit that renames the workload of a release in mid-release creates nothing: the new workload would run in full what waits at a gate.
+func TestWorkloadRenamedInMidRelease(t *testing.T) {
+	w := newForgeWorld(t, step(1), step("100%"))
+	w.startWithForge(never, w.withWebhooks())
+	w.push("web:2")
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:2": 1})))
+	folder := w.clone()
+	for name, from := range map[string]string{"web.yaml": "metadata:\n  name: web\n", "release.yaml": "kind: Deployment\n    name: web\n"} {
+		path := filepath.Join(folder, name)
+		text, err := os.ReadFile(path)
+		renamed := strings.Replace(string(text), from, strings.TrimSuffix(from, "\n")+"x\n", 1)
+		if err != nil || renamed == string(text) {
+			t.Fatalf("rename the workload in %s: %v\n%s", name, err, text)
+		}
+		if err := os.WriteFile(path, []byte(renamed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.git(folder, "commit", "--quiet", "-a", "-m", "Rename the workload")
+	w.git(folder, "push", "--quiet", "origin", "main")
+	w.awaitRefusal("release.yaml", "spec.workloadRef can't be changed from Deployment web to Deployment webx")
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "webx"}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
+		t.Errorf("want no Deployment webx, got error %v", err)
+	}
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:2": 1})))
+
+	w.git(folder, "revert", "--no-edit", "HEAD")
+	w.git(folder, "push", "--quiet", "origin", "main")
+	w.awaitConfirming(all(web.completed, web.serves("web:2", 10)))
+}
+
+// awaitRefusal waits until the source reports an error of a file.
+func (w *forgeWorld) awaitRefusal(file, says string) {
+	w.Helper()
+	cptest.Eventually(w, soon, func() error {
+		source := &v1alpha1.ReleaseSource{}
+		if err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "shop"}, source); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(source.Status.Errors, func(e v1alpha1.FileError) bool { return e.File == file && strings.Contains(e.Message, says) }) {
+			return fmt.Errorf("want %q in %s, got %v", says, file, source.Status.Errors)
+		}
+		return nil
+	})
 }
 
 // Git's unchanged tip does not bring back what was rolled back: not by webhook, resync, another file, or the

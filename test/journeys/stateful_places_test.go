@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -119,7 +120,8 @@ func TestStatefulSetMinReadySeconds(t *testing.T) {
 	for _, policy := range []appsv1.PodManagementPolicyType{parallel, oneByOne} {
 		t.Run(string(policy), func(t *testing.T) {
 			w := newWorld(t)
-			s := w.halfOfOrdinals(4, managed(policy), func(s *appsv1.StatefulSet) { s.Spec.MinReadySeconds = 2 })
+			s := w.halfOfOrdinals(4, managed(policy), func(s *appsv1.StatefulSet) { s.Spec.MinReadySeconds = 3 })
+			w.wantReadyFor("web:2", 3*time.Second)
 			w.wantUntouched(s, all(web.completed, web.serves("web:2", 4)))
 		})
 	}

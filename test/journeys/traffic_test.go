@@ -169,7 +169,7 @@ func TestTrafficBlueGreen(t *testing.T) {
 	w := newTrafficWorld(t)
 	first := w.startController()
 	w.deployed(deployment(4, rolling(1, 0)))
-	before := w.routed()
+	before, user := w.routed(), w.now().deployments["web"]
 	w.create(keepsOld(sharing("web:2", stepOf("100%", "0%"), stepOf("100%", "10%"), stepOf("100%", "100%", manual()))))
 	w.await(all(web.blocksAt(0), gets(0), web.runs(pods{"web:1": 4, "web:2": 4})))
 	w.touch(3)
@@ -185,7 +185,8 @@ func TestTrafficBlueGreen(t *testing.T) {
 	w.confirm("web")
 	w.await(all(web.blocksAt(2), gets(100), web.runs(pods{"web:1": 5, "web:2": 5})))
 	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 5), givenBack(before)))
+	s := w.await(all(web.completed, web.serves("web:2", 5), givenBack(before)))
+	wantStrategy(t, s, user)
 	w.wantNoneElseScaled()
 }
 

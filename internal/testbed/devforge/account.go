@@ -117,7 +117,7 @@ func (f *Forge) CreateTeam(organization, slug string, members ...string) error {
 		}
 		accounts = append(accounts, a)
 	}
-	f.who.setTeam(&team{id: f.ids.next(), organization: org.login, slug: slug, members: accounts})
+	f.who.setTeam(&team{id: f.ids.next(), organization: org.login, slug: slug, members: accounts, made: f.now()})
 	return nil
 }
 

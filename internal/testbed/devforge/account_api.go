@@ -28,6 +28,19 @@ func (c *call) getUser() (answer, error) {
 	return ok(c.forge.shape.profile(a))
 }
 
+func (c *call) getTeam() (answer, error) {
+	t := c.forge.who.team(c.req.PathValue("org"), c.req.PathValue("team_slug"))
+	if t == nil {
+		return answer{}, errNotFound
+	}
+	shape := c.forge.shape.team(t)
+	maps.Copy(shape, object{
+		"members_count": len(t.members), "repos_count": 0, "created_at": stamp(t.made), "updated_at": stamp(t.made),
+		"organization": c.forge.shape.organization(c.forge.who.account(t.organization)),
+	})
+	return ok(shape)
+}
+
 func (c *call) listTeamMembers() (answer, error) {
 	t := c.forge.who.team(c.req.PathValue("org"), c.req.PathValue("team_slug"))
 	if t == nil {

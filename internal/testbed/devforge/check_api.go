@@ -2,6 +2,7 @@ package devforge
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -10,9 +11,11 @@ import (
 
 // checkSuite is what one app has to say about one commit.
 type checkSuite struct {
-	id               int64
-	app              *app
-	sha, branch      string
+	id          int64
+	app         *app
+	sha, branch string
+	// fork is set for that of a pull request from a fork, which has no branch.
+	fork             bool
 	created, updated time.Time
 }
 
@@ -82,6 +85,24 @@ func (c *call) createCheckRun() (answer, error) {
 		return answer{}, err
 	}
 	return created(c.forge.shape.checkRun(c.repo, run))
+}
+
+// ForkRun makes a completed check run of an app on a commit, as a pull request from a fork does
+// whose head the commit is: in a suite of its own, without a branch.
+func (f *Forge) ForkRun(repository string, app int64, sha, name, conclusion string) error {
+	repo, a := f.repos.get(repository), f.who.app(app)
+	if repo == nil || a == nil {
+		return fmt.Errorf("make check run in %s by app %d: %w", repository, app, ErrUnknown)
+	}
+	repo.mu.Lock()
+	defer repo.mu.Unlock()
+	now := f.now()
+	suite := &checkSuite{id: f.ids.next(), app: a, sha: sha, fork: true, created: now, updated: now}
+	repo.suites = append(repo.suites, suite)
+	repo.runs = append(repo.runs, &checkRun{
+		id: f.ids.next(), suite: suite, name: name, status: "completed", conclusion: conclusion, started: now, completed: now,
+	})
+	return nil
 }
 
 func (c *call) getCheckRun() (answer, error) {
@@ -168,7 +189,7 @@ func setText(target, value *string) {
 // suiteOf is the app's suite for a commit, made when first asked for.
 func (c *call) suiteOf(a *app, sha string) (*checkSuite, error) {
 	for _, suite := range c.repo.suites {
-		if suite.app == a && suite.sha == sha {
+		if suite.app == a && suite.sha == sha && !suite.fork {
 			return suite, nil
 		}
 	}
@@ -205,6 +226,33 @@ func (c *call) listCheckRuns() (answer, error) {
 	return ok(object{
 		"total_count": len(found),
 		"check_runs":  each(pageOf(c, found), func(run *checkRun) object { return c.forge.shape.checkRun(c.repo, run) }),
+	})
+}
+
+// listCheckSuites gives those of a commit.
+func (c *call) listCheckSuites() (answer, error) {
+	sha, err := c.namedCommit()
+	if err != nil {
+		return answer{}, err
+	}
+	commit, err := c.repo.git.Commit(c.ctx, sha)
+	if err != nil {
+		return answer{}, err
+	}
+	has := func(suite *checkSuite, name string) bool {
+		return name == "" || slices.ContainsFunc(c.repo.runs, func(r *checkRun) bool { return r.suite == suite && r.name == name })
+	}
+	var found []*checkSuite
+	for _, suite := range c.repo.suites {
+		if suite.sha == sha && c.asksForApp(suite.app) && has(suite, c.query("check_name")) {
+			found = append(found, suite)
+		}
+	}
+	return ok(object{
+		"total_count": len(found),
+		"check_suites": each(pageOf(c, found), func(suite *checkSuite) object {
+			return with(c.forge.shape.suite(c.repo, suite, commit), object{"repository": c.forge.shape.repository(c.repo)})
+		}),
 	})
 }
 

@@ -49,6 +49,10 @@ func TestOneObjectAtATime(t *testing.T) {
 		"Same":         {"a comparison of one commit", "/repos/shop/web/compare/main...main", 200},
 		"NoHead":       {"a comparison with nothing", "/repos/shop/web/compare/main...none", 404},
 		"Elsewhere":    {"what GitHub has and the forge has not", "/repos/shop/web/topics", 404},
+		"Suites":       {"the check suites of a commit", "/repos/shop/web/commits/" + main + "/check-suites?check_name=test", 200},
+		"NoSuites":     {"check suites of nothing", "/repos/shop/web/commits/none/check-suites", 422},
+		"NoIssue":      {"no pull request", "/repos/shop/web/issues/7", 404},
+		"NoTeam":       {"no team", "/orgs/shop/teams/none", 404},
 		"BadState":     {"a state that is none", "/repos/shop/web/pulls?state=odd", 422},
 		"NoComments":   {"comments of nothing", "/repos/shop/web/issues/7/comments", 404},
 	}
@@ -64,6 +68,72 @@ func TestOneObjectAtATime(t *testing.T) {
 	must(t, err)
 	if got.GetID() != hook {
 		t.Errorf("a hook: got %v", got)
+	}
+}
+
+// Who closed a pull request is said by the issue that it is; a team has a number that the next of
+// its slug has not.
+func TestWhoClosedAndWhoIsATeam(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, devforge.Options{})
+	w.open(w.cloneAs(w.tokens["ada"]), "topic")
+	closer := func() string {
+		t.Helper()
+		issue, _, err := w.ada.Issues.Get(w.ctx(), owner, web, 1)
+		must(t, err)
+		return issue.GetClosedBy().GetLogin()
+	}
+	set := func(as *github.Client, state string) {
+		t.Helper()
+		_, _, err := as.PullRequests.Edit(w.ctx(), owner, web, 1, &github.PullRequest{State: &state})
+		must(t, err)
+	}
+	if got := closer(); got != "" {
+		t.Errorf("an open one was closed by %q", got)
+	}
+	set(w.bob, "closed")
+	if got := closer(); got != "bob" {
+		t.Errorf("got %q, want bob", got)
+	}
+	set(w.bob, "open")
+	_, err := w.ada.Git.DeleteRef(w.ctx(), owner, web, "heads/topic")
+	must(t, err)
+	if got := closer(); got != "ada" {
+		t.Errorf("whoever deletes the branch has closed it: got %q, want ada", got)
+	}
+
+	number := func() int64 {
+		t.Helper()
+		must(t, w.CreateTeam(owner, "sre", "ada"))
+		team, _, err := w.ada.Teams.GetTeamBySlug(w.ctx(), owner, "sre")
+		must(t, err)
+		return team.GetID()
+	}
+	if first, next := number(), number(); first == 0 || first == next {
+		t.Errorf("two teams have the numbers %d and %d", first, next)
+	}
+}
+
+// TestUpdateBranch: the button "Update branch" merges the base into the head, and the author is who
+// presses it.
+func TestUpdateBranch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, devforge.Options{})
+	w.open(w.cloneAs(w.tokens["ada"]), "topic")
+	const path = "/api/v3/repos/shop/web/pulls/1/update-branch"
+	if got := w.do("PUT", path, "{}", nil); got.status != 422 {
+		t.Errorf("there is nothing to merge: got status %d", got.status)
+	}
+	_, _, err := w.ada.Repositories.CreateFile(w.ctx(), owner, web, "later", &github.RepositoryContentFileOptions{Message: new("Later"), Content: []byte("x")})
+	must(t, err)
+	_, _, err = w.bob.PullRequests.UpdateBranch(w.ctx(), owner, web, 1, nil)
+	if _, accepted := errors.AsType[*github.AcceptedError](err); !accepted {
+		t.Fatalf("want it accepted, got %v", err)
+	}
+	commits, _, err := w.ada.PullRequests.ListCommits(w.ctx(), owner, web, 1, nil)
+	must(t, err)
+	if last := commits[len(commits)-1]; len(last.Parents) != 2 || last.GetAuthor().GetLogin() != "bob" {
+		t.Errorf("want a merge by bob, got %v", last)
 	}
 }
 

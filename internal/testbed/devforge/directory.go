@@ -26,6 +26,7 @@ type team struct {
 	id                 int64
 	organization, slug string
 	members            []*account
+	made               time.Time
 }
 
 func newDirectory(ghost *account) *directory {

@@ -74,6 +74,40 @@ func (c *call) merge(p *pull, in mergeRequest) error {
 	return c.tidyHead(p)
 }
 
+// updatePullBranch merges the base into the head, as the button "Update branch" does. GitHub does
+// so a moment later.
+func (c *call) updatePullBranch() (answer, error) {
+	p, err := c.thePull()
+	if err != nil {
+		return answer{}, err
+	}
+	in, err := decode[struct {
+		Head string `json:"expected_head_sha"`
+	}](c)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := c.forge.tryMerge(c.ctx, c.repo, p); err != nil {
+		return answer{}, err
+	}
+	behind := !c.repo.git.IsAncestor(c.ctx, p.baseSHA, p.headSHA)
+	if p.closed() || p.trial.commit == "" || !behind || in.Head != "" && in.Head != p.headSHA {
+		return answer{}, refuse(http.StatusUnprocessableEntity, "There are no new commits on the base branch, or they can't be merged.")
+	}
+	made, err := c.joined(p, gitcmd.Commit{
+		Parents: []string{p.headSHA, p.baseSHA}, Author: c.ownSignature(), Committer: c.ownSignature(),
+		Message: fmt.Sprintf("Merge branch '%s' into %s", p.base, p.head),
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	if err := c.moveRef(branchPrefix+p.head, made, p.headSHA); err != nil {
+		return answer{}, err
+	}
+	url := c.forge.shape.api("/repos/%s/pulls/%d", c.repo.fullName(), p.number)
+	return answer{http.StatusAccepted, object{"message": "Updating pull request branch.", "url": url}}, nil
+}
+
 // tidyHead removes the branch of a pull request that is merged, where the repository asks for that.
 func (c *call) tidyHead(p *pull) error {
 	ref := branchPrefix + p.head

@@ -23,7 +23,7 @@ type pull struct {
 	created, updated time.Time
 	// closedAt is the zero time while it is open, mergedAt unless it is merged.
 	closedAt, mergedAt time.Time
-	mergedBy           *account
+	closedBy, mergedBy *account
 	// mergeCommit is what brought the head into the base: a merge, the squashed commit, the tip
 	// that the base was moved to, or the commit that was pushed.
 	mergeCommit string
@@ -53,8 +53,11 @@ func (p *pull) state() string {
 	return "open"
 }
 
+func (p *pull) close(by *account, now time.Time) { p.closedBy, p.closedAt, p.updated = by, now, now }
+
 func (p *pull) markMerged(commit string, by *account, now time.Time) {
-	p.mergeCommit, p.mergedBy, p.mergedAt, p.closedAt, p.updated = commit, by, now, now, now
+	p.mergeCommit, p.mergedBy, p.mergedAt = commit, by, now
+	p.close(by, now)
 }
 
 // ref is what Git knows the pull request by: its head, and the trial merge.

@@ -208,7 +208,7 @@ func (c *call) edit(p *pull, in pullRequest) object {
 func (c *call) setState(p *pull, state string) (pullEvent, error) {
 	switch {
 	case state == "closed":
-		p.closedAt = c.forge.now()
+		p.close(c.by.account, c.forge.now())
 		return pullEvent{pull: p, action: "closed"}, nil
 	case state != "open":
 		return pullEvent{}, invalid("PullRequest", "state", "invalid", "state is not open or closed")
@@ -225,7 +225,7 @@ func (c *call) setState(p *pull, state string) (pullEvent, error) {
 	if err := c.repo.git.SetRef(c.ctx, p.ref("head"), head); err != nil {
 		return pullEvent{}, err
 	}
-	p.headSHA, p.baseSHA, p.closedAt = head, base, time.Time{}
+	p.headSHA, p.baseSHA, p.closedBy, p.closedAt = head, base, nil, time.Time{}
 	return pullEvent{pull: p, action: "reopened"}, nil
 }
 

@@ -153,7 +153,7 @@ func (u update) followHead(change refChange) error {
 	return nil
 }
 
-func (u update) close(p *pull) { p.closedAt, p.updated = u.forge.now(), u.forge.now() }
+func (u update) close(p *pull) { p.close(u.by, u.forge.now()) }
 
 func (u update) synchronize(p *pull, change refChange) error {
 	p.headSHA, p.updated = change.after, u.forge.now()

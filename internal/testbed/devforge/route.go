@@ -59,6 +59,7 @@ func accountRoutes() []route {
 		{"GET", "/rate_limit", need{}, (*call).getRateLimit},
 		{"GET", "/user", need{known: true}, (*call).getAuthenticatedUser},
 		{"GET", "/users/{username}", need{}, (*call).getUser},
+		{"GET", "/orgs/{org}/teams/{team_slug}", need{permission: "members", level: "read", known: true}, (*call).getTeam},
 		{"GET", "/orgs/{org}/teams/{team_slug}/members", need{permission: "members", level: "read", known: true}, (*call).listTeamMembers},
 		{
 			"GET", "/orgs/{org}/teams/{team_slug}/memberships/{username}",
@@ -114,6 +115,8 @@ func pullRoutes() []route {
 		{"GET", one + "/files", reads("pull_requests"), (*call).listPullFiles},
 		{"GET", one + "/commits", reads("pull_requests"), (*call).listPullCommits},
 		{"GET", one + "/merge", reads("pull_requests"), (*call).isMerged},
+		{"GET", "/repos/{owner}/{repo}/issues/{issue_number}", reads("pull_requests"), (*call).getIssue},
+		{"PUT", one + "/update-branch", writes("contents"), (*call).updatePullBranch},
 		{"PUT", one + "/merge", writes("contents"), (*call).mergePull},
 		{"GET", one + "/reviews", reads("pull_requests"), (*call).listReviews},
 		{"POST", one + "/reviews", speaks(), (*call).createReview},
@@ -131,6 +134,7 @@ func reportRoutes() []route {
 	return []route{
 		{"POST", repo + "/statuses/{sha}", writes("statuses"), (*call).createStatus},
 		{"GET", repo + "/commits/{ref...}/statuses", reads("statuses"), (*call).listStatuses},
+		{"GET", repo + "/commits/{ref...}/check-suites", reads("checks"), (*call).listCheckSuites},
 		{"GET", repo + "/commits/{ref...}/check-runs", reads("checks"), (*call).listCheckRuns},
 		{"GET", repo + "/commits/{commit_sha...}/pulls", reads("pull_requests"), (*call).listPullsOfCommit},
 		{"GET", repo + "/commits/{ref...}", reads("contents"), (*call).getCommit},

@@ -80,6 +80,19 @@ func (s shapes) profile(a *account) object {
 	return profile
 }
 
+// organization is an organization as its teams have it.
+func (s shapes) organization(a *account) object {
+	url := s.api("/orgs/%s", a.login)
+	return object{
+		"login": a.login, "id": a.id, "node_id": nodeID("O", a.id), "url": url, "repos_url": url + "/repos", "events_url": url + "/events",
+		"hooks_url": url + "/hooks", "issues_url": url + "/issues", "members_url": url + "/members{/member}",
+		"public_members_url": url + "/public_members{/member}", "avatar_url": s.html("/avatars/%d", a.id), "description": nil,
+		"html_url": s.html("/%s", a.login), "has_organization_projects": false, "has_repository_projects": false, "public_repos": 0,
+		"public_gists": 0, "followers": 0, "following": 0, "type": a.kind, "created_at": stamp(a.created), "updated_at": stamp(a.created),
+		"archived_at": nil,
+	}
+}
+
 // repositoryLinks are the URLs of a repository below its own.
 var repositoryLinks = map[string]string{
 	"archive_url": "/{archive_format}{/ref}", "assignees_url": "/assignees{/user}", "blobs_url": "/git/blobs{/sha}",

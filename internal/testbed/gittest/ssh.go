@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -20,6 +21,10 @@ type SSHServer struct {
 	config   ssh.ServerConfig
 	listener net.Listener
 	running  sync.WaitGroup
+	// Old makes the server ignore requests for a version of Git's protocol.
+	Old atomic.Bool
+	// Sent counts the bytes that repositories have sent.
+	Sent atomic.Int64
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -95,20 +100,27 @@ func (s *SSHServer) serve(conn net.Conn) {
 
 func (s *SSHServer) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 	defer channel.Close()
+	environment := Environment()
 	for req := range requests {
 		var exec struct{ Command string }
+		var env struct{ Name, Value string }
+		if req.Type == "env" && ssh.Unmarshal(req.Payload, &env) == nil && env.Name == "GIT_PROTOCOL" && !s.Old.Load() {
+			environment = append(environment, env.Name+"="+env.Value)
+			_ = req.Reply(true, nil)
+			continue
+		}
 		if req.Type != "exec" || ssh.Unmarshal(req.Payload, &exec) != nil {
 			_ = req.Reply(false, nil)
 			continue
 		}
 		_ = req.Reply(true, nil)
-		status := struct{ Status uint32 }{s.run(channel, exec.Command)}
+		status := struct{ Status uint32 }{s.run(channel, exec.Command, environment)}
 		_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(&status))
 		return
 	}
 }
 
-func (s *SSHServer) run(channel ssh.Channel, command string) uint32 {
+func (s *SSHServer) run(channel ssh.Channel, command string, environment []string) uint32 {
 	path, found := strings.CutPrefix(command, "git-upload-pack ")
 	if !found {
 		fmt.Fprintln(channel.Stderr(), "only git-upload-pack is served")
@@ -116,8 +128,8 @@ func (s *SSHServer) run(channel ssh.Channel, command string) uint32 {
 	}
 	dir := filepath.Join(s.root, filepath.Base(strings.Trim(path, "'")))
 	cmd := exec.Command("git", "upload-pack", dir)
-	cmd.Env = Environment()
-	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
+	cmd.Env = environment
+	cmd.Stdout, cmd.Stderr = counting{channel, &s.Sent}, channel.Stderr()
 	stdin, err := cmd.StdinPipe() // not cmd.Stdin: Run would wait for the client to end its input
 	if err != nil {
 		return 1
@@ -130,4 +142,16 @@ func (s *SSHServer) run(channel ssh.Channel, command string) uint32 {
 		return 128
 	}
 	return 0
+}
+
+// counting counts the bytes that are written.
+type counting struct {
+	io.Writer
+	bytes *atomic.Int64
+}
+
+// Write implements io.Writer.
+func (c counting) Write(p []byte) (int, error) {
+	c.bytes.Add(int64(len(p)))
+	return c.Writer.Write(p)
 }

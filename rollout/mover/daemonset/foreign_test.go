@@ -17,6 +17,8 @@ func TestForeignPodsGoFirst(t *testing.T) {
 	}
 	paused := foreign(within(3, 3))
 	paused.Limits = limits("pod-1")
+	itself := foreign(within(3, 3))
+	itself.Limits = limits("pod-1", "pod-2")
 	turn := foreign(within(3, 2))
 	turn.Turn = uids("pod-3", "pod-1")
 	tests := map[string]struct {
@@ -33,6 +35,9 @@ func TestForeignPodsGoFirst(t *testing.T) {
 		},
 		"past a pause point": {
 			held(pod("v1"), pod("v9"), pod("v1")), paused, []string{"replace agent-2"},
+		},
+		"past a pause point of its own": {
+			held(pod("v1"), pod("v9"), pod("v1")), itself, []string{"replace agent-2"},
 		},
 		"without a turn": {
 			held(pod("v1"), pod("v9"), pod("v1")), turn, []string{"replace agent-2, agent-3"},

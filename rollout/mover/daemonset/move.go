@@ -72,15 +72,18 @@ func (p plan) room() int32 { return p.available() - (p.slots - p.Unavailable) }
 // foreign reports whether a pod is of a template that somebody else has given the DaemonSet.
 func (p plan) foreign(pod inplace.Pod) bool { return p.Foreign != "" && pod.Revision == p.Foreign }
 
+// steady reports whether a pod is of the stable version. In a rollback that is the one to leave.
+func (p plan) steady(pod inplace.Pod) bool { return !p.Rollback && pod.Revision == p.Stable }
+
 // limited reports whether a pod may not go now, nor any after it.
 func (p plan) limited(pod inplace.Pod) bool {
 	limit := p.Limits[pod.UID]
 	return max(limit.Paused, limit.Proven) > 0
 }
 
-// queue is in which order old pods go: those that are not available first, which costs nothing, and then foreign ones. Where a turn
-// is given, others that have none wait: nobody knows their place. So do those that are not alone on their node: the native controller deletes one
-// of them (D7).
+// queue is in which order old pods go: those that are not available first, which costs nothing, then foreign ones, and those of the stable
+// version last: others are of a version that was rolled back, or that nobody has approved in full. Where a turn is given, others that have none
+// wait: nobody knows their place. So do those that are not alone on their node: the native controller deletes one of them (D7).
 func (p plan) queue() []inplace.Pod {
 	place := map[types.UID]int{}
 	for i, uid := range p.Turn {
@@ -93,7 +96,7 @@ func (p plan) queue() []inplace.Pod {
 	slices.SortFunc(queue, func(a, b inplace.Pod) int {
 		return cmp.Or(
 			cmp.Compare(one(a.Available), one(b.Available)), cmp.Compare(one(p.foreign(b)), one(p.foreign(a))),
-			cmp.Compare(place[a.UID], place[b.UID]),
+			cmp.Compare(one(p.steady(a)), one(p.steady(b))), cmp.Compare(place[a.UID], place[b.UID]),
 			cmp.Compare(a.Node, b.Node), cmp.Compare(a.Name, b.Name),
 		)
 	})

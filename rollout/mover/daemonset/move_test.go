@@ -105,6 +105,24 @@ func TestARollbackTakesTheShortestWay(t *testing.T) {
 	})
 }
 
+// Pods of a version that was rolled back, or never approved in full, go before stable ones in any order.
+func TestTheStableVersionGoesLast(t *testing.T) {
+	t.Parallel()
+	stable := func(t mover.Task) mover.Task {
+		t.Stable = "v1"
+		return t
+	}
+	turn, back, foreign := stable(within(2, 1)), stable(within(2, 1)), stable(within(3, 1))
+	turn.Turn, back.Rollback, foreign.Foreign = uids("pod-1", "pod-2", "pod-3"), true, "v9"
+	checkMoves(t, map[string]moved{
+		"a version that was rolled back goes first": {held(pod("v1"), pod("v0"), pod("v1")), stable(within(2, 1)), []string{"replace agent-2"}},
+		"in any turn":                                   {held(pod("v1"), pod("v0"), pod("v1")), turn, []string{"replace agent-2"}},
+		"after what does not serve":                     {held(pod("v1"), pod("v0"), pod("v1", unready)), stable(within(2, 1)), []string{"replace agent-3"}},
+		"after what somebody else has given":            {held(pod("v0"), pod("v9"), pod("v1")), foreign, []string{"replace agent-2"}},
+		"in a rollback the version to leave is no such": {held(pod("v1"), pod("v0"), pod("v1")), back, []string{"replace agent-1"}},
+	})
+}
+
 func TestTheOrderOfATurnIsKept(t *testing.T) {
 	t.Parallel()
 	turn := func(t mover.Task, pods ...string) mover.Task {

@@ -81,6 +81,9 @@ func (m Mover) Has(revision string) bool {
 // Serving implements mover.Mover: pods are replaced in place, and one version serves.
 func (Mover) Serving(_, revision string) string { return revision }
 
+// Runs implements mover.Mover.
+func (m Mover) Runs(revision string) int32 { return inplace.Running(m.Pods, revision) }
+
 // failure says that no pod is deleted while nobody can tell the versions apart.
 func (m Mover) failure() *mover.Failure {
 	if m.Unnamed == "" {

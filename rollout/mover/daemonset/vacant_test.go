@@ -51,6 +51,19 @@ func TestVacantNodes(t *testing.T) {
 	}
 }
 
+// The latest vacant places are kept: their nodes are the likeliest to get a pod yet.
+func TestTheLatestVacantNodesAreKept(t *testing.T) {
+	t.Parallel()
+	places := Vacancies{}.See(occupied("a", "b", "c"), 0, noon)
+	places = places.See(occupied("a", "c"), 1, noon)
+	places = places.See(occupied("a"), 2, noon.Add(time.Second))
+	places = places.See(nil, 3, noon.Add(2*time.Second))
+	places = places.See(nil, 2, noon.Add(2*time.Second+VacantFor))
+	if diff := cmp.Diff([]string{"a", "c"}, places.Nodes()); diff != "" {
+		t.Errorf("b was vacant first, and two nodes lack a pod (-want +got):\n%s", diff)
+	}
+}
+
 // One node never gets its pod, because that is refused for example, and meanwhile others are deleted and made again under other names, as
 // an autoscaler does. Their places are not kept: they would add up, and the release would wait for pods that never come.
 func TestVacantNodesDoNotAddUp(t *testing.T) {

@@ -52,7 +52,7 @@ func (b *table) lacksOne() bool {
 // A rollback has none to add: the version before it is the bad one.
 func (b *table) growOld(others int32) {
 	r := b.toGrow()
-	if r == nil || r.shrinking() || b.Rollback {
+	if r == nil || r.shrinking() || r.unsure() || b.Rollback {
 		return
 	}
 	room, known := b.room(r)

@@ -15,14 +15,16 @@ func (t task) move() Sizes {
 	return Sizes{b}
 }
 
-// keep follows spec.replicas and otherwise leaves the pods as they are: the release stands, or has failed. There must be a
-// new ReplicaSet.
+// keep follows spec.replicas and otherwise leaves the pods as they are: the release stands, or has failed. Of the new version it adds
+// the pods that its requests need, within the target. There must be a new ReplicaSet.
 func (t task) keep() Sizes {
 	t.SteppingBack = false
 	b := t.table()
 	b.growServing()
 	if t.Rollback {
 		b.growUpdated(min(t.Target, t.Replicas-b.oldTotal()))
+	} else {
+		b.growUpdated(min(t.Target, max(t.Grow[b.updated.Revision], b.updated.want)))
 	}
 	b.growOld(max(t.Replicas-min(b.updated.want, t.Target), 0))
 	b.shrinkUpdated(t.Target)

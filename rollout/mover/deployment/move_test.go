@@ -47,6 +47,9 @@ func TestMoveStaysWithinTheBounds(t *testing.T) {
 		"a set that may have been larger is waited for: nobody has counted its pods": {
 			held(10).bounds(3, 0).target(5).having(set("v1", 5, unobserved), set("v2", 1)), nil,
 		},
+		"... also where it is to get some of them back": {
+			held(11).bounds(0, 2).stands().having(set("v1", 9, unobserved), set("v2", 1)), nil,
+		},
 		"... not so the one that grows itself": {
 			held(10).bounds(3, 0).target(5).having(set("v1", 9), set("v2", 1, unobserved)), []string{"v2 1 -> 4"},
 		},

@@ -58,6 +58,17 @@ func (m Mover) Serving(digest, revision string) string {
 	return serves
 }
 
+// Runs implements mover.Mover.
+func (m Mover) Runs(revision string) int32 {
+	n := int32(0)
+	for i := range m.Sets {
+		if m.Sets[i].Revision == revision {
+			n += m.Sets[i].Current
+		}
+	}
+	return n
+}
+
 // MayAct implements mover.Mover. Where only our take-over is unseen and one old ReplicaSet has all the replicas, the native
 // controller could do no more than take new pods away again, which costs them their start.
 func (m Mover) MayAct(digest string, replicas int32, behind int64) bool {

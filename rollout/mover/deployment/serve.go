@@ -56,11 +56,14 @@ func (b *table) growServing() {
 	}
 }
 
-// mustJoin reports whether the old pods that there are can't make room for one of another version before it is there: they are alone, or
-// the last one beside updated pods that are short of all and stay (T1).
+// mustJoin reports whether the pods that there are can't make room for one of another version before it is there: old ones are alone, or
+// the last one beside updated pods that are short of all and stay, or updated ones are alone that are to be short of all (T1).
 func (b *table) mustJoin() bool {
-	if b.updatedTotal() == 0 {
+	switch {
+	case b.updatedTotal() == 0:
 		return b.tight() && b.pinned()
+	case b.oldTotal() == 0 && b.oldReplicas() == 0:
+		return b.rest() > 0
 	}
 	return b.oldTotal() == 1 && b.rest() > 0 && b.updated.want <= max(b.Target, b.floor(b.updated))
 }

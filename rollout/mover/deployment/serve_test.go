@@ -103,6 +103,11 @@ func TestPodsStayForRequests(t *testing.T) {
 				but(func(t *task) { t.Limits = map[types.UID]mover.Limit{"set-v0": {}} }),
 			[]string{"v1 4 -> 0"},
 		},
+		"no pod goes whose order nobody has proven": {
+			held(10).target(5).bounds(1, 10).having(set("v1", 10), set("v2", 5)).
+				but(func(t *task) { t.Limits = map[types.UID]mover.Limit{"set-v1": {Proven: 8}} }),
+			[]string{"v1 10 -> 8"},
+		},
 		"a failed release leaves them": {
 			held(10).target(5).stands().having(set("v1", 9), set("v2", 5)).keeping("v1", 8), []string{"v1 9 -> 8"},
 		},

@@ -21,3 +21,14 @@ type Pod struct {
 	// Lost says that the node of a DaemonSet's pod is gone, or not ready: nothing on it can become available.
 	Lost bool
 }
+
+// Running counts the pods of a revision that are not going away.
+func Running(pods []Pod, revision string) int32 {
+	n := int32(0)
+	for i := range pods {
+		if pods[i].Revision == revision && !pods[i].Terminating {
+			n++
+		}
+	}
+	return n
+}

@@ -57,6 +57,7 @@ func (m Mover) Native() mover.Native {
 		Stale:     m.stale(),
 
 		EmptyTakesTemplate: true, // S5
+		InPlaces:           true, // S1, S5
 	}
 }
 
@@ -89,6 +90,9 @@ func (m Mover) Has(revision string) bool { return revision == m.Update || revisi
 
 // Serving implements mover.Mover: pods are replaced in place, and one version serves.
 func (Mover) Serving(_, revision string) string { return revision }
+
+// Runs implements mover.Mover.
+func (m Mover) Runs(revision string) int32 { return inplace.Running(m.Pods, revision) }
 
 // MayAct implements mover.Mover.
 func (Mover) MayAct(_ string, _ int32, behind int64) bool { return behind > 0 }

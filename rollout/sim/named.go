@@ -1,0 +1,25 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// judgeNamed checks I18: at rest, at a gate or at the end, the version that the status names has as many pods as the
+// status says. At the end, a workload with the template of that version is left to the native controller, which never
+// gets over a broken pod of a foreign template (S4).
+func (w *World) judgeNamed() {
+	d, status := &w.Workload, w.Release.Status
+	if w.Release.Purged || !w.settled() || w.doubled() {
+		return
+	}
+	completed := status.State == v1alpha1.StateCompleted && d.Hold == nil && !w.saidDrifted() && !same(d.Template, status.UpdateRevision)
+	if blocked := status.State == v1alpha1.StateBlocked && d.Hold != nil && !d.Hold.Emptied; !completed && !blocked {
+		return
+	}
+	least := min(status.UpdatedReplicas, d.kind.wanted(w))
+	if n := w.running(status.UpdateRevision); n < least {
+		w.breach("I18 the pods run what the status names", fmt.Sprintf("%s has %d pods, the status tells of %d", status.UpdateRevision, n, least))
+	}
+}

@@ -1,0 +1,112 @@
+package journeys
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// A release that is stopped keeps the pods for its requests, whatever its workload is scaled to: down for the night, and up again.
+func TestTrafficStoppedKeepsItsPods(t *testing.T) {
+	frozen := all(web.observed, web.reason(v1alpha1.ReasonFrozen))
+	for name, stop := range map[string]func(*world){
+		"suspended": func(w *world) {
+			w.suspend(true)
+			w.await(suspended(v1alpha1.ReasonSuspended, ""))
+		},
+		"frozen": func(w *world) {
+			w.annotateRelease(v1alpha1.FreezeAnnotation, `{"reason":"incident"}`)
+			w.await(frozen)
+		},
+		"changed by hand": func(w *world) {
+			w.kubectl("annotate", "deployment", "web", v1alpha1.HoldAnnotation+"-")
+			w.await(web.drifted(v1alpha1.ReasonHoldRemoved))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTrafficWorld(t)
+			w.startController()
+			w.deployed(deployment(6, rolling(1, 0)))
+			w.create(sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%")))
+			w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 3, "web:2": 3})))
+			stop(w)
+			w.autoscale(2)
+			w.await(all(gets(50), web.runs(pods{"web:1": 2, "web:2": 1}))) // one within maxSurge stays
+			w.create(autoscaler(12))
+			w.await(all(gets(50), web.runs(pods{"web:1": 6, "web:2": 6})))
+		})
+	}
+}
+
+// So does one that has failed.
+func TestTrafficFailedKeepsItsPods(t *testing.T) {
+	w := newTrafficWorld(t)
+	w.startController()
+	w.deployed(deployment(6, rolling(1, 0)))
+	r := sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%"))
+	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(8))
+	w.create(r)
+	w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 3, "web:2": 3})))
+	w.quota("full", corev1.ResourcePods, "6")
+	w.confirm("web")
+	w.await(web.phase(v1alpha1.PhaseFailed))
+	w.kubectl("delete", "resourcequota", "full")
+	w.autoscale(18)
+	w.await(all(web.phase(v1alpha1.PhaseFailed), gets(50), web.runs(pods{"web:1": 9, "web:2": 9})))
+}
+
+// A step that asks for a number of pods gives them the requests that they are enough for, at its gate and where it is stopped. No further pod
+// comes past the gate.
+func TestTrafficFitsANumberOfPods(t *testing.T) {
+	for _, suspend := range []bool{false, true} {
+		t.Run(fmt.Sprintf("suspended %t", suspend), func(t *testing.T) {
+			w := newTrafficWorld(t)
+			w.startController()
+			w.deployed(deployment(6, rolling(1, 0)))
+			before := w.routed()
+			w.create(sharing("web:2", stepOf("3", "50%"), stepOf("100%", "100%")))
+			w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 3, "web:2": 3})))
+			if suspend {
+				w.suspend(true)
+				w.await(suspended(v1alpha1.ReasonSuspended, ""))
+			}
+			w.autoscale(12)
+			w.await(all(gets(25), web.runs(pods{"web:1": 9, "web:2": 3})))
+			w.suspend(false)
+			w.await(all(web.observed, gets(25)))
+			w.autoscale(6)
+			w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 3, "web:2": 3})))
+			w.confirm("web")
+			w.await(all(web.completed, web.serves("web:2", 6), givenBack(before)))
+		})
+	}
+}
+
+// Whoever may push, and not approve, edits the step that waits: it gives the new version no more pods and requests, until somebody approves it as it
+// was, and then waits again. Less takes effect at once.
+func TestTrafficStepEditedAtItsGate(t *testing.T) {
+	w := newTrafficWorld(t)
+	w.startController()
+	w.deployed(deployment(10, rolling(1, 0)))
+	before := w.routed()
+	edit := func(replicas, requests string) {
+		w.patchRelease(fmt.Sprintf(`{"spec":{"strategy":{"steps":%s}}}`, encode([]v1alpha1.Step{stepOf(replicas, requests), stepOf("100%", "100%")})))
+	}
+	w.create(sharing("web:2", stepOf("40%", "20%"), stepOf("100%", "100%")))
+	w.await(all(web.blocksAt(0), gets(20), web.runs(pods{"web:1": 8, "web:2": 4})))
+	edit("80%", "80%")
+	w.await(all(web.observed, web.blocksAt(0), gets(20), web.runs(pods{"web:1": 8, "web:2": 4})))
+	w.autoscale(15)
+	w.await(all(web.observed, web.blocksAt(0), gets(20), web.runs(pods{"web:1": 12, "web:2": 6})))
+	edit("80%", "10%")
+	w.await(all(web.observed, web.blocksAt(0), gets(10)))
+	edit("80%", "60%")
+	w.await(all(web.observed, web.blocksAt(0), gets(20)))
+	w.confirm("web")
+	w.await(all(web.blocksAt(0), gets(60), web.runs(pods{"web:1": 6, "web:2": 12})))
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 15), givenBack(before)))
+}

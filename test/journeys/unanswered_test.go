@@ -1,0 +1,237 @@
+package journeys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+)
+
+// goesOn is how long after the end of an outage a write may come at the latest.
+const goesOn = 15 * time.Second
+
+// noAnswer has the API server ask a webhook that does not answer before each write to workloads of the namespace, and to pods
+// that are deleted, until the function that it returns is called.
+func (w *world) noAnswer(try func() error) (end func()) {
+	w.Helper()
+	return w.noAnswerFor(`{apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments, statefulsets, daemonsets]}
+  - {apiGroups: [''], apiVersions: [v1], operations: [DELETE], resources: [pods]}`, try)
+}
+
+// noAnswerFor does so before the writes of some rules.
+func (w *world) noAnswerFor(rules string, try func() error) (end func()) {
+	w.Helper()
+	remove := w.asksWebhook(`{url: "https://127.0.0.1:9/validate"}`, rules)
+	end = sync.OnceFunc(func() {
+		remove()
+		w.awaitRule(try)
+	})
+	w.Cleanup(end)
+	w.awaitDenial(try)
+	return end
+}
+
+// asksWebhook has the API server ask a webhook before each write of some rules in the namespace. The function that it
+// returns removes the webhook.
+func (w *world) asksWebhook(clientConfig, rules string) (remove func()) {
+	w.Helper()
+	name := w.namespace + "-webhook"
+	w.apply(fmt.Sprintf(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: %[1]s}
+webhooks:
+- name: policy.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Fail
+  timeoutSeconds: 5
+  clientConfig: %[3]s
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[2]s}}
+  rules:
+  - %[4]s
+`, name, w.namespace, clientConfig, rules))
+	return func() {
+		out, err := cptest.Access(w).Kubectl(context.Background(), "delete", "validatingwebhookconfiguration", name).CombinedOutput()
+		if err != nil {
+			w.Errorf("delete the webhook: %v: %s", err, out)
+		}
+	}
+}
+
+// awaitDenial waits until the webhook is asked, and a write fails by it.
+func (w *world) awaitDenial(try func() error) {
+	w.Helper()
+	w.awaitRule(func() error {
+		if err := try(); err == nil || !strings.Contains(err.Error(), "policy.example.com") {
+			return errors.Join(errors.New("want a write that the webhook stops"), err)
+		}
+		return nil
+	})
+}
+
+// within awaits a scene that is to come soon after the end of an outage.
+func (w *world) within(limit time.Duration, done check) {
+	w.Helper()
+	began := time.Now()
+	w.await(done)
+	if took := time.Since(began); took > limit {
+		w.Errorf("it went on %s after the outage, want at most %s", took.Round(time.Second), limit)
+	}
+}
+
+// A write that the API server can't decide on, since a webhook does not answer, is told as one that is refused: with who does not answer.
+// An approval is not asked for again, a rollback says why it does not move, and the release goes on seconds after the end of it.
+func TestWebhookDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	onEachKind(t, webhookDoesNotAnswer)
+}
+
+// onEachKind is a journey of a workload of each kind.
+func onEachKind(t *testing.T, journey func(w *world, p inPlace)) {
+	t.Helper()
+	kinds := inPlaces()
+	kinds["Deployment"] = inPlace{
+		"Deployment", func(_ *world, pods int) client.Object { return deployment(int32(pods)) },
+		func(_ *world, image string, annotations map[string]string) corev1.PodTemplateSpec {
+			return podTemplate(image, annotations)
+		},
+	}
+	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
+		t.Run(kind, func(t *testing.T) { journey(newWorld(t), kinds[kind]) })
+	}
+}
+
+// serving creates a workload, and waits until all its pods serve.
+func (p inPlace) serving(w *world, workload client.Object, pods int32) {
+	w.Helper()
+	if d, is := workload.(*appsv1.Deployment); is {
+		w.deployed(d)
+		return
+	}
+	w.placed(workload, pods)
+}
+
+func webhookDoesNotAnswer(w *world, p inPlace) {
+	w.startController()
+	workload := p.workload(w, 4)
+	probe := func() error {
+		live := workload.DeepCopyObject().(client.Object)
+		return w.Patch(w.Context(), live, mergePatch(`{"metadata":{"labels":{"probe":"x"}}}`), client.DryRunAll)
+	}
+	p.serving(w, workload, 4)
+	r := releaseTo(p.kind, p.template(w, "web:1", nil), step("50%"), step("75%"), step("100%"))
+	w.create(r)
+	w.await(web.completed)
+
+	end := w.noAnswer(probe)
+	p.next(w, "web:2")
+	w.await(web.refused("try", "policy.example.com"))
+	w.awaitEvent(v1alpha1.ReasonWriteRefused, "policy.example.com")
+	end()
+	w.within(goesOn, web.takenOver)
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+
+	if p.kind != "Deployment" { // whose pods come with its ReplicaSets
+		end = w.noAnswer(probe)
+		w.confirm("web")
+		s := w.await(web.refused("", "policy.example.com"))
+		if status := s.releases["web"].Status; status.CurrentStepIndex != 1 || status.CurrentStepState != v1alpha1.StepUpgrade {
+			w.Errorf("it stands in step %d %s: the approval is to be asked for once", status.CurrentStepIndex, status.CurrentStepState)
+		}
+		end()
+		w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 1, "web:2": 3})))
+	}
+
+	end = w.noAnswer(probe)
+	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+	w.await(all(web.refused("", "policy.example.com"), web.phase(v1alpha1.PhaseRollingBack)))
+	end()
+	w.within(goesOn+10*time.Second, all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 4)))
+}
+
+// The progress deadline and onFailure do not wait for a webhook that does not answer.
+func TestWebhookDoesNotAnswerUntilTheDeadline(t *testing.T) {
+	w := newWorld(t)
+	w.startController()
+	set := statefulSet(4)
+	w.placed(set, 4)
+	r := toStateful(step("50%"), step("100%"))
+	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(5))
+	w.create(r)
+	w.await(web.blocksAt(0))
+	end := w.noAnswer(func() error {
+		return w.Patch(w.Context(), set.DeepCopy(), mergePatch(`{"metadata":{"labels":{"probe":"x"}}}`), client.DryRunAll)
+	})
+	w.confirm("web")
+	w.await(failed("policy.example.com"))
+	end()
+	w.kubectl("annotate", "batchrelease", "web", "retry=true")
+	w.await(all(web.completed, web.serves("web:2", 4)))
+}
+
+// A webhook keeps the native controller from writing the ControllerRevision of the new template: the release says what it waits for.
+func TestNativeControllerCanNotWrite(t *testing.T) {
+	for name, p := range inPlaces() {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			p.serving(w, p.workload(w, 4), 4)
+			w.create(releaseTo(p.kind, p.template(w, "web:1", nil), step("50%"), step("100%")))
+			w.await(web.completed)
+			end := w.noAnswerFor(`{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [controllerrevisions]}`, func() error {
+				revision := &appsv1.ControllerRevision{Revision: 1, Data: runtime.RawExtension{Raw: []byte(`{"spec":{}}`)}}
+				revision.Namespace, revision.Name = w.namespace, "probe"
+				return w.Create(w.Context(), revision, client.DryRunAll)
+			})
+			p.next(w, "web:2")
+			w.await(all(web.takenOver, web.says("waiting for the native controller to observe the latest change")))
+			end()
+			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+		})
+	}
+}
+
+// TestGateThatCanNotBeWritten: the release reports a Gate write that a policy refuses or a webhook leaves unanswered.
+// The approval counts as soon as the Gate can be written.
+func TestGateThatCanNotBeWritten(t *testing.T) {
+	rules := map[string]struct {
+		rule func(w *world, try func() error) (end func())
+		says string
+	}{
+		"Refused": {func(w *world, try func() error) func() { return w.denied("gates/status", "UPDATE", "false", try) }, "the API server refuses to write gate "},
+		"Unanswered": {func(w *world, try func() error) func() {
+			return w.noAnswerFor(`{apiGroups: [rollouts.sluice.dev], apiVersions: [v1alpha1], operations: [UPDATE], resources: [gates/status]}`, try)
+		}, "the API server can't decide whether to write gate "},
+	}
+	for name, rule := range rules {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			w.deployed(deployment(4))
+			w.create(release("web:2", step(1), step("100%")))
+			s := w.await(web.blocksAt(0))
+			gate := s.releases["web"].Status.Gates[0].Name
+			end := rule.rule(w, func() error {
+				live := &v1alpha1.Gate{}
+				live.Namespace, live.Name = w.namespace, gate
+				return w.Status().Patch(w.Context(), live, mergePatch(`{"status":{"message":"probe"}}`), client.DryRunAll)
+			})
+			w.confirm("web")
+			w.awaitEvent(v1alpha1.ReasonWriteRefused, rule.says+gate)
+			end()
+			w.within(goesOn, all(web.completed, web.serves("web:2", 4)))
+		})
+	}
+}
