@@ -55,7 +55,6 @@ func TestTraces(t *testing.T) {
 	ended, id := release.Status.LastUpdateTime.Time, traces.TraceID(namespace, release.UID, release.Status.Attempt)
 	setAnnotation(t, c, release, v1alpha1.RollbackAnnotation, "true")
 	awaitRelease(t, c, release, "rolled back", func(s v1alpha1.BatchReleaseStatus) bool { return completed(s) && s.Rollback != nil })
-	stop(t, second)
 
 	back := traces.TraceID(namespace, release.UID, release.Status.Attempt)
 	called := map[string]string{id: "one", back: "back"}
@@ -64,8 +63,16 @@ func TestTraces(t *testing.T) {
 		"one: batch 1 in release NS/web", "one: batch 2 in release NS/web", "one: gate manual in release NS/web", "one: release NS/web",
 		"one: rollback in release NS/web ERROR -> back",
 	}
-	if diff := cmp.Diff(want, drawn(to.Spans(), called, namespace)); diff != "" {
-		t.Errorf("spans (-want +got):\n%s", diff)
+	spans := func() error {
+		if diff := cmp.Diff(want, drawn(to.Spans(), called, namespace)); diff != "" {
+			return fmt.Errorf("spans (-want +got):\n%s", diff)
+		}
+		return nil
+	}
+	cptest.Eventually(t, soon, spans) // this test may see the end of the rollback before the controller does
+	stop(t, second)
+	if err := spans(); err != nil {
+		t.Errorf("once the controller has ended: %v", err)
 	}
 	for _, want := range []string{"; trace " + id, "; trace " + back, "reason=" + v1alpha1.ReasonStepDone} { // the last one is not recorded, and logged all the same
 		if !strings.Contains(log.String(), want) {
