@@ -35,14 +35,14 @@ func decide(l *look) Decision {
 }
 
 // answer answers what somebody requests. It reports whether there is nothing else to decide until that is done. While the steps
-// can't be read it begins nothing; a rollback has steps of its own.
+// can't be read it begins nothing but a rollback, which has steps of its own. A completed release needs no steps, and is watched on.
 func answer(d Decision) (Decision, bool) {
 	d, ended := answerRollback(d)
 	if ended {
 		return d, true
 	}
 	if d.unreadable != nil {
-		return d, !d.underWay() || len(d.steps()) == 0
+		return d, !d.completed() && (!d.underWay() || len(d.steps()) == 0)
 	}
 	for _, request := range []func(Decision) (Decision, bool){answerRetry, chooseTemplate, answerJump} {
 		if d, ended = request(d); ended {

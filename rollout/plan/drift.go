@@ -54,9 +54,9 @@ func (l *look) driftFields() []string {
 const driftPause = 10 * time.Minute
 
 // driftIsOurs reports whether this release has to bring the released template back. It can't if the API server would
-// no longer accept that template.
+// no longer accept that template, or if its steps can't be read.
 func (l *look) driftIsOurs() bool {
-	return l.Release.Spec.Drift == v1alpha1.DriftRevert && l.Drift.Digest != "" && !l.stop().any() && l.decider() == ""
+	return l.Release.Spec.Drift == v1alpha1.DriftRevert && l.Drift.Digest != "" && l.unreadable == nil && !l.stop().any() && l.decider() == ""
 }
 
 // decider names the sibling that alone reverts drift of a workload that is not held; empty if it is this release. The

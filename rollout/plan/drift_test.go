@@ -56,6 +56,13 @@ func TestWatchDrift(t *testing.T) {
 		"which is on record before anything is written": {
 			done().changed().differing(image).but(reverts), outcome{StatusFirst: true, Is: "RollingBack - Initial RollingBack"},
 		},
+		"it is looked for while the steps can't be read": {
+			done().changed().spoiled(), outcome{Script: []string{"needs drift from the template of the release"}, Is: rests, Stalled: decreases},
+		},
+		"and told": {done().changed().differing(image).spoiled(), outcome{Is: drifted, Stalled: decreases}},
+		"which keep it from being reverted": {
+			done().changed().differing(image).spoiled().but(reverts), outcome{Is: drifted, Stalled: decreases},
+		},
 		"not while it is suspended": {done().changed().differing(image).but(reverts).but(suspended), outcome{Is: drifted}},
 		"not soon after the last time": {
 			done().changed().differing(image).but(reverts).status(revertedNow), outcome{Wake: tenMinutes, Is: drifted},

@@ -12,6 +12,9 @@ func wrong() []v1alpha1.Step {
 	return []v1alpha1.Step{step("1"), step("50%"), step("30%"), step("100%")}
 }
 
+// decreases says what is wrong with the steps of a spoiled scene.
+const decreases = `InvalidStrategy: spec.strategy.steps[2].replicas: Invalid value: "30%": must not be less than in a step before it`
+
 // spoiled is a scene whose steps are invalid by now.
 func (s *scene) spoiled() *scene { return s.steps(wrong()...) }
 
@@ -151,7 +154,6 @@ func TestMendedStepsGoOn(t *testing.T) {
 func TestInvalidStepsAreTold(t *testing.T) {
 	t.Parallel()
 	const wrongOrder = "InvalidStrategy: spec.strategy.order[0]: Invalid value: 0: must have exactly one of nodeLabel, deletePriority, age, name"
-	const decreases = `InvalidStrategy: spec.strategy.steps[2].replicas: Invalid value: "30%": must not be less than in a step before it`
 	finalizing := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFinalizing }
 	handedBack := func(o *Observation) {
 		o.Workload.Hold, deploymentOf(o.Workload).Paused, deploymentOf(o.Workload).Recreate = nil, false, false
