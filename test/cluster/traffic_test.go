@@ -116,7 +116,7 @@ func (s *split) wantBackends() {
 		s.await(c.path+" is said to stand as it should", func() error {
 			accepted, resolved, err := s.standing(route)
 			if err != nil || accepted != metav1.ConditionTrue || resolved != c.resolved {
-				return fmt.Errorf("%s: accepted %s and resolved %s (%w), want True and %s", c.path, accepted, resolved, err, c.resolved)
+				return errors.Join(fmt.Errorf("accepted %s and resolved %s, want True and %s", accepted, resolved, c.resolved), err)
 			}
 			return nil
 		})
