@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,12 @@ func TestDeletedWorkloadWaitsForItsTemplate(t *testing.T) {
 
 	refused := "web/release.yaml:1: Deployment web was deleted and is not created: the template in Git has not passed its gates, and " +
 		"the template of its revision v1, which was released last, is not kept"
+	w.syncUntil(func(source *v1alpha1.ReleaseSource) error {
+		if len(source.Status.Errors) != 1 || !strings.Contains(source.Status.Errors[0].Message, "was deleted and is not created") {
+			return fmt.Errorf("want the source to say that the Deployment was deleted, got %+v", source.Status.Errors)
+		}
+		return nil
+	})
 	rolledBack := map[string]string{v1alpha1.OutcomeAnnotation: string(v1alpha1.OutcomeRolledBack)}
 	for name, forge := range map[string]func(){
 		"nothing is kept":                func() {},
@@ -70,7 +77,12 @@ func TestDeletedWithItsRelease(t *testing.T) {
 	other := app("web", "web:2")
 	other["web/deploy.yaml"] = strings.ReplaceAll(other["web/deploy.yaml"], "app: web", "app: other")
 	w.push(other)
-	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
+	w.wantReady(w.syncUntil(func(source *v1alpha1.ReleaseSource) error {
+		if !meta.IsStatusConditionTrue(source.Status.Conditions, v1alpha1.ConditionReady) {
+			return fmt.Errorf("want the source ready, got %+v; errors %+v", source.Status.Conditions, source.Status.Errors)
+		}
+		return nil
+	}), v1alpha1.ReasonSynced)
 	w.wantImage("web", "web:2")
 	if created := w.deployment("web"); created == nil || created.Spec.Template.Spec.Containers[0].Image != "web:2" {
 		t.Errorf("want the Deployment as it is in Git, got %+v", created)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,10 +82,10 @@ func TestAnotherBranchIsNoForcePush(t *testing.T) {
 // again when it is back.
 func TestTroubleWithTheRepository(t *testing.T) {
 	w := newWorld(t)
-	var trouble http.Handler
+	var trouble atomic.Pointer[http.Handler]
 	front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if trouble != nil {
-			trouble.ServeHTTP(rw, r)
+		if handler := trouble.Load(); handler != nil {
+			(*handler).ServeHTTP(rw, r)
 			return
 		}
 		w.handler.ServeHTTP(rw, r)
@@ -94,7 +95,7 @@ func TestTroubleWithTheRepository(t *testing.T) {
 	w.controller(gitsync.Options{})
 	w.source(func(s *v1alpha1.ReleaseSource) {
 		s.Spec.URL = front.URL + "/" + w.repo.Name()
-		s.Spec.Timeout.Duration = 5 * time.Second
+		s.Spec.Timeout.Duration = 15 * time.Second
 		s.Spec.Prune = true
 	})
 	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
@@ -110,11 +111,11 @@ func TestTroubleWithTheRepository(t *testing.T) {
 		{status(http.StatusTooManyRequests), v1alpha1.ReasonFetchFailed, "429", false},
 		{status(http.StatusNotFound), v1alpha1.ReasonFetchFailed, "not found", true},
 		{status(http.StatusUnauthorized), v1alpha1.ReasonInvalidSecret, "without credentials", true},
-		{http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), v1alpha1.ReasonFetchFailed, "within 5s", false},
+		{http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), v1alpha1.ReasonFetchFailed, "within 15s", false},
 		{http.RedirectHandler("http://localhost:1/app.git/info/refs", http.StatusFound), v1alpha1.ReasonInvalidSpec, "redirects to another host", true},
 	}
 	for _, tt := range tests {
-		trouble = tt.trouble
+		trouble.Store(&tt.trouble)
 		source := w.sync("shop")
 		w.wantReady(source, tt.reason, tt.words)
 		if got := meta.IsStatusConditionTrue(source.Status.Conditions, v1alpha1.ConditionStalled); got != tt.stalled {
@@ -125,7 +126,7 @@ func TestTroubleWithTheRepository(t *testing.T) {
 		}
 		w.wantImage("web", "web:1")
 	}
-	trouble = nil
+	trouble.Store(nil)
 	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
 
 	for _, rename := range [][2]string{{"refs/heads/main", "refs/heads/away"}, {"refs/heads/away", "refs/heads/main"}} {

@@ -1,6 +1,8 @@
 package gitsync_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,16 +28,20 @@ func (w *world) patchRelease(name, manager, patch string) {
 	}
 }
 
-// wantTemplate checks that a release has the template of a commit, and nothing else.
-func (w *world) wantTemplate(when, template, commit string) {
+// wantSynced syncs until a release has the template of a commit, and nothing else. It wants each sync to succeed.
+func (w *world) wantSynced(when, template, commit string) {
 	w.Helper()
-	release := w.release("web")
-	if got := string(release.Spec.Template.Raw); got != template {
-		w.Errorf("%s: the template is %s, want that of Git, %s", when, got, template)
-	}
-	if got := release.Annotations[v1alpha1.CommitAnnotation]; got != commit {
-		w.Errorf("%s: the commit is %s, want %s", when, got, commit)
-	}
+	w.syncUntil(func(source *v1alpha1.ReleaseSource) error {
+		w.wantReady(source, v1alpha1.ReasonSynced)
+		release := w.release("web")
+		if got := string(release.Spec.Template.Raw); got != template {
+			return fmt.Errorf("%s: the template is %s, want that of Git, %s", when, got, template)
+		}
+		if got := release.Annotations[v1alpha1.CommitAnnotation]; got != commit {
+			return fmt.Errorf("%s: the commit is %s, want %s", when, got, commit)
+		}
+		return nil
+	})
 }
 
 // TestWhatIsAddedToATemplateGoes: of the template Git says all, whoever adds something and however.
@@ -60,19 +66,16 @@ func TestWhatIsAddedToATemplateGoes(t *testing.T) {
 	}
 	for name, patch := range additions {
 		w.patchRelease("web", "somebody", patch)
-		w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
-		w.wantTemplate(name, template, first)
+		w.wantSynced(name, template, first)
 	}
 	stop()
 	w.patchRelease("web", "somebody", additions["host network"])
 	w.controller(gitsync.Options{})
-	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
-	w.wantTemplate("while we did not run", template, first)
+	w.wantSynced("while we did not run", template, first)
 
 	w.patchRelease("web", "somebody", additions["account"])
 	next := w.push(map[string]string{"web.yaml": inlineRelease("web:2", "")})
-	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
-	w.wantTemplate("with the next push", strings.Replace(template, "web:1", "web:2", 1), next)
+	w.wantSynced("with the next push", strings.Replace(template, "web:1", "web:2", 1), next)
 }
 
 // TestWhatGitTakesAwayGoes: also where another tool has given it before, and owns it by server-side apply's book.
@@ -128,11 +131,13 @@ func TestDeletedReleaseIsMadeAnew(t *testing.T) {
 	if err := w.Delete(t.Context(), deleted); err != nil {
 		t.Fatal(err)
 	}
-	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
-	if w.release("web").UID == deleted.UID {
-		t.Error("the release is the one that was deleted")
-	}
-	w.wantTemplate("made anew", string(deleted.Spec.Template.Raw), first)
+	w.syncUntil(func(*v1alpha1.ReleaseSource) error {
+		if release := w.release("web"); release == nil || release.UID == deleted.UID {
+			return errors.New("want another release than the one that was deleted")
+		}
+		return nil
+	})
+	w.wantSynced("made anew", string(deleted.Spec.Template.Raw), first)
 }
 
 // TestSharedWhileNobodyRan: a field that somebody else came to own while no controller ran, or after which one died, is

@@ -178,6 +178,17 @@ func (w *world) sync(name string) *v1alpha1.ReleaseSource {
 	})
 }
 
+// syncUntil syncs the source "shop" until it is as wanted. The caches of a sync may be behind what the test has just written.
+func (w *world) syncUntil(condition func(*v1alpha1.ReleaseSource) error) *v1alpha1.ReleaseSource {
+	w.Helper()
+	var source *v1alpha1.ReleaseSource
+	cptest.Eventually(w.T, soon, func() error {
+		source = w.sync("shop")
+		return condition(source)
+	})
+	return source
+}
+
 // await waits until a source is as the condition wants.
 func (w *world) await(name string, condition func(*v1alpha1.ReleaseSource) error) *v1alpha1.ReleaseSource {
 	w.Helper()

@@ -85,7 +85,7 @@ func TestPodsAreNotDeletedAfterALoss(t *testing.T) {
 				for !done() {
 					select {
 					case <-r.podsChanged:
-					case <-time.After(10 * time.Second):
+					case <-time.After(time.Minute):
 						t.Fatal("nobody is told of the pods")
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -295,10 +296,10 @@ func TestEndlessLinesBeforeThePack(t *testing.T) {
 func TestHangInThePack(t *testing.T) {
 	t.Parallel()
 	end := make(chan struct{})
-	hanging := false
+	var hanging atomic.Bool
 	s := newServer(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method != http.MethodPost || !hanging {
+			if r.Method != http.MethodPost || !hanging.Load() {
 				next.ServeHTTP(w, r)
 				return
 			}
@@ -316,12 +317,12 @@ func TestHangInThePack(t *testing.T) {
 	src.Timeout = time.Minute
 	read(t, r, src, gitrepo.Known{})
 
-	hanging = true
+	hanging.Store(true)
 	s.write(t, map[string]string{"a": noise("a", 10<<10)})
 	src.Timeout = 300 * time.Millisecond
 	_, err := r.Read(t.Context(), src, gitrepo.Known{Content: first})
 	wantError(t, err, gitrepo.Timeout)
-	hanging = false
+	hanging.Store(false)
 	src.Timeout = 0
 	read(t, r, src, gitrepo.Known{})
 }

@@ -258,7 +258,7 @@ func TestSSHHangsInTheHandshake(t *testing.T) {
 	began := time.Now()
 	_, err = newReader(gitrepo.Options{}).Read(t.Context(), src, gitrepo.Known{})
 	wantError(t, err, gitrepo.Timeout)
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 20*time.Second { // less than a connection may take by itself
 		t.Errorf("it took %s", took)
 	}
 }

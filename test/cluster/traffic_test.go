@@ -113,10 +113,13 @@ func (s *split) wantBackends() {
 	} {
 		route := s.makeRoute(c.path[1:], under(c.path, c.rule))
 		s.await(c.path+" is answered as it should", func() error { return s.wantStatuses(c.path, c.want) })
-		accepted, resolved, err := s.standing(route)
-		if err != nil || accepted != metav1.ConditionTrue || resolved != c.resolved {
-			s.Errorf("%s: accepted %s and resolved %s (%v), want True and %s", c.path, accepted, resolved, err, c.resolved)
-		}
+		s.await(c.path+" is said to stand as it should", func() error {
+			accepted, resolved, err := s.standing(route)
+			if err != nil || accepted != metav1.ConditionTrue || resolved != c.resolved {
+				return errors.Join(fmt.Errorf("accepted %s and resolved %s, want True and %s", accepted, resolved, c.resolved), err)
+			}
+			return nil
+		})
 		if err := s.Delete(s.Context(), route); err != nil {
 			s.Error(err)
 		}

@@ -48,6 +48,8 @@ type controller struct {
 	answered map[string]bool
 	// lacked are the requests that its role does not allow, as the API server says.
 	lacked []string
+	// written is when its writes were done.
+	written writeTimes
 }
 
 // startController runs the controller for the namespace until it is killed or the test ends.
@@ -76,8 +78,8 @@ func (w *world) startControllerUntil(kill killAt) *controller {
 
 func (w *world) start(c *controller) *controller {
 	w.Helper()
-	w.controllers++
-	version := fmt.Sprintf("%s-%d", w.Name(), w.controllers)
+	w.controllers = append(w.controllers, c)
+	version := fmt.Sprintf("%s-%d", w.Name(), len(w.controllers))
 	ctx, cancel := context.WithCancel(context.Background())
 	c.w, c.agent, c.cancel, c.ended = w, "sluice/"+version, cancel, make(chan error, 1)
 	cfg := controllerAccount(w)
@@ -293,6 +295,7 @@ func (f *fuse) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := f.next.RoundTrip(request)
 	f.controller.sight.answered(request, response, rests)
 	f.controller.hasAnswer(request, err)
+	f.controller.noteOutage(request, response, err)
 	if err == nil && response.StatusCode == http.StatusForbidden {
 		f.controller.noteLack(request, response)
 	}

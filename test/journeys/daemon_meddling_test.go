@@ -138,9 +138,11 @@ func TestDaemonSetForeignPodsGo(t *testing.T) {
 				w.kubectl("delete", "pod", w.now().podsOwned(w.now().daemon())[0].Name)
 			}
 			w.await(all(hasPods(4), somePodOf("web:9"), seenInPlace))
+			w.catchUp()
 			before := w.now().daemon().Generation
 			w.startController()
 			w.await(all(web.reason(v1alpha1.ReasonDrifted), onDelete, hasPods(4), seenInPlace))
+			w.catchUp()
 			if after := w.now().daemon().Generation; after != before+1 {
 				t.Errorf("it is put back in %d writes, want 1", after-before)
 			}

@@ -78,7 +78,7 @@ func (w *world) losePods(n int) {
 	for _, pod := range w.now().pods {
 		if n > 0 && alive(pod) {
 			n--
-			if err := w.Delete(w.Context(), pod); err != nil {
+			if err := w.Delete(w.Context(), pod); client.IgnoreNotFound(err) != nil {
 				w.Errorf("delete pod: %v", err)
 			}
 		}
@@ -123,9 +123,7 @@ func TestDaemonSetNodeNotReady(t *testing.T) {
 	w.create(releaseTo("DaemonSet", w.onEachOwnNode("web:2", delayed), step(1, none()), step("100%")))
 	w.awaitConfirming(web.completed)
 	for _, n := range nodes[1:5] {
-		if err := n.has("web:2")(w.now()); err != nil {
-			t.Error(err)
-		}
+		w.await(n.has("web:2"))
 	}
 	for _, n := range silent {
 		if ready := w.kubectl("get", "node", string(n), "--output", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`); ready != "False" {
@@ -180,9 +178,7 @@ func TestDaemonSetMovesToOtherNodes(t *testing.T) {
 		if i < 2 {
 			want = nil
 		}
-		if err := n.has(want...)(w.now()); err != nil {
-			t.Error(err)
-		}
+		w.await(n.has(want...))
 	}
 }
 

@@ -161,12 +161,12 @@ func TestFailedReleaseIsScaledAndRolledBack(t *testing.T) {
 func TestSlowIsNotFailed(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
-	w.deployed(deployment(4, rolling(1, 0)))
+	w.deployed(deployment(8, rolling(1, 0)))
 	slower := map[string]string{controlplane.ReadyDelayAnnotation: "3s"}
 	r := releaseOf(podTemplate("web:2", slower), step("100%"))
-	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(10))
+	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(20))
 	w.create(r)
-	w.await(all(web.completed, web.serves("web:2", 4)))
+	w.await(all(web.completed, web.serves("web:2", 8)))
 }
 
 // A stable version that is broken does not keep the version that fixes it from being released.
@@ -190,7 +190,7 @@ func TestLateIsDone(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
 	w.deployed(deployment(2, rolling("100%", 0)))
-	slow := map[string]string{controlplane.ReadyDelayAnnotation: "8s"}
+	slow := map[string]string{controlplane.ReadyDelayAnnotation: "20s"}
 	w.lose(releaseOf(podTemplate("web:2", slow), step("100%")), podShows(`"phase":"Pending"`), "not ready")
 	w.await(all(web.completed, web.serves("web:2", 2)))
 }

@@ -2,7 +2,6 @@ package journeys
 
 import (
 	"fmt"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,9 +52,7 @@ func TestReleaseThroughForge(t *testing.T) {
 	if len(slices.Compact(slices.Clone(lines))) != len(lines) {
 		t.Errorf("want no status twice, got:\n%s", strings.Join(lines, "\n"))
 	}
-	if status := w.as("ada").Try("GET", "git/ref/heads/"+opened.Head.Ref, nil, nil); status != http.StatusNotFound {
-		t.Errorf("want branch %s of the approval gone, got status %d", opened.Head.Ref, status)
-	}
+	w.awaitNoBranch(opened.Head.Ref)
 	w.wantStops("1 of 10", "5 of 10")
 }
 
@@ -175,11 +172,14 @@ func TestApprovalWithoutForge(t *testing.T) {
 	merged := w.write("ada", "main", file.Path, []byte(file.Content))
 	w.await(all(web.completed, web.serves("web:2", 10)))
 	w.wantEvidence("RecordMerged", "", merged)
-	for _, gate := range w.now().gates {
-		if !strings.Contains(gate.Status.Message, "could be checked") {
-			t.Errorf("want the gate to say what was not checked, got %q", gate.Status.Message)
+	w.await(func(s *scene) error {
+		for _, gate := range s.gates {
+			if !strings.Contains(gate.Status.Message, "could be checked") {
+				return fmt.Errorf("want the gate to say what was not checked, got %q", gate.Status.Message)
+			}
 		}
-	}
+		return nil
+	})
 }
 
 // A policy that asks for two approvals of certain people is met by nothing less.
@@ -238,19 +238,21 @@ func TestBadTemplateIsReported(t *testing.T) {
 	w.awaitStatus(mended, "success: ")
 }
 
-// wantEvidence wants a passed gate of the release that rests on a fact of that kind.
+// wantEvidence awaits a gate of the release that rests on a fact of that kind. The journal may have the release before its gates.
 func (w *forgeWorld) wantEvidence(kind, actor, sha string) {
 	w.Helper()
-	var seen []v1alpha1.Evidence
-	for _, gate := range w.now().gates {
-		for _, fact := range gate.Status.Evidence {
-			if fact.Kind == kind && fact.Actor == actor && (sha == "" || fact.SHA == sha) && fact.Time != nil {
-				return
+	w.await(func(s *scene) error {
+		var seen []v1alpha1.Evidence
+		for _, gate := range s.gates {
+			for _, fact := range gate.Status.Evidence {
+				if fact.Kind == kind && fact.Actor == actor && (sha == "" || fact.SHA == sha) && fact.Time != nil {
+					return nil
+				}
 			}
+			seen = append(seen, gate.Status.Evidence...)
 		}
-		seen = append(seen, gate.Status.Evidence...)
-	}
-	w.Errorf("want evidence %s by %q of %s, got %+v", kind, actor, sha, seen)
+		return fmt.Errorf("want evidence %s by %q of %s, got %+v", kind, actor, sha, seen)
+	})
 }
 
 // A pull request that was merged in a way that the policy does not accept is requested again when its Gate is deleted.

@@ -1,6 +1,7 @@
 package journeys
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -65,6 +66,7 @@ func TestDaemonSetRevisionNamedAsTheOneBefore(t *testing.T) {
 	w.wantSamePods(before)
 	w.kubectl("delete", "controllerrevision", "zz-forged")
 	w.kubectl("annotate", "daemonset", "web", "look=again")
+	w.bePatient()
 	w.annotateRelease(v1alpha1.RetryAnnotation, "true")
 	w.await(all(web.blocksAt(0), onDelete, web.runs(pods{"web:1": 2, "web:2": 1})))
 	w.wantUntouched(d, all(web.completed, web.serves("web:2", 3)))
@@ -127,11 +129,16 @@ func TestGateOfAnotherRelease(t *testing.T) {
 	template.Labels = map[string]string{"app": "other"}
 	r.Name, r.Spec.WorkloadRef.Name, r.Spec.Template.Raw = "web-b", "web-b", encode(template)
 	w.create(r)
-	s := w.await(subject("web-b").blocksAt(0))
-	gate := s.gates[s.releases["web-b"].Status.Gates[0].Name]
+	var gate *v1alpha1.Gate
+	w.await(all(subject("web-b").blocksAt(0), func(s *scene) error {
+		if gate = s.gates[s.releases["web-b"].Status.Gates[0].Name]; gate == nil {
+			return errors.New("want the gate of web-b")
+		}
+		return nil
+	}))
 	w.manualDaemon()
 	w.forgeNext(w.patchDaemon, "zz-forged", "b-"+gate.Spec.Revision)
-	w.create(failsSoon(w.toDaemon(step(1), step("100%"))))
+	w.create(w.toDaemon(step(1), step("100%")))
 	w.await(stalls("web", string(v1alpha1.StallWriteRefused), "belongs to BatchRelease web-b"))
 	var now v1alpha1.Gate
 	if err := w.Get(t.Context(), client.ObjectKeyFromObject(gate), &now); err != nil || now.UID != gate.UID || now.DeletionTimestamp != nil {
@@ -163,7 +170,7 @@ func TestDaemonSetPodsLabelledAsTheOneBefore(t *testing.T) {
 	w.startController()
 	d := w.daemonSet()
 	w.placed(d, 3)
-	w.create(failsSoon(w.toDaemon(step(1), step("100%"))))
+	w.create(w.toDaemon(step(1), step("100%")))
 	before := w.await(all(web.blocksAt(0), onDelete, web.runs(pods{"web:1": 2, "web:2": 1}))).uids()
 	w.forge(w.nativeRevision("web:2"), "web-forged", w.hashOf("web:1"), 99)
 	w.kubectl("annotate", "daemonset", "web", "look=again")

@@ -75,19 +75,21 @@ func TestStatusLostAfterARollbackOfWhatNeverRan(t *testing.T) {
 	w.create(release("web:2", step(1), step("100%")))
 	w.await(web.reason(v1alpha1.ReasonWillNotFit))
 	w.rollBack()
-	s := w.await(all(web.completed, web.quarantined))
 	recorded := func(r *appsv1.ControllerRevision) bool {
 		var template corev1.PodTemplateSpec
 		return json.Unmarshal(r.Data.Raw, &template) == nil && template.Spec.Containers[0].Image == "web:2" &&
 			template.Spec.RestartPolicy == corev1.RestartPolicyAlways &&
 			v1alpha1.Outcome(r.Annotations[v1alpha1.OutcomeAnnotation]) == v1alpha1.OutcomeRolledBack
 	}
-	if !slices.ContainsFunc(slices.Collect(maps.Values(s.kept)), recorded) {
-		t.Errorf("the history does not have the template with web:2 and its defaults: %v", slices.Sorted(maps.Keys(s.kept)))
-	}
+	w.await(all(web.completed, web.quarantined, func(s *scene) error {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(s.kept)), recorded) {
+			return fmt.Errorf("the history does not have the template with web:2 and its defaults: %v", slices.Sorted(maps.Keys(s.kept)))
+		}
+		return nil
+	}))
 	w.kubectl("delete", "resourcequota", "full")
 	w.loseStatus()
-	s = w.await(all(web.completed, web.quarantined, web.serves("web:1", 4), func(s *scene) error {
+	s := w.await(all(web.completed, web.quarantined, web.serves("web:1", 4), func(s *scene) error {
 		if back := s.releases["web"].Status.Rollback; back == nil || back.Trigger != v1alpha1.TriggerHistory {
 			return fmt.Errorf("want a rollback that is recalled from the history, have %+v", back)
 		}

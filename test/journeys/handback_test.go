@@ -113,12 +113,14 @@ func (w *world) wantHandedBack(options handback.Options, says string) {
 	if said := w.handBackAll(handback.Options{Proceed: options.Proceed, DryRun: true}); !strings.Contains(said, "web: would be handed back: ") {
 		w.Errorf("a dry run says %q", said)
 	}
+	w.catchUp()
 	if err := web.takenOver(w.now()); err != nil {
 		w.Errorf("after a dry run: %v", err)
 	}
 	if said := w.handBackAll(options); !strings.Contains(said, "web: handed back: ") || !strings.Contains(said, says) {
 		w.Errorf("the command says %q, want it to have %q", said, says)
 	}
+	w.catchUp() // by two writes
 	s := w.await(web.handedBack)
 	wantStrategy(w.T, s, deployment(4, rolling(2, 1)))
 	if reason, found := s.deployments["web"].Annotations[v1alpha1.BreakGlassAnnotation]; found {

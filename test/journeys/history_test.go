@@ -165,7 +165,7 @@ func TestKubectlRolloutInPlace(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			w := newWorld(t)
 			c.place(w)
-			if out, err := w.tryKubectl("", "rollout", "status", kind+"/web", "--timeout=5s"); !c.status(out, err) {
+			if out, err := w.tryKubectl("", "rollout", "status", kind+"/web", "--timeout=1m"); !c.status(out, err) {
 				t.Errorf("kubectl rollout status says %q, %v", out, err)
 			}
 			for number, image := range map[string]string{"1": "web:1", "2": "web:2"} {
@@ -174,7 +174,7 @@ func TestKubectlRolloutInPlace(t *testing.T) {
 				}
 			}
 			w.awaitConfirming(web.completed)
-			w.kubectl("rollout", "status", kind+"/web", "--timeout=30s")
+			w.kubectl("rollout", "status", kind+"/web", "--timeout="+soon.String())
 		})
 	}
 }

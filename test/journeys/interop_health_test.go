@@ -153,11 +153,13 @@ func TestReleaseHealthElsewhere(t *testing.T) {
 	w.create(release("web:1", step("50%"), step("100%")))
 	w.wantHealth("completed", w.await(all(web.observed, web.completed)), "Healthy", "Current")
 
+	await := w.fromNow()
 	w.releaseImage("web:2")
-	w.wantHealth("under way", w.await(all(web.observed, web.phase(v1alpha1.PhaseRollingUpdate))), "Progressing", "InProgress")
+	w.wantHealth("under way", await(all(web.observed, web.phase(v1alpha1.PhaseRollingUpdate))), "Progressing", "InProgress")
 	s := w.await(all(web.blocksAt(0)))
 	w.wantHealth("at a gate", s, "Suspended", "Current")
-	for _, gate := range s.gates {
+	w.wantGate(0, v1alpha1.GateManual, v1alpha1.DecisionWaiting)
+	for _, gate := range w.now().gates {
 		if got := argoHealth(t, "Gate", gate); got != "Suspended" {
 			t.Errorf("want an open gate Suspended in Argo CD, got %s", got)
 		}

@@ -197,6 +197,20 @@ func (j *journal) now() (*scene, <-chan struct{}) {
 	return j.scene.clone(), j.changed
 }
 
+// begin is the scene as it is, and how many entries made it.
+func (j *journal) begin() (*scene, int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.scene.clone(), len(j.entries)
+}
+
+// since are the entries after so many, and what is closed when there is another.
+func (j *journal) since(entries int) ([]entry, <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.entries[entries:]), j.changed
+}
+
 // latest is the latest revision of which the journal knows.
 func (j *journal) latest() uint64 {
 	j.mu.Lock()

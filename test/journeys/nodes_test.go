@@ -2,6 +2,7 @@ package journeys
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -29,7 +30,13 @@ func TestNodesLost(t *testing.T) {
 	w.create(releaseOf(w.onOwnNodes(podTemplate("web:2", delayed)), step("50%"), step("100%")))
 	half := all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 3}))
 	// Each node has a pod of web:2; which pods of web:1 are left is the ReplicaSet controller's choice.
-	first := slices.IndexFunc(nodes, func(n node) bool { return n.has("web:1", "web:2")(w.await(half)) == nil })
+	first := -1
+	w.await(all(half, func(s *scene) error {
+		if first = slices.IndexFunc(nodes, func(n node) bool { return n.has("web:1", "web:2")(s) == nil }); first < 0 {
+			return errors.New("want a node with a pod of each version")
+		}
+		return nil
+	}))
 	nodes[0], nodes[first] = nodes[first], nodes[0]
 	w.loseNode(nodes...)
 	w.await(all(half, web.counts(6, 6, 0)))

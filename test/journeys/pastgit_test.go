@@ -1,12 +1,15 @@
 package journeys
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // driftedPastGit: the release stands, or says so, because its template is not Git's.
@@ -65,6 +68,14 @@ func TestReleaseByHandInAnEmergency(t *testing.T) {
 	w.confirm("web")
 	w.await(all(web.completed, web.serves("web:2", 10)))
 	w.kubectl("patch", "releasesource", "shop", "--type", "merge", "-p", `{"spec":{"suspend":true}}`)
+	cptest.Eventually(t, soon, func() error {
+		source := &v1alpha1.ReleaseSource{}
+		err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "shop"}, source)
+		if ready := meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Reason != v1alpha1.ReasonSuspended {
+			return errors.Join(errors.New("want the source suspended"), err)
+		}
+		return nil
+	})
 	w.kubectl("annotate", "batchrelease", "web", v1alpha1.GitTemplateAnnotation+"-", v1alpha1.CommitAnnotation+"-")
 	w.patchRelease(`{"spec":{"template":{"spec":{"containers":[{"name":"app","image":"web:hotfix"}]}}}}`)
 	s := w.await(all(web.blocksAt(0), web.runs(pods{"web:2": 5, "web:hotfix": 5})))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -135,12 +136,9 @@ func TestPausePointDeletedByHand(t *testing.T) {
 // A controller that dies after each kind of its writes goes on holding where the one before it did.
 func TestPausePointAcrossRestarts(t *testing.T) {
 	w := newWorld(t)
-	writes := 0
+	var writes atomic.Int64 // several are sent at once
 	first := w.startControllerUntil(func(r *http.Request) moment {
-		if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/pods/") {
-			writes++
-		}
-		if writes == 3 {
+		if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/pods/") && writes.Add(1) == 3 {
 			return after
 		}
 		return goOn

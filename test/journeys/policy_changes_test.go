@@ -154,6 +154,7 @@ func TestPolicyChangesBeforeARollback(t *testing.T) {
 		w.await(web.phase(v1alpha1.PhaseFailed))
 		w.wantStayed(before, w.now(), 3)
 		w.team("blue")
+		w.bePatient()
 		w.annotateRelease(v1alpha1.RetryAnnotation, "true")
 		s = w.await(all(web.completed, web.reason(v1alpha1.ReasonRolledBack), web.serves("web:1", 4), teams("web:1", "blue", 4)))
 		w.wantStayed(before, s, 3)

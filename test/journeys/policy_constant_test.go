@@ -91,6 +91,8 @@ func TestPolicyThatStaysHindersNothing(t *testing.T) {
 					before := w.now().uids()
 					w.patchRelease(`{"spec":{"strategy":{"onFailure":"Rollback","progressDeadlineSeconds":5}}}`)
 					w.release(p.template(w, "web:3", behaving(controlplane.NeverReady)))
+					w.await(turnedRound)
+					w.bePatient()
 					s := w.await(all(web.completed, web.reason(v1alpha1.ReasonRolledBack), web.serves(is("web:2"), 4)))
 					w.wantStayed(before, s, 3)
 

@@ -22,6 +22,9 @@ func (name subject) rolledBack(trigger v1alpha1.RollbackTrigger, says string) ch
 	})
 }
 
+// turnedRound wants a rollback to have begun.
+var turnedRound = web.status("a rollback", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Rollback != nil })
+
 // quarantined wants the condition of a template that was rolled back.
 func (name subject) quarantined(s *scene) error {
 	condition := meta.FindStatusCondition(s.releases[string(name)].Status.Conditions, v1alpha1.ConditionQuarantined)
@@ -45,6 +48,8 @@ func TestFailedReleaseIsRolledBackByItself(t *testing.T) {
 			r := impatient(podTemplate("web:2", behaving(behaviour)))
 			r.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
 			w.create(r)
+			w.await(turnedRound)
+			w.bePatient()
 			w.await(all(web.rolledBack(v1alpha1.TriggerDeadline, "no progress"), web.quarantined, web.serves("web:1", 4)))
 			w.awaitEvent(v1alpha1.ReasonRollingBack, "no progress")
 			if least := w.findings(web).leastReady; least < 4 {
@@ -65,7 +70,7 @@ func TestRollbackThatFails(t *testing.T) {
 	r := impatient(podTemplate("web:2", behaving(controlplane.NeverReady)))
 	r.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
 	w.create(r)
-	w.await(all(web.status("a rollback", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Rollback != nil }), failed("no progress")))
+	w.await(all(turnedRound, failed("no progress")))
 	w.await(all(web.attempt(2), failed("no progress"))) // and not a third one
 	w.annotateRelease(v1alpha1.RetryAnnotation, "true")
 	w.awaitEvent(v1alpha1.ReasonRetrying, "a retry was requested")

@@ -72,8 +72,9 @@ func TestScaledDuringRollback(t *testing.T) {
 	w.deployed(d)
 	w.create(release("web:2", step("50%"), step("100%")))
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
+	await := w.fromNow()
 	w.rollBack()
-	w.await(web.phase(v1alpha1.PhaseRollingBack))
+	await(web.phase(v1alpha1.PhaseRollingBack))
 	w.scale("12")
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 12)))
 }

@@ -1,6 +1,7 @@
 package journeys
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // seedDeployment and seedRelease are the manifests of seed 000, word for word but for the API group.
@@ -166,18 +168,21 @@ func TestSeedRollbackAfterRelease(t *testing.T) {
 	w.await(all(nginx.blocksAt(0), nginx.runs(pods{"nginx:1.14.2": 9, "nginx:1.16": 1})))
 }
 
-// wantGates compares type and decision of what kubectl get gates -A lists of this journey.
+// wantGates awaits type and decision of what kubectl get gates -A lists of this journey. The decision comes after the release has its gate.
 func (w *world) wantGates(want ...string) {
 	w.Helper()
-	var got []string
-	for line := range strings.SplitSeq(w.kubectl("get", "gates", "-A"), "\n") {
-		if fields := strings.Fields(line); len(fields) > 6 && fields[0] == w.namespace {
-			got = append(got, fields[5]+" "+fields[6])
+	cptest.Eventually(w, soon, func() error {
+		var got []string
+		for line := range strings.SplitSeq(w.kubectl("get", "gates", "-A"), "\n") {
+			if fields := strings.Fields(line); len(fields) > 6 && fields[0] == w.namespace {
+				got = append(got, fields[5]+" "+fields[6])
+			}
 		}
-	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		w.Errorf("kubectl get gates -A (-want +got):\n%s", diff)
-	}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			return fmt.Errorf("kubectl get gates -A (-want +got):\n%s", diff)
+		}
+		return nil
+	})
 }
 
 // wantWide compares what kubectl get batchrelease -o wide adds, but for commit and age.
@@ -197,11 +202,15 @@ func (w *world) wantStops(want ...string) {
 	}
 }
 
+// wantNoAnnotation awaits that no release has the annotation, which is removed after the status is written.
 func (w *world) wantNoAnnotation(key string) {
 	w.Helper()
-	for name, release := range w.now().releases {
-		if value, found := release.Annotations[key]; found {
-			w.Errorf("BatchRelease %s still has annotation %s=%s", name, key, value)
+	w.await(func(s *scene) error {
+		for name, release := range s.releases {
+			if value, found := release.Annotations[key]; found {
+				return fmt.Errorf("BatchRelease %s still has annotation %s=%s", name, key, value)
+			}
 		}
-	}
+		return nil
+	})
 }

@@ -96,8 +96,9 @@ func TestQueuedOutlivesRollback(t *testing.T) {
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
 	w.releaseImage("web:3")
 	w.await(waiting)
+	await := w.fromNow()
 	w.rollBack()
-	w.await(all(web.phase(v1alpha1.PhaseRollingBack), queued(true)))
+	await(all(web.phase(v1alpha1.PhaseRollingBack), queued(true)))
 	w.await(all(web.attempt(3), web.blocksAt(0), queued(false), web.runs(pods{"web:1": 2, "web:3": 2})))
 	if times, images := w.takeOvers(); times != 2 || fmt.Sprint(images) != "[web:2 web:1 web:3]" {
 		t.Errorf("the workload was taken over %d times, for %v", times, images)

@@ -124,27 +124,30 @@ func (w *world) bound(scaler *autoscalingv2.HorizontalPodAutoscaler, least, most
 func (w *world) wantNoneElseWrote(cp *controlplane.ControlPlane) {
 	w.Helper()
 	old := w.setOf("web:1")
-	ours, scaled := 0, 0
-	_, err := cp.CountRequests(func(r controlplane.Request) bool {
-		writes := r.Verb == "update" || r.Verb == "patch" || r.Verb == "delete"
-		switch {
-		case r.Namespace != w.namespace || !writes || r.Code >= http.StatusMultipleChoices:
-		case r.Resource == "deployments/scale" && strings.Contains(r.UserAgent, "horizontal-pod-autoscaler"):
-			scaled++
-		case r.Resource != "replicasets" && r.Resource != "replicasets/scale" || r.Name != old:
-		case strings.HasPrefix(r.UserAgent, "sluice/"):
-			ours++
-		default:
-			w.Errorf("%s has sent %s of %s %s", r.UserAgent, r.Verb, r.Resource, r.Name)
+	cptest.Eventually(w, soon, func() error { // the log may be behind
+		ours, scaled := 0, 0
+		_, err := cp.CountRequests(func(r controlplane.Request) bool {
+			writes := r.Verb == "update" || r.Verb == "patch" || r.Verb == "delete"
+			switch {
+			case r.Namespace != w.namespace || !writes || r.Code >= http.StatusMultipleChoices:
+			case r.Resource == "deployments/scale" && strings.Contains(r.UserAgent, "horizontal-pod-autoscaler"):
+				scaled++
+			case r.Resource != "replicasets" && r.Resource != "replicasets/scale" || r.Name != old:
+			case strings.HasPrefix(r.UserAgent, "sluice/"):
+				ours++
+			default:
+				w.Errorf("%s has sent %s of %s %s", r.UserAgent, r.Verb, r.Resource, r.Name)
+			}
+			return false
+		})
+		if err != nil {
+			return fmt.Errorf("read the audit log: %w", err)
 		}
-		return false
+		if ours < 3 || scaled < 3 {
+			return fmt.Errorf("the audit log has %d writes of Sluice to %s and %d of the HPA to the scale, want 3 or more of each: nothing is shown", ours, old, scaled)
+		}
+		return nil
 	})
-	if err != nil {
-		w.Fatalf("read the audit log: %v", err)
-	}
-	if ours < 3 || scaled < 3 {
-		w.Errorf("the audit log has %d writes of Sluice to %s and %d of the HPA to the scale, want 3 or more of each: nothing is shown", ours, old, scaled)
-	}
 }
 
 // setOf is the name of the ReplicaSet that runs an image.

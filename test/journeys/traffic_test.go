@@ -3,6 +3,7 @@ package journeys
 import (
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -362,11 +363,9 @@ func TestTrafficKilled(t *testing.T) {
 
 // nthWrite is when the nth write to the namespace is sent.
 func (w *world) nthWrite(n int64, when moment) killAt {
+	var sent atomic.Int64 // several are sent at once
 	return func(r *http.Request) moment {
-		if !w.changes(r) {
-			return goOn
-		}
-		if n--; n != 0 {
+		if !w.changes(r) || sent.Add(1) != n {
 			return goOn
 		}
 		return when

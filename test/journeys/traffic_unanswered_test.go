@@ -36,16 +36,14 @@ func TestTrafficWebhookDoesNotAnswer(t *testing.T) {
 			end := w.noAnswerFor(services, touchService(w))
 			w.create(sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%", manual())))
 			w.await(told)
-			end()
-			w.within(goesOn, web.takenOver)
+			w.within(goesOn, end, web.takenOver)
 			w.await(all(web.blocksAt(0), gets(50)))
 		},
 		"route at the beginning": func(w *world, before any) {
 			end := w.noAnswerFor(routes, touchRoute(w))
 			w.create(sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%", manual())))
 			w.await(told)
-			end()
-			w.within(goesOn, gets(0))
+			w.within(goesOn, end, gets(0))
 			w.await(all(web.blocksAt(0), gets(50)))
 		},
 		"route after a gate": func(w *world, before any) {
@@ -54,8 +52,7 @@ func TestTrafficWebhookDoesNotAnswer(t *testing.T) {
 			end := w.noAnswerFor(routes, touchRoute(w))
 			w.confirm("web")
 			w.await(told)
-			end()
-			w.within(goesOn, gets(100))
+			w.within(goesOn, end, gets(100))
 		},
 		"route in a rollback": func(w *world, before any) {
 			w.create(keepsOld(sharing("web:2", stepOf("100%", "50%"), stepOf("100%", "100%", manual()))))
@@ -63,8 +60,7 @@ func TestTrafficWebhookDoesNotAnswer(t *testing.T) {
 			end := w.noAnswerFor(routes, touchRoute(w))
 			w.rollBack()
 			w.await(told)
-			end()
-			w.within(goesOn, gets(0))
+			w.within(goesOn, end, gets(0))
 			w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), givenBack(before)))
 		},
 		"route at the end": func(w *world, before any) {
@@ -75,8 +71,7 @@ func TestTrafficWebhookDoesNotAnswer(t *testing.T) {
 			end := w.noAnswerFor(routes, touchRoute(w))
 			w.confirm("web")
 			w.await(told)
-			end()
-			w.within(goesOn, web.completed)
+			w.within(goesOn, end, web.completed)
 			w.await(givenBack(before))
 		},
 		"services after the end": func(w *world, before any) {
@@ -88,8 +83,7 @@ func TestTrafficWebhookDoesNotAnswer(t *testing.T) {
 			w.confirm("web")
 			w.await(web.completed)
 			w.await(told)
-			end()
-			w.within(goesOn, givenBack(before))
+			w.within(goesOn, end, givenBack(before))
 		},
 		"route of a release that is deleted": func(w *world, before any) {
 			w.create(sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%", manual())))
@@ -99,8 +93,7 @@ func TestTrafficWebhookDoesNotAnswer(t *testing.T) {
 				w.Fatal(err)
 			}
 			w.await(told)
-			end()
-			w.within(goesOn, web.handedBack)
+			w.within(goesOn, end, web.handedBack)
 			w.await(givenBack(before))
 		},
 	} {

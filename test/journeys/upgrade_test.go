@@ -135,8 +135,15 @@ func (w *world) writtenEarlier(name string) v1alpha1.BatchReleaseStatus {
 	return release.Status
 }
 
-// gatesAreLookedAt wants every gate to pass, or to be waited for.
+// gatesAreLookedAt wants every gate to pass, or to be waited for, those included that the journal has only in the status yet.
 func gatesAreLookedAt(s *scene) error {
+	for _, release := range s.releases {
+		for _, gate := range release.Status.Gates {
+			if release.Status.CurrentStepState == v1alpha1.StepBlocking && s.gates[gate.Name] == nil {
+				return fmt.Errorf("want gate %s in the journal", gate.Name)
+			}
+		}
+	}
 	for name, gate := range s.gates {
 		if gate.Status.Decision == "" {
 			return fmt.Errorf("want gate %s looked at", name)

@@ -88,15 +88,13 @@ func TestWebhookAnswersOddly(t *testing.T) {
 				w.awaitDenial(try)
 				p.next(w, "web:2")
 				w.await(web.refused("", "policy.example.com"))
-				answer.Store(nil)
-				w.within(goesOn, web.takenOver)
+				w.within(goesOn, func() { answer.Store(nil) }, web.takenOver)
 				w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
 
 				answer.Store(&says)
 				w.kubectl("annotate", "batchrelease", "web", "rollback=true")
 				w.await(web.refused("", "policy.example.com"))
-				answer.Store(nil)
-				w.within(2*goesOn, web.serves("web:1", 4))
+				w.within(2*goesOn, func() { answer.Store(nil) }, web.serves("web:1", 4))
 			})
 		})
 	}
@@ -145,8 +143,7 @@ func TestWebhookFailsAtWhatAReleaseNeeds(t *testing.T) {
 			if c.resource != "events" && c.resource != "batchreleases/status" {
 				w.await(web.refused("", "policy.example.com"))
 			}
-			answer.Store(nil)
-			w.within(goesOn, all(web.blocksAt(0), web.runs(pods{"web:2": 2, "web:3": 2})))
+			w.within(goesOn, func() { answer.Store(nil) }, all(web.blocksAt(0), web.runs(pods{"web:2": 2, "web:3": 2})))
 		})
 	}
 }

@@ -34,8 +34,8 @@ type world struct {
 	proxy *proxy
 	// moment is the write of a release before which something happens.
 	moment int64
-	// controllers counts those that were started, and logs are what they say.
-	controllers int
+	// controllers are those that were started, and logs are what they say.
+	controllers []*controller
 	logs        []*logbook
 	// options, if set, changes what controllers are started with.
 	options func(*app.Options)
@@ -119,6 +119,34 @@ func (w *world) await(done func(*scene) error) *scene {
 		case <-deadline:
 			w.Fatalf("not within %v: %v\n%s", soon, err, standing(scene))
 		}
+	}
+}
+
+// fromNow has what it returns await, like await, a scene from now on. It misses none, however short it lasts.
+func (w *world) fromNow() func(done check) *scene {
+	s, at := w.journal.begin()
+	return func(done check) *scene {
+		w.Helper()
+		deadline := time.After(soon)
+		for err := done(s); err != nil; {
+			entries, changed := w.journal.since(at)
+			for _, e := range entries {
+				at++
+				s.apply(e)
+				if err = done(s); err == nil {
+					return s
+				}
+			}
+			if len(entries) > 0 {
+				continue
+			}
+			select {
+			case <-changed:
+			case <-deadline:
+				w.Fatalf("not within %v: %v\n%s", soon, err, standing(s))
+			}
+		}
+		return s
 	}
 }
 

@@ -68,7 +68,7 @@ func TestStopKillsWhatWillNotEnd(t *testing.T) {
 	p := startShell(t, `trap "" INT; echo ready; exec sleep 600`)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(p.failure(errors.New("")).Error(), "ready"); <-tick.C {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(p.failure(errors.New("")).Error(), "ready"); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatal("the shell did not start")
 		}

@@ -77,7 +77,7 @@ func Start(ctx context.Context, options Options) *Load {
 	return l
 }
 
-// To has all requests from now on go to another URL, and returns once those on their way are answered.
+// To has all requests from now on go to another URL, and returns once those on their way are answered and counted.
 func (l *Load) To(url string) {
 	l.mu.Lock()
 	before := l.target
@@ -86,7 +86,7 @@ func (l *Load) To(url string) {
 	before.pending.Wait()
 }
 
-// next is where the next request goes. Whoever asks says when it is answered.
+// next is where the next request goes. Whoever asks says when it is answered and counted.
 func (l *Load) next() *target {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,9 +111,10 @@ func (l *Load) send(ctx context.Context, after time.Duration, keep bool) {
 		return
 	}
 	for tick := time.NewTicker(l.options.Interval); ; {
-		sent := time.Now()
-		version, err := l.ask(client)
+		sent, to := time.Now(), l.next()
+		version, err := l.ask(client, to.url)
 		l.count(sent, version, err)
+		to.pending.Done()
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -124,10 +125,8 @@ func (l *Load) send(ctx context.Context, after time.Duration, keep bool) {
 }
 
 // ask sends a POST, which net/http does not send a second time by itself.
-func (l *Load) ask(client *http.Client) (version string, err error) {
-	to := l.next()
-	defer to.pending.Done()
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, to.url, strings.NewReader("order"))
+func (l *Load) ask(client *http.Client, url string) (version string, err error) {
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, url, strings.NewReader("order"))
 	if err != nil {
 		return "", err
 	}

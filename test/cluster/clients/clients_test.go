@@ -2,10 +2,12 @@ package clients
 
 import (
 	"fmt"
-	"net"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,19 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// serve starts a server, and counts the connections that are made to it.
-func serve(t *testing.T, answer http.HandlerFunc) (url string, connections *atomic.Int64) {
+// serve starts a server.
+func serve(t *testing.T, answer http.HandlerFunc) (url string) {
 	t.Helper()
-	connections = &atomic.Int64{}
-	server := httptest.NewUnstartedServer(answer)
-	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			connections.Add(1)
-		}
-	}
-	server.Start()
+	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	return server.URL, connections
+	return server.URL
 }
 
 func start(t *testing.T, options Options) *Load {
@@ -54,7 +49,7 @@ func (l *Load) await(t *testing.T, want string, condition func(Counts) bool) Cou
 func TestEachAnswerIsCounted(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
-	url, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Canary") != "yes" {
 			http.Error(w, "want the header", http.StatusBadRequest)
 			return
@@ -99,26 +94,42 @@ func TestEachAnswerIsCounted(t *testing.T) {
 
 func TestHalfOfTheClientsKeepTheirConnection(t *testing.T) {
 	t.Parallel()
-	url, connections := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "v1") })
+	var mu sync.Mutex
+	requests := map[string]int{} // by connection
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		requests[r.RemoteAddr]++
+		fmt.Fprint(w, "v1")
+	})
 	l := start(t, Options{URL: url, Clients: 2})
-	l.await(t, "200 requests", func(c Counts) bool { return c.Sent >= 200 })
+	l.await(t, "a connection with 20 requests and 20 with one", func(Counts) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(requests) > 20 && slices.Max(slices.Collect(maps.Values(requests))) >= 20
+	})
 	l.Stop()
-	// One client has one, the other one for each of its requests: about half of all.
-	if sent, made := int64(l.Counts().Sent), connections.Load(); made < sent/4 || made > sent*3/4 {
-		t.Errorf("%d connections for %d requests, want about half as many", made, sent)
+	kept := 0
+	for _, n := range requests {
+		if n > 1 {
+			kept++
+		}
+	}
+	if kept != 1 {
+		t.Errorf("%d connections are kept, want that of one client: requests by connection %v", kept, requests)
 	}
 }
 
 func TestRequestsGoToAnotherURL(t *testing.T) {
 	t.Parallel()
 	var pending atomic.Int64
-	first, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	first := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		pending.Add(1)
 		defer pending.Add(-1)
 		<-time.After(20 * time.Millisecond)
 		fmt.Fprint(w, "v1")
 	})
-	second, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "v2") })
+	second := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "v2") })
 	l := start(t, Options{URL: first, Clients: 4})
 	l.await(t, "answers of the first", func(c Counts) bool { return c.Versions["v1"] >= 20 })
 	l.To(second)
