@@ -135,6 +135,7 @@ func TestSteerByButtons(t *testing.T) {
 	a.atBatch(2)
 
 	before := a.atBatch(2).Status.StableRevision
+	a.awaitPods(4)
 	page = olga.get(olga.path("rollback")).text
 	want(t, page, "<h1>Roll back: web</h1>", "the previous version: "+before, "2 pods of revision "+before+" stay", "are replaced", "is quarantined",
 		"No ReleaseSource manages the release", "The real rollback may differ.", "RollingBack", "hand back", `<span class="del">-`, "web:1", "web:2")
@@ -168,6 +169,7 @@ func TestRollBackToRevision(t *testing.T) {
 			return r.Status.Commit == commit && r.Status.Phase == v1alpha1.PhaseCompleted
 		})
 	}
+	a.awaitPods(4)
 	_, page := olga.form("rollback")
 	want(t, page, `<option value="`+first+`">`+first)
 	if got := olga.get(olga.path("rollback?to=nothing")); got.code != http.StatusNotFound {

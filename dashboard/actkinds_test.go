@@ -114,6 +114,21 @@ func (a *acts) encode(object any) []byte {
 	return raw
 }
 
+// awaitPods waits until those pods are gone that are to go: pages count them as long as they are there.
+func (a *acts) awaitPods(want int) {
+	a.Helper()
+	cptest.Eventually(a.T, soon, func() error {
+		var pods corev1.PodList
+		if err := a.admin.List(a.Context(), &pods, client.InNamespace(a.namespace)); err != nil {
+			return err
+		}
+		if got := len(pods.Items); got != want {
+			return fmt.Errorf("want %d pods, got %d", want, got)
+		}
+		return nil
+	})
+}
+
 var lastRow = regexp.MustCompile(`<th scope="row" data-label="After">[^<]*</th><td data-label="1 pods">(\d+)</td><td data-label="2 pods">(\d+)</td>[^\n]*\n</tbody>`)
 
 // rollsBack pushes a version, looks at what a rollback of its first batch would do, and has it done. It returns the page that asks.
@@ -121,6 +136,7 @@ func (a *acts) rollsBack(stay int) string {
 	a.Helper()
 	olga := a.person("olga", "view", "sluice-operator")
 	before := a.push(2).Status.StableRevision
+	a.awaitPods(stay + 1)
 	_, page := olga.form("rollback")
 	want(a.T, page, fmt.Sprintf("%d pods of revision %s stay (%d available)", stay, before, stay), " is replaced (1 available)", "web:1", "web:2",
 		"The real rollback may differ.", "RollingBack",

@@ -53,6 +53,8 @@ type acts struct {
 	admin     client.Client
 	namespace string
 	server    *httptest.Server
+	// controlled says that a controller runs.
+	controlled bool
 }
 
 // newActs runs a controller, with changed options if any are given, and a dashboard until the test ends, with the policies of config/policy.
@@ -79,6 +81,7 @@ func (a *acts) control(change ...func(*app.Options)) {
 		a.Fatalf("make controller: %v", err)
 	}
 	a.run(mgr.Start)
+	a.controlled = true
 }
 
 func (a *acts) run(start func(context.Context) error) {
@@ -114,6 +117,7 @@ func (a *acts) account() *rest.Config {
 			a.Cleanup(func() { _ = a.admin.Delete(context.Background(), object) })
 		}
 	}
+	cptest.AwaitRights(a.T, cptest.Config(a.T), "system:serviceaccount:"+a.namespace+":sluice-dashboard")
 	cfg, err := cptest.Access(a.T).ServiceAccountConfig(a.Context(), a.namespace, "sluice-dashboard")
 	if err != nil {
 		a.Fatal(err)
@@ -239,6 +243,7 @@ func (a *acts) person(name string, roles ...string) *person {
 		a.Fatal(err)
 	}
 	p := &person{acts: a, name: "system:serviceaccount:" + a.namespace + ":" + name, browser: &http.Client{Jar: jar}}
+	cptest.AwaitRights(a.T, cptest.Config(a.T), p.name)
 	p.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	got := p.post("/login", url.Values{"token": {request.Status.Token}})
 	if got.code != http.StatusSeeOther {
@@ -321,7 +326,8 @@ func (p *person) path(action string) string {
 	return "/releases/" + p.namespace + "/web" + path
 }
 
-// does sends a form, and returns the page of the release that comes after it.
+// does sends a form, and returns the page of the release that comes after it, once the controller has acted: a busy one takes longer than the
+// dashboard waits for it.
 func (p *person) does(action string, form url.Values) string {
 	p.Helper()
 	action, _, _ = strings.Cut(action, "?")
@@ -329,7 +335,14 @@ func (p *person) does(action string, form url.Values) string {
 	if answer.code != http.StatusSeeOther || !strings.HasPrefix(answer.location, p.path("")+"?") {
 		p.Fatalf("%s: want to be sent to the release, got %d to %q: %s", action, answer.code, answer.location, answer.text)
 	}
-	return p.get(answer.location).text
+	page := ""
+	cptest.Eventually(p.T, soon, func() error {
+		if page = p.get(answer.location).text; p.controlled && strings.Contains(page, "The controller has not acted on it yet.") {
+			return errors.New("want the controller to act")
+		}
+		return nil
+	})
+	return page
 }
 
 // click opens the page that asks, fills the form and sends it.

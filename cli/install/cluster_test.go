@@ -125,7 +125,7 @@ func TestRunsUnderRestrictedPodSecurity(t *testing.T) {
 	if err != nil {
 		t.Fatalf("make client: %v", err)
 	}
-	cptest.Eventually(t, time.Minute, func() error { return available(t.Context(), c, namespace, 2) })
+	cptest.Eventually(t, 2*time.Minute, func() error { return available(t.Context(), c, namespace, 2) })
 
 	var pods corev1.PodList
 	if err := c.List(t.Context(), &pods, client.InNamespace(namespace)); err != nil {

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"errors"
 	"regexp"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // TestCheck: what is fit and what is not, each with what to do, for who may see all of it and for who may not.
@@ -25,6 +29,13 @@ func TestCheck(t *testing.T) {
 	source.Spec.URL = "file://" + t.TempDir()
 	s.create(source)
 	s.deploy("web")
+	cptest.Eventually(t, soon, func() error {
+		err := s.client.Get(t.Context(), client.ObjectKeyFromObject(source), source)
+		if err == nil && !meta.IsStatusConditionFalse(source.Status.Conditions, v1alpha1.ConditionReady) {
+			err = errors.New("want the source said not to be readable")
+		}
+		return err
+	})
 
 	spaces := regexp.MustCompile(` {2,}`)
 	admin := s.as("admin", "check", "--as-group=system:masters")

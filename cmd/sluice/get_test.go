@@ -26,8 +26,8 @@ func TestGet(t *testing.T) {
 	release := s.awaitGate("web")
 	s.awaitPods(4)
 
-	got := s.ok(viewer, "get")
-	s.want(got, "◷ batchrelease/web  Waiting: batch 1/2 done", "commit 2222222 ", "web: version 2, by Ada", "deployment/web ",
+	// The native controller counts by and by.
+	got := s.awaitOutput(viewer, []string{"get"}, "◷ batchrelease/web  Waiting: batch 1/2 done", "commit 2222222 ", "web: version 2, by Ada", "deployment/web ",
 		"└─ ◷ gate/"+release.Status.Gates[0].Name+"  manual: waits", "approval by a person", "new, web:2: 1 of 1 pod available",
 		"stable, web:1: 3 of 3 pods available", "ready, on node-")
 	if strings.Contains(got, "\x1b") {

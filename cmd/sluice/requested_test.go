@@ -68,7 +68,8 @@ func TestWhoRequested(t *testing.T) {
 	if named.Status.Rollback == nil || named.Status.Rollback.By != ada {
 		t.Errorf("want ada named, got %+v", named.Status.Rollback)
 	}
-	s.want(s.ok(grace, "history", "web"), "Stopped: paused, by "+ada, "Resumed: no longer paused, by "+grace, "by "+ada+": rollback=true was requested")
+	// The history of what goes on is written by and by.
+	s.awaitOutput(grace, []string{"history", "web"}, "Stopped: paused, by "+ada, "Resumed: no longer paused, by "+grace, "by "+ada+": rollback=true was requested")
 	s.await("web", "without a name that stays", func(*v1alpha1.BatchReleaseStatus) bool {
 		_, stays := s.release("web").Annotations[v1alpha1.RequestedByAnnotation]
 		return !stays

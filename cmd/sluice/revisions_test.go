@@ -169,6 +169,7 @@ func (s *shop) ownerOfApps() string {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "apps"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	})
+	cptest.AwaitRights(s.T, cptest.Config(s.T), user)
 	return user
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -78,15 +79,7 @@ var roles sync.Mutex
 // person makes a user with cluster roles in the shop's namespace: those of Kubernetes, and those that come with Sluice.
 func (s *shop) person(name string, clusterRoles ...string) string {
 	s.Helper()
-	roles.Lock()
-	defer roles.Unlock()
-	path, err := controlplane.InCheckout("config/rbac/user_roles.yaml")
-	if err != nil {
-		s.Fatalf("find roles: %v", err)
-	}
-	if err := controlplane.Apply(s.Context(), cptest.Config(s.T), path); err != nil {
-		s.Fatalf("apply roles: %v", err)
-	}
+	s.applyRoles()
 	user := s.namespace + ":" + name
 	for _, role := range clusterRoles {
 		s.create(&rbacv1.RoleBinding{
@@ -95,7 +88,17 @@ func (s *shop) person(name string, clusterRoles ...string) string {
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 		})
 	}
+	cptest.AwaitRights(s.T, cptest.Config(s.T), user)
 	return user
+}
+
+func (s *shop) applyRoles() {
+	s.Helper()
+	roles.Lock()
+	defer roles.Unlock()
+	if err := controlplane.Apply(s.Context(), cptest.Config(s.T), s.shipped("config/rbac/user_roles.yaml")); err != nil {
+		s.Fatalf("apply roles: %v", err)
+	}
 }
 
 // viewer is a user who may see what is in the namespace, and do nothing.
@@ -272,10 +275,15 @@ func (s *shop) await(name, what string, condition func(*v1alpha1.BatchReleaseSta
 	return &release
 }
 
-// awaitGate waits for a release to stop at its gates.
+// awaitGate waits for a release to stop at its gates, and for each of them to say what it waits for, which another part of the controller writes.
 func (s *shop) awaitGate(name string) *v1alpha1.BatchRelease {
 	s.Helper()
+	silent := func(reference v1alpha1.GateReference) bool {
+		gate := &v1alpha1.Gate{}
+		err := s.client.Get(s.Context(), client.ObjectKey{Namespace: s.namespace, Name: reference.Name}, gate)
+		return err != nil || gate.Status.Decision == ""
+	}
 	return s.await(name, "at a gate", func(status *v1alpha1.BatchReleaseStatus) bool {
-		return status.CurrentStepState == v1alpha1.StepBlocking && len(status.Gates) > 0
+		return status.CurrentStepState == v1alpha1.StepBlocking && len(status.Gates) > 0 && !slices.ContainsFunc(status.Gates, silent)
 	})
 }

@@ -31,7 +31,9 @@ func TestSummariesAfterDrift(t *testing.T) {
 	if row := strings.Fields(listed); len(row) < 8 || row[6] != "0" || row[7] != "0" {
 		t.Errorf("want kubectl to say that 0 pods are updated, and 0 of them available, got %q", listed)
 	}
-	s.want(s.ok(viewer, "get"), "✖ batchrelease/web  Drifted: the Deployment was changed", "changed out of band, web:hotfix: 4 of 4 pods available", "new, web:2: 0 of 0 pods")
+	// The native controller may be at the last pods.
+	s.awaitOutput(viewer, []string{"get"}, "✖ batchrelease/web  Drifted: the Deployment was changed",
+		"changed out of band, web:hotfix: 4 of 4 pods available", "new, web:2: 0 of 0 pods")
 	got := s.as(viewer, "status", "web", "--watch=false")
 	if got.code != exitDrifted {
 		t.Errorf("want exit code %d, got %d: %s%s", exitDrifted, got.code, got.stdout, got.stderr)
@@ -70,7 +72,8 @@ func TestSummariesAfterRollback(t *testing.T) {
 	s.await("web", "rolled back", isCompleted)
 
 	s.want(s.columns(viewer, "list"), "web|RolledBack|", "|2222222|")
-	s.want(s.ok(viewer, "get"), "✖ batchrelease/web  RolledBack: ", "commit 2222222", "rolled back: web: version 2, by Ada", "restored, web:1: 4 of 4 pods available")
+	s.awaitOutput(viewer, []string{"get"}, "✖ batchrelease/web  RolledBack: ", "commit 2222222",
+		"rolled back: web: version 2, by Ada", "restored, web:1: 4 of 4 pods available")
 
 	const followed = "4444444444aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	s.push("web", 1, followed) // as the merge of the pull request of the revert

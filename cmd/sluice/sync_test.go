@@ -55,7 +55,7 @@ func TestSync(t *testing.T) {
 // TestSyncWhileTheSourceChanges has somebody write the source between the read of it and each of the first requests.
 func TestSyncWhileTheSourceChanges(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := &shop{T: t, namespace: cptest.Namespace(t), client: cptest.Client(t)} // a controller would write the source, too
 	source := &v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "shop"}}
 	source.Spec.URL = "file://" + t.TempDir()
 	s.create(source)

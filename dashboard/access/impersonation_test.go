@@ -91,7 +91,7 @@ space-token,"root ",3,
 		t.Errorf("with rights that the API server does not know: got %s: %s", got.Status, got.body)
 	}
 	w.grantComponent(unconstrained)
-	cptest.Eventually(t, 30*time.Second, func() error { // the API server has heard of the role
+	cptest.Eventually(t, time.Minute, func() error { // the API server has heard of the role
 		w.clock.Step(time.Second)
 		if got := try(w, "ada-token"); got.StatusCode != http.StatusSeeOther {
 			return apierrors.NewUnauthorized(got.body)

@@ -57,7 +57,7 @@ func TestRequestsWaitOnce(t *testing.T) {
 	limit := flowcontrol.NewTokenBucketRateLimiter(0.001, 2)
 	one := &http.Client{Transport: rationed{http.DefaultTransport, limit}}
 	ask := func(ctx context.Context) error {
-		soon, cancel := context.WithTimeout(ctx, time.Second)
+		soon, cancel := context.WithTimeout(ctx, time.Minute) // shorter than the limit has one wait
 		defer cancel()
 		request, err := http.NewRequestWithContext(soon, http.MethodGet, server.URL, nil)
 		if err != nil {

@@ -109,6 +109,11 @@ func (w *world) grantComponent(component string) {
 	for _, object := range cptest.Decode(w.T, string(text)) {
 		w.grant(object)
 	}
+	cfg, err := w.access.Config()
+	if err != nil {
+		w.Fatal(err)
+	}
+	cptest.AwaitRights(w, cfg, "system:serviceaccount:"+w.namespace+":sluice-dashboard")
 }
 
 func (w *world) grant(object *unstructured.Unstructured) {
@@ -161,7 +166,7 @@ func (w *world) viewer(who identity) *Viewer {
 // heard waits until the API server lets somebody do something in the world's namespace.
 func (w *world) heard(v *Viewer, what Verb) {
 	w.Helper()
-	cptest.Eventually(w, 10*time.Second, func() error {
+	cptest.Eventually(w, time.Minute, func() error {
 		if may, err := NewRights(w.clock).May(w.Context(), v, w.namespace, what); err != nil || !may {
 			return fmt.Errorf("may %+v: %v, %w", what, may, err)
 		}

@@ -28,7 +28,7 @@ import (
 )
 
 // soon is how long the tests wait for what takes moments on a machine with nothing else to do.
-const soon = time.Minute
+const soon = 2 * time.Minute
 
 // controller is a controller that runs until stop.
 type controller struct {

@@ -227,6 +227,7 @@ func TestMetricsOfReplicas(t *testing.T) {
 	awaitLeader(t, c, namespace, "")
 	options.MetricsAddress = address
 	start(t, cptest.Config(t), options)
+	cptest.Eventually(t, soon, func() error { return get(t, "http://"+address+"/metrics") })
 	release := newRelease(t, namespace)
 	release.Spec.Suspend = true
 	for _, object := range []client.Object{newDeployment(namespace), release} {

@@ -152,10 +152,11 @@ func TestNotices(t *testing.T) {
 	for _, r := range []*receiver{first, second} {
 		r.await(t, "ReleaseStarted", "GateOpened", "ReleaseCompleted", "RollbackStarted", "RolledBack")
 		ids := map[string]bool{}
-		for _, one := range r.got {
+		all := r.all()
+		for _, one := range all {
 			ids[one.ID] = true
 		}
-		if len(ids) != len(r.got) {
+		if len(ids) != len(all) {
 			t.Errorf("want an ID for each notice, got %v", ids)
 		}
 	}

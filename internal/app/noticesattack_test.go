@@ -223,6 +223,7 @@ func TestNoticesLeastPrivilege(t *testing.T) {
 			t.Fatalf("apply rights: %v", err)
 		}
 	}
+	awaitRights(t, "sluice-system", "sluice-controller")
 	start(t, account, options)
 	awaitRecord(t, c, "sluice-system")
 	release := newRelease(t, namespace)

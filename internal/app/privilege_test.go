@@ -128,14 +128,20 @@ func confinedAccount(t *testing.T, namespace string) *rest.Config {
 	return logIn(t, namespace)
 }
 
-// logIn becomes the controller that is installed in the namespace.
+// logIn becomes the controller that is installed in the namespace, once the API server knows its rights.
 func logIn(t *testing.T, namespace string) *rest.Config {
 	t.Helper()
+	awaitRights(t, namespace, "sluice-controller")
 	cfg, err := cptest.Access(t).ServiceAccountConfig(t.Context(), namespace, "sluice-controller")
 	if err != nil {
 		t.Fatalf("log in as the controller: %v", err)
 	}
 	return cfg
+}
+
+func awaitRights(t *testing.T, namespace, account string) {
+	t.Helper()
+	cptest.AwaitRights(t, cptest.Config(t), "system:serviceaccount:"+namespace+":"+account)
 }
 
 // grantDeployer makes the account as which the source is written, with rights in its namespace.
@@ -161,6 +167,7 @@ func grantDeployer(t *testing.T, c client.Client, namespace string) {
 			t.Fatalf("create %T: %v", object, err)
 		}
 	}
+	awaitRights(t, namespace, "deployer")
 }
 
 func newSource(namespace string, r *repository) *v1alpha1.ReleaseSource {

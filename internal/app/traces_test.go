@@ -69,7 +69,10 @@ func TestTraces(t *testing.T) {
 		}
 		return nil
 	}
-	cptest.Eventually(t, soon, spans) // this test may see the end of the rollback before the controller does
+	cptest.Eventually(t, soon, spans)          // this test may see the end of the rollback before the controller does
+	for _, trace := range []string{id, back} { // events that are on their way end with the controller
+		awaitEvent(t, c, namespace, "; trace "+trace)
+	}
 	stop(t, second)
 	if err := spans(); err != nil {
 		t.Errorf("once the controller has ended: %v", err)
@@ -90,9 +93,6 @@ func TestTraces(t *testing.T) {
 		if got := span.Text("k8s.namespace.name"); got != namespace {
 			t.Errorf("%s is of namespace %q, want %q", span.Name, got, namespace)
 		}
-	}
-	for _, trace := range []string{id, back} {
-		awaitEvent(t, c, namespace, "; trace "+trace)
 	}
 }
 

@@ -76,6 +76,7 @@ func trafficAccount(t *testing.T) *rest.Config {
 			t.Fatalf("apply rights: %v", err)
 		}
 	}
+	awaitRights(t, "sluice-system", "sluice-controller")
 	return account
 }
 

@@ -89,7 +89,7 @@ func awaitGone(t *testing.T, c client.Client, release *v1alpha1.BatchRelease) {
 // deleted, and not for ever: the Deployment is handed back, and people are told.
 func TestDeletionPastSilentGateway(t *testing.T) {
 	t.Parallel()
-	c, route, release := blockedWithTraffic(t, 8)
+	c, route, release := blockedWithTraffic(t, 20)
 	namespace := release.Namespace
 	silence(t, c, namespace)
 	if err := c.Delete(t.Context(), release.DeepCopy()); err != nil {
