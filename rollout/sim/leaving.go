@@ -86,7 +86,7 @@ func leavesNamed(w *World, c change) string {
 		return ""
 	}
 	before := c.workload.Template
-	if c.workload.Hold.Emptied {
+	if c.workload.Hold.Emptied && w.Past.isStable(before) { // nobody has changed it since
 		before = c.pass.intent.UpdateRevision // it has the stable one only until it has pods
 	}
 	return w.wronglyLeft(before, w.Release.Spec.DeletionPolicy)
