@@ -48,7 +48,7 @@ type controller struct {
 	answered map[string]bool
 	// lacked are the requests that its role does not allow, as the API server says.
 	lacked []string
-	// written is when its writes were done.
+	// written records when its writes were done.
 	written writeTimes
 }
 

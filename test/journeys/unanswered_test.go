@@ -83,11 +83,11 @@ func (w *world) awaitDenial(try func() error) {
 	})
 }
 
-// writeTimes are when writes of a controller were done.
+// writeTimes records when a controller's writes were done.
 type writeTimes struct {
-	// failed are those that have failed and were not done since, by method and path.
+	// failed has the writes that failed and were not done since, by method and path.
 	failed map[string]bool
-	// done are the times of writes, and again those of writes that had failed before.
+	// done has the time of each write, again that of each write that had failed before.
 	done, again []time.Time
 }
 
@@ -133,7 +133,7 @@ func (w *world) within(limit time.Duration, end func(), done check) {
 	}
 }
 
-// goesOnAfter is when the first write was done that had failed, or the first of all if none had.
+// goesOnAfter returns when the first write was done that had failed, or the first of all if none had.
 func (c *controller) goesOnAfter(before time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

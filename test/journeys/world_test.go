@@ -34,7 +34,7 @@ type world struct {
 	proxy *proxy
 	// moment is the write of a release before which something happens.
 	moment int64
-	// controllers are those that were started, and logs are what they say.
+	// controllers has each controller that was started, logs what each logs.
 	controllers []*controller
 	logs        []*logbook
 	// options, if set, changes what controllers are started with.

@@ -77,7 +77,7 @@ func Start(ctx context.Context, options Options) *Load {
 	return l
 }
 
-// To has all requests from now on go to another URL, and returns once those on their way are answered and counted.
+// To sends all requests from now on to another URL, and returns once each earlier request is answered and counted.
 func (l *Load) To(url string) {
 	l.mu.Lock()
 	before := l.target
@@ -86,7 +86,7 @@ func (l *Load) To(url string) {
 	before.pending.Wait()
 }
 
-// next is where the next request goes. Whoever asks says when it is answered and counted.
+// next returns the target of the next request. The caller calls pending.Done once the request is answered and counted.
 func (l *Load) next() *target {
 	l.mu.Lock()
 	defer l.mu.Unlock()
