@@ -155,7 +155,7 @@ const (
 	ReasonInvalidTemplate = "InvalidTemplate"
 	// ReasonInvalidStrategy: steps, or other fields of `strategy` or `rollback`, are invalid in a way that the API server
 	// did not catch. No release starts. One in progress stops, or ends if it is handing its workload back. Rollbacks
-	// work, unless `rollback` itself is invalid.
+	// work, unless `rollback` itself is invalid. Drift is reported, and not reverted until the steps are valid.
 	// Action: correct what the message names; the release continues where it stopped.
 	ReasonInvalidStrategy = "InvalidStrategy"
 	// ReasonNoTemplate: `spec.template` is missing.
