@@ -70,7 +70,7 @@ type CheckRun struct {
 	Name    string
 	App     App
 	HeadSHA string
-	// Branch is what the run was made for; empty for a fork's. It is known only of runs of the
+	// Branch names the branch of the run; empty for a fork's. It is known only of runs of the
 	// ActionsApp.
 	Branch string
 	Status CheckStatus

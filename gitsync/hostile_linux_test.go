@@ -73,8 +73,8 @@ func hostile() map[string]hostileRepository {
 }
 
 // TestGoodSourcesBesideHostileOnes: fifty sources in five namespaces are applied while the sources of another one try
-// to take all there is; each of those is told why it is not read, or read after all others, and the controller, with the processes that it has, stays
-// below half of the memory that config/controller gives it.
+// to take all there is. The status of each hostile source says why it is not read, unless it is read after all others. The
+// controller and its processes stay below half of the memory that config/controller gives it.
 func TestGoodSourcesBesideHostileOnes(t *testing.T) {
 	if raced {
 		t.Skip("it measures time and memory: make test-measured runs it")

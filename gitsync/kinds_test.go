@@ -186,8 +186,8 @@ func TestOtherKindsAreRefused(t *testing.T) {
 	}
 }
 
-// TestOtherFixedFieldsAreRefused: what else Kubernetes never changes of a workload is told with its place, for each kind, and its
-// release is not written; it is when Git has again what the cluster has.
+// TestOtherFixedFieldsAreRefused: an edit of another field that Kubernetes never changes is an error with its place, for each kind,
+// and the release is not written until Git has again what the cluster has.
 func TestOtherFixedFieldsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	all := func(version string) map[string]string {

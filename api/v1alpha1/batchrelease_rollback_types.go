@@ -2,7 +2,7 @@ package v1alpha1
 
 // RollbackRecord says why a rollback was begun.
 type RollbackRecord struct {
-	// Trigger is what began it.
+	// Trigger names the cause of the rollback.
 	Trigger RollbackTrigger `json:"trigger"`
 	// From is the revision that is left.
 	// +optional
@@ -20,7 +20,7 @@ type RollbackRecord struct {
 	Message string `json:"message,omitempty"`
 }
 
-// RollbackTrigger is what began a rollback.
+// RollbackTrigger names the cause of a rollback.
 //
 // +kubebuilder:validation:Enum=Annotation;GitRevert;Deadline;GateRejected;Drift;History
 type RollbackTrigger string

@@ -28,7 +28,7 @@ type Live struct {
 	Workload *plan.Workload
 	// StatefulSet is the workload, if it is one, for its volume claim templates.
 	StatefulSet *appsv1.StatefulSet
-	// Fixed is what else of the workload never changes; nil if there is none.
+	// Fixed has the other fields of the workload that never change; nil if there are none.
 	Fixed   *spec.Fixed
 	Running *corev1.PodTemplateSpec
 	// Namespace are the objects that can limit a release.

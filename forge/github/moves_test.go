@@ -86,7 +86,7 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// Of the moves of a branch those count that led to the head that was merged: all of them, or those
+// A proposal counts the moves of its branch that led to the merged head: all of them, or the moves
 // since an earlier merge if they brought all commits.
 func TestMovesOfAProposal(t *testing.T) {
 	t.Parallel()

@@ -260,7 +260,7 @@ func (s *shortTurn) Build(input []byte) ([]byte, error) {
 	return s.Builder.Build(input)
 }
 
-// What there was no time for is one error of the source, not one of each file, and is done by later reads.
+// Kustomizations that the time did not suffice for are one error of the source, not one of each file. Later reads build them.
 func TestKustomizationsThatAreNotBuiltYet(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}

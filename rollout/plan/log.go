@@ -9,7 +9,7 @@ import (
 // maxLog limits the entries of a status.
 const maxLog = 20
 
-// log returns the log of the release with what is new: it follows from the status before and the one that is told.
+// log returns the log of the release with its new entries, by the status before and the new one.
 func (t *telling) log() []v1alpha1.LogEntry {
 	var news []v1alpha1.LogEntry
 	if t.retries() {

@@ -96,8 +96,8 @@ func (c change) worth() int32 {
 	return c.pass.world.worth(c.pass.intent, c.pass.workload.Replicas, c.seen.Canary.Ready)
 }
 
-// worth is how many pods so many of the canary count for. Where the workload was scaled, a step has one fewer than it asks for, as its percentage
-// is rounded down then.
+// worth returns the pods that so many pods of the canary count for: one more where the workload was scaled, since the step's
+// percentage is rounded down then.
 func (w *World) worth(status *v1alpha1.BatchReleaseStatus, replicas, ready int32) int32 {
 	steps := w.steps(status)
 	if w.Past.Sizes.unscaled() || int(status.CurrentStepIndex) >= len(steps) {

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// standstills are what stops a release of v2 in mid-step, with the events of a calm world that would let it go on.
+// standstills returns ways to stop a release of v2 in mid-step, each with the events of a calm world that would end
+// the stop.
 func standstills() map[string]struct {
 	stop func(*State)
 	ends []Kind

@@ -41,7 +41,7 @@ type Goal struct {
 	Patience time.Duration
 }
 
-// Told is how routes shared requests with the canary of the goal by the status. No Stable means that they did not.
+// Told records how routes shared requests with the canary of the goal, by the status. Without Stable they shared none.
 type Told struct {
 	Stable string
 	Weight int32

@@ -85,7 +85,7 @@ type next struct {
 	strays bool
 	// repairing says that sides are put back before anything else.
 	repairing bool
-	// begins is how many pods of the stable side are needed before a route can begin to share requests, where they are not ready; 0 if they are.
+	// begins counts the pods that the stable side needs before a route can begin to share requests; 0 if they are ready.
 	begins int32
 	// untimed says that something is waited for that no time of the goal brings.
 	untimed bool

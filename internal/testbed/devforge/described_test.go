@@ -71,8 +71,8 @@ func TestOneObjectAtATime(t *testing.T) {
 	}
 }
 
-// Who closed a pull request is said by the issue that it is; a team has a number that the next of
-// its slug has not.
+// The issue of a pull request says who closed it. Another team that takes the slug of a deleted
+// one has another number.
 func TestWhoClosedAndWhoIsATeam(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, devforge.Options{})
