@@ -62,6 +62,9 @@ func (r *Reconciler) scale(ctx context.Context, v *view, a deployment.Scale) err
 		if digestOfSet(foreseen) != digestOfSet(set) { // its pods would come of what admission makes of the template
 			return &rewritten{fields: []string{"spec.template of the ReplicaSet"}}
 		}
+		if err := r.overtaken(ctx, v); err != nil { // somebody may have scaled the workload meanwhile
+			return err
+		}
 	}
 	v.process.setsAsAsked = time.Time{}
 	written, err := r.patchSet(ctx, v, set, patch)
@@ -175,6 +178,9 @@ func (r *Reconciler) createSet(ctx context.Context, v *view, a deployment.Create
 // tryCreateSet creates a ReplicaSet, or finds it created before the cache knew.
 func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *unstructured.Unstructured) error {
 	err := r.dryRunSet(ctx, set)
+	if err == nil {
+		err = r.overtaken(ctx, v)
+	}
 	if err == nil {
 		asked := set.DeepCopy()
 		if err = r.client.Create(ctx, set); err == nil {
