@@ -241,8 +241,8 @@ func (r *Reconciler) log(ctx context.Context, v *view, action plan.Action) {
 	}
 }
 
-// overtaken returns errOutdated if the cache now has another release than the pass decides on, or another spec of its
-// workload. The version of a ReplicaSet guards a write to it, but does not cover these.
+// overtaken returns errOutdated if the cache now has another release than the pass decides on, or another spec or size of
+// its workload. The version of a ReplicaSet or a pod guards a write to it, but does not cover these.
 func (r *Reconciler) overtaken(ctx context.Context, v *view) error {
 	var release v1alpha1.BatchRelease
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(v.release), &release, client.UnsafeDisableDeepCopy)
@@ -255,12 +255,14 @@ func (r *Reconciler) overtaken(ctx context.Context, v *view) error {
 	if v.workload == nil {
 		return nil
 	}
-	cached := workload.New(v.workload.Kind()).Object()
+	now := workload.New(v.workload.Kind())
+	cached := now.Object()
 	err = r.client.Get(ctx, v.workloadName(), cached, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("get %s: %w", v.workload.Kind(), err)
 	}
-	if err == nil && kube.Newer(cached, v.workload.Object()) && cached.GetGeneration() != v.workload.GetGeneration() {
+	changed := cached.GetGeneration() != v.workload.GetGeneration() || now.Size() != v.workload.Size() // nodes size a DaemonSet
+	if err == nil && changed && kube.Newer(cached, v.workload.Object()) {
 		return errOutdated
 	}
 	return nil

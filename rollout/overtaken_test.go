@@ -3,7 +3,9 @@ package rollout
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -119,4 +121,71 @@ func ready(name string, owner types.UID) *corev1.Pod {
 	pod.OwnerReferences = []metav1.OwnerReference{{UID: owner, Controller: new(true)}}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	return pod
+}
+
+// sizedMeanwhile serves a workload, which changes with the first pod that is deleted. It counts the deletions.
+type sizedMeanwhile struct {
+	client.WithWatch
+
+	change func(*appsv1.DaemonSet)
+
+	mu      sync.Mutex
+	cached  *appsv1.DaemonSet
+	deleted int
+}
+
+func (s *sizedMeanwhile) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	d, is := into.(*appsv1.DaemonSet)
+	if !is {
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cached.DeepCopyInto(d)
+	return nil
+}
+
+func (s *sizedMeanwhile) Delete(context.Context, client.Object, ...client.DeleteOption) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.deleted++; s.deleted == 1 {
+		s.cached.ResourceVersion = "12"
+		s.change(s.cached)
+	}
+	return nil
+}
+
+// Pods of a batch that are not deleted yet stay where the spec or the size of their workload changes meanwhile.
+func TestPodsAreNotDeletedForAnOldSize(t *testing.T) {
+	t.Parallel()
+	const pods = 3 * podDeletes
+	for name, test := range map[string]struct {
+		change func(*appsv1.DaemonSet)
+		most   int
+	}{
+		"its status":     {func(d *appsv1.DaemonSet) { d.Status.NumberReady++ }, pods},
+		"its spec":       {func(d *appsv1.DaemonSet) { d.Generation++ }, podDeletes},
+		"a node is more": {func(d *appsv1.DaemonSet) { d.Status.DesiredNumberScheduled++ }, podDeletes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: "web", UID: "web", ResourceVersion: "11", Generation: 4,
+			}}
+			there := &sizedMeanwhile{change: test.change, cached: d.DeepCopy()}
+			r := NewReconciler(there, there, there, events.NewFakeRecorder(1), clock.RealClock{})
+			release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+			release.Spec.WorkloadRef.Name = "web"
+			v := &view{process: newProcess(r.clock), release: release, workload: &workload.DaemonSet{DaemonSet: d}}
+			var batch inplace.Replace
+			for i := range pods {
+				batch.Pods = append(batch.Pods, inplace.Pod{Name: fmt.Sprintf("web-%d", i)})
+			}
+			err := r.act(t.Context(), v, []plan.Action{plan.MovePods{Write: batch}})
+			all := test.most == pods
+			if there.deleted > test.most || all != (there.deleted == pods) || outdated(err) == all {
+				t.Errorf("deleted %d pods of %d with error %v, want %d at most", there.deleted, pods, err, test.most)
+			}
+		})
+	}
 }

@@ -124,13 +124,17 @@ func placed(pod *corev1.Pod, revision string, minReadySeconds int32, now time.Ti
 // podDeletes is how many pods are deleted at once.
 const podDeletes = 16
 
-// replace deletes pods, each if it is the one that was decided on.
+// replace deletes pods, each if it is the one that was decided on, and if no answer before it took so long that the workload or
+// the release has changed.
 func (r *Reconciler) replace(ctx context.Context, v *view, a inplace.Replace) error {
 	var deletes errgroup.Group
 	deletes.SetLimit(podDeletes)
 	gone := make([]bool, len(a.Pods))
 	for i := range a.Pods {
 		deletes.Go(func() (err error) {
+			if err := r.overtaken(ctx, v); err != nil {
+				return err
+			}
 			gone[i], err = r.deletePod(ctx, v.release.Namespace, &a.Pods[i])
 			return err
 		})
