@@ -80,8 +80,11 @@ func TestNoMorePodsThanPromised(t *testing.T) {
 				w.create(release("web:2", step("30%", none()), step("60%", none()), step("100%")))
 				w.await(all(web.completed, web.serves("web:2", replicas)))
 				f := w.findings(web)
-				if f.mostSeen != most {
-					t.Errorf("%d pods were there at once, want %d: all that maxSurge allows, and no more", f.mostSeen, most)
+				if f.mostPods != most {
+					t.Errorf("%d pods were asked for at once, want %d: all that maxSurge allows", f.mostPods, most)
+				}
+				if f.mostSeen > most { // how many were, is up to the ReplicaSet controller
+					t.Errorf("%d pods were there at once, want %d at most", f.mostSeen, most)
 				}
 				if len(f.broken) > 0 {
 					t.Errorf("broken: %v", f.broken)
