@@ -58,6 +58,7 @@ func TestForeignRevisionIsNoted(t *testing.T) {
 		"the last one":                  {applied("v9").but(before), "v9"},
 		"the one before stays":          {applied("v2").but(before), "v8"},
 		"not the stable one":            {applied("v1"), ""},
+		"of one without pods":           {templateOnly("v9").but(func(o *Observation) { o.Workload.Hold.Emptied = true }), "v9"},
 		"not of a workload taken over":  {running(10), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -62,11 +62,11 @@ func (l *look) templateChanged() bool {
 	return l.record.Resolved != nil && l.entered() && !l.empties() && w.Digest != l.record.Resolved.Digest
 }
 
-// foreign is the revision of which pods are that run what somebody else gave the workload: that of the template that it has now, or
+// foreign returns the revision of the template that somebody else, or admission, gave the workload: of the present one, or of the one
 // that was put back before. What the release moves pods from and to is never foreign.
 func (l *look) foreign() string {
 	switch foreign := l.Workload.Revision; {
-	case l.templateChanged() && !l.known(foreign):
+	case (l.templateChanged() || l.held() && l.Workload.Hold.Emptied && !l.runsStable()) && !l.known(foreign):
 		return foreign
 	case l.held():
 		return l.Workload.Hold.Foreign
