@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -65,52 +66,54 @@ func TestPodsAreNotDeletedAfterALoss(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			there := &podsThere{events: watch.NewRaceFreeFake()}
-			r := NewReconciler(there, there, there, events.NewFakeRecorder(1), clock.RealClock{})
-			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "set"}}
-			set.Annotations = map[string]string{v1alpha1.HoldAnnotation: `{"release":"web"}`}
-			set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
-			release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
-			release.Spec.WorkloadRef.Name = "web"
-			v := &view{process: newProcess(r.clock), release: release, workload: &workload.StatefulSet{StatefulSet: set}}
+			synctest.Test(t, func(t *testing.T) { // so that the pods stay fresh
+				there := &podsThere{events: watch.NewRaceFreeFake()}
+				r := NewReconciler(there, there, there, events.NewFakeRecorder(1), clock.RealClock{})
+				set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "set"}}
+				set.Annotations = map[string]string{v1alpha1.HoldAnnotation: `{"release":"web"}`}
+				set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+				release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+				release.Spec.WorkloadRef.Name = "web"
+				v := &view{process: newProcess(r.clock), release: release, workload: &workload.StatefulSet{StatefulSet: set}}
 
-			for _, name := range []string{"web-0", "web-1"} {
-				there.events.Add(ready(name, set.UID))
-			}
-			end := &corev1.Pod{}
-			end.ResourceVersion, end.Annotations = "3", map[string]string{metav1.InitialEventsAnnotationKey: "true"}
-			there.events.Action(watch.Bookmark, end)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			go func() { _ = r.watches.Start(ctx) }()
-			until := func(done func() bool) {
-				for !done() {
-					select {
-					case <-r.podsChanged:
-					case <-time.After(time.Minute):
-						t.Fatal("nobody is told of the pods")
+				for _, name := range []string{"web-0", "web-1"} {
+					there.events.Add(ready(name, set.UID))
+				}
+				end := &corev1.Pod{}
+				end.ResourceVersion, end.Annotations = "3", map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+				there.events.Action(watch.Bookmark, end)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() { _ = r.watches.Start(ctx) }()
+				until := func(done func() bool) {
+					for !done() {
+						select {
+						case <-r.podsChanged:
+						case <-time.After(time.Minute):
+							t.Fatal("nobody is told of the pods")
+						}
 					}
 				}
-			}
-			until(func() bool { return r.observePods(ctx, v) == nil && v.pods.fresh })
-			seen, changed := v.pods, ready("web-0", set.UID)
-			changed.ResourceVersion = "4"
-			test.happens(changed)
-			there.events.Modify(changed)
-			until(func() bool {
-				err := r.observePods(ctx, v)
-				return err == nil && slices.ContainsFunc(v.pods.pods, func(p *corev1.Pod) bool { return p.ResourceVersion == "4" })
-			})
-			v.pods = seen
-			err := r.act(ctx, v, []plan.Action{plan.MovePods{Write: inplace.Replace{Pods: []inplace.Pod{{Name: "web-1", UID: "web-1", Version: "2"}}}}})
-			if outdated(err) == test.deletes || len(there.deleted) > 0 != test.deletes {
-				t.Errorf("deleted %v, error %v, want a deletion: %t", there.deleted, err, test.deletes)
-			}
-			for _, pod := range v.pods.pods {
-				if pod.Name == "web-1" && active(pod) == test.deletes {
-					t.Errorf("the pod counts as there: %t, and deleted it is: %t", active(pod), test.deletes)
+				until(func() bool { return r.observePods(ctx, v) == nil && v.pods.fresh })
+				seen, changed := v.pods, ready("web-0", set.UID)
+				changed.ResourceVersion = "4"
+				test.happens(changed)
+				there.events.Modify(changed)
+				until(func() bool {
+					err := r.observePods(ctx, v)
+					return err == nil && slices.ContainsFunc(v.pods.pods, func(p *corev1.Pod) bool { return p.ResourceVersion == "4" })
+				})
+				v.pods = seen
+				err := r.act(ctx, v, []plan.Action{plan.MovePods{Write: inplace.Replace{Pods: []inplace.Pod{{Name: "web-1", UID: "web-1", Version: "2"}}}}})
+				if outdated(err) == test.deletes || len(there.deleted) > 0 != test.deletes {
+					t.Errorf("deleted %v, error %v, want a deletion: %t", there.deleted, err, test.deletes)
 				}
-			}
+				for _, pod := range v.pods.pods {
+					if pod.Name == "web-1" && active(pod) == test.deletes {
+						t.Errorf("the pod counts as there: %t, and deleted it is: %t", active(pod), test.deletes)
+					}
+				}
+			})
 		})
 	}
 }

@@ -341,19 +341,40 @@ func TestFirstPodsAreFresh(t *testing.T) {
 	for _, streams := range []bool{true, false} {
 		s, w, told := watches(t)
 		s.streams = streams
-		s.begin(w, ofWeb)
-		receive(t, told)
-		receive(t, told) // of the pod, and of all
 		want := podwatch.All
 		if streams {
 			want = podwatch.Fresh
 		}
-		for _, want := range []podwatch.Seen{want, podwatch.All} {
-			if pods, seen, err := w.Of(web, ofWeb); seen != want || err != nil || len(pods) != 1 {
-				t.Errorf("streams %t: have %d pods, %d, %v, want one and %d", streams, len(pods), seen, err, want)
-			}
+		pods, seen := s.inTime(w, told)
+		if seen != want || len(pods) != 1 {
+			t.Errorf("streams %t: have %d pods, %d, want one and %d", streams, len(pods), seen, want)
+		}
+		if pods, seen, err := w.Of(web, ofWeb); seen != podwatch.All || err != nil || len(pods) != 1 {
+			t.Errorf("streams %t: have %d pods again, %d, %v, want one and %d", streams, len(pods), seen, err, podwatch.All)
 		}
 	}
+}
+
+// inTime begins a watch and returns the pods that it begins with. On a busy machine they may come when they are not fresh any more: then it begins anew.
+func (s *server) inTime(w *podwatch.Watches, told chan types.NamespacedName) ([]*corev1.Pod, podwatch.Seen) {
+	s.Helper()
+	for range 10 {
+		asked := time.Now()
+		s.begin(w, ofWeb)
+		receive(s.T, told)
+		receive(s.T, told) // of the pod, and of all
+		pods, seen, err := w.Of(web, ofWeb)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if time.Since(asked) < podwatch.FreshFor {
+			return pods, seen
+		}
+		w.Forget(web)
+		s.await(0)
+	}
+	s.Fatalf("no watch has begun within %v", podwatch.FreshFor)
+	return nil, podwatch.Late
 }
 
 // What happened to a pod since it was read is heard of without a request: those that were read are not acted on any more.
@@ -391,12 +412,12 @@ func TestOvertaken(t *testing.T) {
 		s.begin(w, ofWeb)
 		receive(t, told)
 		receive(t, told)
-		if w.Overtaken(web, []*corev1.Pod{pod(first)}, true) {
+		if w.Overtaken(web, []*corev1.Pod{pod(first)}, false) {
 			t.Errorf("%s: nothing has happened yet", name)
 		}
 		s.events <- watch.Event{Type: test.event, Object: test.after}
 		receive(t, told)
-		if got := w.Overtaken(web, []*corev1.Pod{test.read}, true); got != test.want {
+		if got := w.Overtaken(web, []*corev1.Pod{test.read}, false); got != test.want {
 			t.Errorf("%s: overtaken: %t, want %t", name, got, test.want)
 		}
 		w.Forget(web)
