@@ -38,7 +38,7 @@ func TestPagesFollowARelease(t *testing.T) {
 	}
 	seen := s.watchBlocks("web")
 	s.create(released("web", template("web", "web:2", nil), append(steps, step("100%"))...))
-	list.Await(`document.querySelector("tbody tr th a")?.textContent.endsWith("/web")`, 5*time.Second)
+	list.Await(`document.querySelector("tbody tr th a")?.textContent.endsWith("/web")`, soon)
 	s.blocksAt("web", 0)
 	page := dash.visit(t, s.page("web"))
 	page.Await(`document.querySelector("[data-live-state]").textContent === "on"`, soon)
@@ -57,11 +57,11 @@ func TestPagesFollowARelease(t *testing.T) {
 		s.approve(release, "grace", "looks fine")
 	}
 	s.await("web", "to complete", func(r *v1alpha1.BatchRelease) bool { return r.Status.Phase == v1alpha1.PhaseCompleted })
-	page.Await(`document.querySelector(".badge").textContent.includes("Completed")`, 5*time.Second)
-	list.Await(`document.querySelector("tbody tr").textContent.includes("Completed")`, 5*time.Second)
+	page.Await(`document.querySelector(".badge").textContent.includes("Completed")`, soon)
+	list.Await(`document.querySelector("tbody tr").textContent.includes("Completed")`, soon)
 	slices.Sort(delays)
 	t.Logf("from a change on the API server to the page: median %v, worst %v of %d", delays[len(delays)/2], delays[len(delays)-1], len(delays))
-	if worst := delays[len(delays)-1]; worst > 5*time.Second {
+	if worst := delays[len(delays)-1]; worst > soon/2 { // on a busy machine
 		t.Errorf("a page follows within moments: %v", delays)
 	}
 	for name, tab := range map[string]*browser.Tab{"list": list, "release": page} {
@@ -81,7 +81,7 @@ func note(tab *browser.Tab, selector string) {
 // noted is when a text was on the page that a condition on t holds for.
 func noted(tab *browser.Tab, condition string) time.Time {
 	find := `Object.entries(noted).filter(([t]) => ` + condition + `)`
-	tab.Await(find+`.length > 0`, 5*time.Second)
+	tab.Await(find+`.length > 0`, soon)
 	return time.UnixMilli(browser.Ask[int64](tab, find+`[0][1]`))
 }
 

@@ -42,13 +42,15 @@ func (s *stage) attack() {
 	s.patch(&appsv1.Deployment{}, "web", string(encode(map[string]any{"spec": map[string]any{"template": template("web", hostile("image"), map[string]string{
 		controlplane.BehaviourAnnotation: controlplane.ImagePullFailure,
 	})}})))
-	pod, revision := s.newPod()
-	pod.Status.Reason, pod.Status.Message = hostile("pod-reason"), hostile("pod-message")
-	pod.Status.ContainerStatuses[0].State.Waiting.Reason = hostile("waiting-reason")
-	pod.Status.ContainerStatuses[0].State.Waiting.Message = hostile("waiting-message")
-	if err := s.Status().Update(s.Context(), pod); err != nil {
-		s.Fatal(err)
-	}
+	var revision string
+	cptest.Eventually(s, soon, func() error { // KWOK may write the status, too
+		var pod *corev1.Pod
+		pod, revision = s.newPod()
+		pod.Status.Reason, pod.Status.Message = hostile("pod-reason"), hostile("pod-message")
+		pod.Status.ContainerStatuses[0].State.Waiting.Reason = hostile("waiting-reason")
+		pod.Status.ContainerStatuses[0].State.Waiting.Message = hostile("waiting-message")
+		return s.Status().Update(s.Context(), pod)
+	})
 	release := released("web", template("web", hostile("image"), nil), step(1, manual(), window()), step("50%", pullRequest()), step("100%"))
 	release.Labels = map[string]string{v1alpha1.SourceLabel: "repo"}
 	release.Annotations = map[string]string{

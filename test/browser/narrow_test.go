@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -35,6 +34,7 @@ func (s *stage) viewer(name string) string {
 			ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: s.namespace}},
 		})
+	cptest.AwaitRights(s, cptest.Config(s.T), "system:serviceaccount:"+s.namespace+":"+name)
 	request := &authenticationv1.TokenRequest{}
 	if err := s.SubResource("token").Create(s.Context(), account, request); err != nil {
 		s.Fatal(err)
@@ -127,7 +127,7 @@ func hearsNothing(t *testing.T, tab *browser.Tab, at string, own, other *stage) 
 	tab.Await(`followed.readyState === 1`, soon)
 	other.patch(&v1alpha1.BatchRelease{}, "theirs", `{"metadata":{"annotations":{"touched":"1"}}}`)
 	own.patch(&v1alpha1.BatchRelease{}, "mine", `{"metadata":{"annotations":{"touched":"1"}}}`)
-	tab.Await(`heard === 1`, 5*time.Second) // of the two changes, in this order
+	tab.Await(`heard === 1`, soon) // of the two changes, in this order
 	status := browser.Ask[int](tab, fmt.Sprintf(`fetch("/live?page=release&namespace=%s&name=theirs").then((r) => r.status)`, other.namespace))
 	if status != 403 {
 		t.Errorf("a stream of another's release: status %d, want 403", status)

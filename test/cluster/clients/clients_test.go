@@ -35,7 +35,7 @@ func start(t *testing.T, options Options) *Load {
 // await polls until the counts are as wanted.
 func (l *Load) await(t *testing.T, want string, condition func(Counts) bool) Counts {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(time.Millisecond) {
 		now := l.Counts()
 		if condition(now) {
 			return now
