@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// startTimeout bounds the start, building apart, on a machine that is busy with other things.
-	startTimeout = 2 * time.Minute
+	// startTimeout bounds the start, building apart, on a machine that is busy with other things. kube-apiserver may be started portAttempts times in it.
+	startTimeout = 5 * time.Minute
 	// portAttempts is how often a free port may turn out to be taken.
 	portAttempts = 5
 )

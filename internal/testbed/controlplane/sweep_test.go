@@ -59,7 +59,7 @@ func TestNothingGoesOnAfterATest(t *testing.T) {
 		}
 		cptest.Kubectl(t, "apply", "--namespace", namespace, "-f", file)
 		for _, app := range []string{"web", "db", "log"} {
-			cptest.Kubectl(t, "wait", "--namespace", namespace, "--for=create", "pods", "--selector=app="+app)
+			cptest.Kubectl(t, "wait", "--namespace", namespace, "--for=create", "pods", "--selector=app="+app, "--timeout", within.String())
 		}
 	})
 	cptest.Eventually(t, within, func() error {

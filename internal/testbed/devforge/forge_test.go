@@ -281,7 +281,7 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 		if err != nil {
 			t.Errorf("close: %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(soon):
 		t.Fatal("Close must not wait for a client that stalls")
 	}
 	if got := processesOn(t, dir); got != 0 {

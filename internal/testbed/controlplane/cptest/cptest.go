@@ -194,7 +194,7 @@ func Namespace(tb testing.TB) string {
 			tb.Errorf("clean namespace %s up: %v", name, err)
 		}
 	})
-	Eventually(tb, 30*time.Second, func() error {
+	Eventually(tb, 2*time.Minute, func() error {
 		return controlplane.ServiceAccountExists(tb.Context(), clients, name)
 	})
 	return name
