@@ -94,6 +94,9 @@ func (w *world) startCache() {
 			w.Fatalf("start cache: %v", err)
 		}
 	}
+	if !mgr.GetCache().WaitForCacheSync(w.Context()) { // its lists are no requests of a webhook
+		w.Fatal("the cache did not start")
+	}
 }
 
 // requests counts what is asked of the API server.

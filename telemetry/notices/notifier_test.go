@@ -137,7 +137,7 @@ func TestNotifierEndsInTime(t *testing.T) {
 	began := time.Now()
 	select {
 	case err := <-ended:
-		if took := time.Since(began); err != nil || took > lastWrites+2*time.Second {
+		if took := time.Since(began); err != nil || took > lastWrites+requestTimeout/2 { // on a busy machine, and before the request would end by itself
 			t.Errorf("want an end within %s, it took %s, %v", lastWrites, took, err)
 		}
 	case <-time.After(soon):

@@ -136,7 +136,9 @@ func told(t *testing.T, facts []story.Fact) []collector.Span {
 	to := collector.New(t)
 	exporter := newExporter(t, traces.Options{Endpoint: to.URL})
 	exporter.Tell(facts)
-	exporter.Shutdown(t.Context())
+	if err := exporter.Flush(t.Context()); err != nil {
+		t.Fatalf("send spans: %v", err)
+	}
 	return to.Spans()
 }
 
@@ -317,6 +319,9 @@ func TestRestartInMidRelease(t *testing.T) {
 		for _, part := range [][]story.Fact{facts[:cut], facts[cut:]} {
 			exporter := newExporter(t, traces.Options{Endpoint: to.URL})
 			exporter.Tell(part)
+			if err := exporter.Flush(t.Context()); err != nil {
+				t.Fatalf("send spans: %v", err)
+			}
 			exporter.Shutdown(t.Context())
 		}
 		if diff := cmp.Diff(want, lines(to.Spans())); diff != "" {
