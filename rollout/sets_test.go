@@ -41,7 +41,7 @@ func TestSetNameIsTheNativeOne(t *testing.T) {
 	}
 }
 
-// scaledMeanwhile serves a Deployment, which somebody scales during a dry run if scales is true. It notes each write.
+// scaledMeanwhile serves a Deployment, and scales it during a dry run if scales is true. It notes each write.
 type scaledMeanwhile struct {
 	client.WithWatch
 

@@ -66,7 +66,7 @@ func TestServe(t *testing.T) {
 	}
 	send := func(h hook) (code int) {
 		t.Helper()
-		// Who is refused in the midst of a body may see the connection end before the answer.
+		// The connection may end before the answer where a body is refused in its midst.
 		cptest.Eventually(t, soon, func() (err error) {
 			code, err = try(h)
 			return err

@@ -62,8 +62,8 @@ func (l *look) templateChanged() bool {
 	return l.record.Resolved != nil && l.entered() && !l.empties() && w.Digest != l.record.Resolved.Digest
 }
 
-// foreign returns the revision of the template that somebody else, or admission, gave the workload: of the present one, or of the one
-// that was put back before. What the release moves pods from and to is never foreign.
+// foreign returns the revision of the template that another writer, or admission, gave the workload: the present
+// one, or the one that was put back last. A revision that the release moves pods from or to is never foreign.
 func (l *look) foreign() string {
 	switch foreign := l.Workload.Revision; {
 	case (l.templateChanged() || l.held() && l.Workload.Hold.Emptied && !l.runsStable()) && !l.known(foreign):

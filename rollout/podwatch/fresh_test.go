@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// FreshFor is for tests of the package as others see it.
+// FreshFor exports freshFor to the external tests.
 const FreshFor = freshFor
 
 // The first pods of a watch are as fresh as a list only within a time from when they were asked for, however late they come, and only for

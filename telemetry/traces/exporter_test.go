@@ -74,7 +74,7 @@ func (l *lines) written() []string {
 	return append([]string(nil), l.all...)
 }
 
-// Flush sends all that was told. Shutdown gives up after some seconds, which may be too few for a test on a busy machine.
+// Flush sends the spans of all facts. Shutdown would give up after some seconds, too few on a busy machine.
 func (e *Exporter) Flush(ctx context.Context) error { return e.provider.ForceFlush(ctx) }
 
 // hanging is a collector that never answers, until the test ends.

@@ -273,7 +273,7 @@ func (r *routed) follows(version string, itself bool) {
 	}
 }
 
-// quiet is how many requests in a row show that the Gateway follows: some 200 ms of them, or more on a busy machine.
+// quiet counts requests in a row that show that the Gateway follows: 200 ms of them, or more on a busy machine.
 const quiet = 200
 
 // wantNoneOf wants no request to have reached a version since then.

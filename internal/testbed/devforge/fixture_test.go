@@ -45,7 +45,7 @@ func processesOn(t *testing.T, dir string) int {
 	return count
 }
 
-// soon is how long a test waits for what takes moments on a quiet machine.
+// soon limits the wait for an event that takes moments on a quiet machine.
 const soon = time.Minute
 
 func waitFor(t *testing.T, what string, done func() bool) {
