@@ -124,8 +124,8 @@ func placed(pod *corev1.Pod, revision string, minReadySeconds int32, now time.Ti
 // podDeletes is how many pods are deleted at once.
 const podDeletes = 16
 
-// replace deletes pods, each if it is the one that was decided on, and if no answer before it took so long that the workload or
-// the release has changed.
+// replace deletes each pod that is still the one that was decided on, until the workload or the release changes:
+// an answer may take long.
 func (r *Reconciler) replace(ctx context.Context, v *view, a inplace.Replace) error {
 	var deletes errgroup.Group
 	deletes.SetLimit(podDeletes)

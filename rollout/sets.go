@@ -62,7 +62,7 @@ func (r *Reconciler) scale(ctx context.Context, v *view, a deployment.Scale) err
 		if digestOfSet(foreseen) != digestOfSet(set) { // its pods would come of what admission makes of the template
 			return &rewritten{fields: []string{"spec.template of the ReplicaSet"}}
 		}
-		if err := r.overtaken(ctx, v); err != nil { // somebody may have scaled the workload meanwhile
+		if err := r.overtaken(ctx, v); err != nil { // the workload may have another size by now
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func TestFirstPodsAreFresh(t *testing.T) {
 	}
 }
 
-// inTime begins a watch and returns the pods that it begins with. On a busy machine they may come when they are not fresh any more: then it begins anew.
+// inTime begins a watch and returns its first pods. It begins another where they came too late to be fresh.
 func (s *server) inTime(w *podwatch.Watches, told chan types.NamespacedName) ([]*corev1.Pod, podwatch.Seen) {
 	s.Helper()
 	for range 10 {
