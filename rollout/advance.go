@@ -33,13 +33,13 @@ type shell struct {
 
 var _ turns.Shell = shell{}
 
-// advance runs a pass. It returns after how long to look again.
-func (r *Reconciler) advance(ctx context.Context, v *view) (time.Duration, error) {
-	wake, err := turns.Run(ctx, shell{r, v, log.FromContext(ctx)})
+// advance runs a pass. It returns when to decide again though nothing has changed.
+func (r *Reconciler) advance(ctx context.Context, v *view) ([]plan.Wake, error) {
+	wakes, err := turns.Run(ctx, shell{r, v, log.FromContext(ctx)})
 	if errors.Is(err, turns.ErrEndless) {
-		return 0, fmt.Errorf("BatchRelease %s: %w", client.ObjectKeyFromObject(v.release), err)
+		return nil, fmt.Errorf("BatchRelease %s: %w", client.ObjectKeyFromObject(v.release), err)
 	}
-	return wake, err
+	return wakes, err
 }
 
 func (s shell) Plan() plan.Plan {
@@ -88,38 +88,38 @@ func (s shell) Intend(status *v1alpha1.BatchReleaseStatus) {
 
 func (s shell) Tell(events []plan.Event) { s.r.tell(s.v.release, events) }
 
-func (s shell) Settle(ctx context.Context, last plan.Plan, told []plan.Event) (time.Duration, error) {
+func (s shell) Settle(ctx context.Context, last plan.Plan, told []plan.Event) ([]plan.Wake, error) {
 	s.v.timed = last.Timed
-	wake, err := s.r.settle(ctx, s.v, last, told)
-	if err == nil { // else what the look has found is not told: the next pass looks again
+	wakes, err := s.r.settle(ctx, s.v, last, told)
+	if err == nil { // otherwise the findings were not reported: check again next time
 		s.v.process.podLooks = last.PodLooks
 	}
-	return wake, err
+	return wakes, err
 }
 
 func (s shell) Keep(ctx context.Context, told []plan.Event) error {
 	return s.r.keepStatus(ctx, s.v, told)
 }
 
-// settle writes the status of a pass that has nothing left to do, and then tells people.
-func (r *Reconciler) settle(ctx context.Context, v *view, next plan.Plan, told []plan.Event) (time.Duration, error) {
+// settle writes the status of a pass that has nothing left to do, and then publishes its events.
+func (r *Reconciler) settle(ctx context.Context, v *view, next plan.Plan, told []plan.Event) ([]plan.Wake, error) {
 	if v.gone {
-		return next.Wake, nil
+		return next.Wakes, nil
 	}
 	if equality.Semantic.DeepEqual(v.persisted, next.Status) { // what is told is the answer to an annotation
 		v.process.ending = ending{}
 		r.tell(v.release, told)
-		return next.Wake, nil
+		return next.Wakes, nil
 	}
 	if wait := r.mayWait(v, &next.Status); wait > 0 {
 		r.tell(v.release, told)
-		return earlier(next.Wake, wait), nil
+		return append(next.Wakes, plan.Wake{After: wait, Why: plan.WakeCountsWritten}), nil
 	}
 	if err := r.writeStatus(ctx, v, &next.Status); err != nil {
-		return 0, err
+		return nil, err
 	}
 	r.tell(v.release, told)
-	return next.Wake, nil
+	return next.Wakes, nil
 }
 
 // keepStatus writes the status that a pass had reached before it ended early. Without it the next pass would not know that a
@@ -153,14 +153,6 @@ func (r *Reconciler) mayWait(v *view, status *v1alpha1.BatchReleaseStatus) time.
 // handedBack reports whether this process has handed the workload back, of which the status tells and no more.
 func (v *view) handedBack(status *v1alpha1.BatchReleaseStatus) bool {
 	return !v.process.ending.since.IsZero() && plan.OnlyHandsBack(&v.persisted, status)
-}
-
-// earlier is the shorter of two waits, of which 0 is none.
-func earlier(a, b time.Duration) time.Duration {
-	if a == 0 || b < a {
-		return b
-	}
-	return a
 }
 
 // writeStatus writes the status if the release is still the version that it was decided on.

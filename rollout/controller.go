@@ -19,13 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
-	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
+	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/podwatch"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
@@ -245,7 +246,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	process := r.processes.of(req.NamespacedName)
 	view, err := r.observe(ctx, req.NamespacedName, process)
 	if errors.Is(err, errUnseen) { // the watch tells when it has
-		return ctrl.Result{RequeueAfter: unseenPods}, nil
+		return r.wakeFirst(ctx, []plan.Wake{{After: unseenPods, Why: plan.WakePodsUnseen}}), nil
 	}
 	if err != nil {
 		return ctrl.Result{}, err
@@ -256,27 +257,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	r.processes.note(process, view.inProgress())
-	wake, err := r.advance(ctx, view)
+	wakes, err := r.advance(ctx, view)
 	view.noteLook(err, r.clock.Now())
 	if !view.inProgress() {
-		process.whole = wholeTemplate{} // nobody will ask for it soon
+		process.whole = wholeTemplate{} // it will not be needed soon
 	}
-	if outdated(err) {
-		// What was decided on has changed. The overlay has the newer object: decide again.
-		return ctrl.Result{RequeueAfter: process.nextTry()}, nil
+	if outdated(err) { // the overlay has the newer object: decide again
+		wakes = []plan.Wake{{After: process.nextTry(), Why: plan.WakeConflict}}
+		return r.wakeFirst(ctx, wakes), nil
 	}
 	process.outdated = 0
-	if process.gates.Ahead() {
-		wake = earlier(wake, unseenFor)
+	return r.wakeFirst(ctx, append(append(wakes, view.wakes...), process.wakes()...)), err
+}
+
+// wakeFirst asks for another pass at the first of several times.
+func (r *Reconciler) wakeFirst(ctx context.Context, wakes []plan.Wake) ctrl.Result {
+	first := plan.First(wakes)
+	if first.Why != "" {
+		log.FromContext(ctx).V(1).Info("Decides again though nothing may have changed", "after", first.After, "why", first.Why, "all", wakes)
 	}
-	if view.again > 0 {
-		wake = earlier(wake, view.again)
-	}
-	if process.nodesLeft {
-		wake = earlier(wake, nextNodes)
-	}
-	if process.vacant.Any() {
-		wake = earlier(wake, daemonset.VacantFor)
-	}
-	return ctrl.Result{RequeueAfter: wake}, err
+	return ctrl.Result{RequeueAfter: first.After}
 }

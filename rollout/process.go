@@ -137,6 +137,21 @@ func (p *process) nextTry() time.Duration {
 	return wait
 }
 
+// wakes lists when to observe again what no watch shows.
+func (p *process) wakes() []plan.Wake {
+	var wakes []plan.Wake
+	if p.gates.Ahead() {
+		wakes = append(wakes, plan.Wake{After: unseenFor, Why: plan.WakeGateUnseen})
+	}
+	if p.nodesLeft {
+		wakes = append(wakes, plan.Wake{After: nextNodes, Why: plan.WakeNodes})
+	}
+	if p.vacant.Any() {
+		wakes = append(wakes, plan.Wake{After: daemonset.VacantFor, Why: plan.WakeVacantNodes})
+	}
+	return wakes
+}
+
 // givenDigest is the digest of spec.template at a generation.
 type givenDigest struct {
 	uid        types.UID

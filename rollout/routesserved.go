@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
@@ -32,7 +33,7 @@ func (r *Reconciler) observeKinds(ctx context.Context, v *view, keys map[routeKe
 		}
 		v.traffic.kinds[key.kind] = is
 		if is.reader == nil {
-			v.again = earlier(v.again, servedAgain)
+			v.wakes = append(v.wakes, plan.Wake{After: servedAgain, Why: plan.WakeRouteKind})
 		}
 		if is.reader == nil && !is.gone {
 			return notServed(key), nil

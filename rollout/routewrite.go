@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/traffic"
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
@@ -131,7 +132,7 @@ func (r *Reconciler) routeProblem(v *view, key heldKey) *v1alpha1.TrafficProblem
 	if known.problem.Type == "" || left <= 0 {
 		return nil
 	}
-	v.again = earlier(v.again, left)
+	v.wakes = append(v.wakes, plan.Wake{After: left, Why: plan.WakeRouteProblem})
 	return known.problem.DeepCopy()
 }
 

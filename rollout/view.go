@@ -40,8 +40,8 @@ type view struct {
 	now time.Time
 	// traffic are the objects that requests are shared by.
 	traffic trafficSeen
-	// again is after how long to look again though no watch tells of a change; 0 is never.
-	again time.Duration
+	// wakes list when to observe again though no watch shows a change.
+	wakes []plan.Wake
 	// timed is that of the last plan of the pass.
 	timed time.Duration
 	// facts are passed on as they are.

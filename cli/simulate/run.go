@@ -97,8 +97,8 @@ func (r *run) pass() bool {
 	report := r.Process.Pass(r.World, sim.Mishaps{Next: func(o plan.Observation) plan.Plan {
 		next := plan.Next(o)
 		r.wake = time.Time{}
-		if next.Wake > 0 {
-			r.wake = o.Now.Add(next.Wake)
+		if next.Wake() > 0 {
+			r.wake = o.Now.Add(next.Wake())
 		}
 		return next
 	}})

@@ -9,12 +9,14 @@ import (
 
 // Action is one write. The set of actions is closed: those of this file.
 //
+// Action is one write. The set of actions is closed: those of this file, and Traffic.
+//
 //sumtype:decl
 type Action interface {
 	action()
-	// Why is the reason in one line: the event, the log line and the golden trace.
+	// Why returns the reason in one line: the event, the log line and the golden trace.
 	Why() string
-	// String is what is done, without the reason.
+	// String describes the write, without the reason.
 	String() string
 }
 
@@ -26,22 +28,22 @@ func (r Reason) Why() string { return string(r) }
 
 func (Reason) action() {}
 
-// Annotate changes annotations of the release and adds or removes its finalizer.
+// Annotate changes annotations of the release, and adds or removes its finalizer.
 type Annotate struct {
 	Reason
 	// Set and Remove are annotations.
 	Set    map[string]string
 	Remove []string
-	// Finalizer, if not nil, says whether the release is to have the finalizer.
+	// Finalizer is whether the release is to have the finalizer; nil leaves it as it is.
 	Finalizer *bool
 }
 
 // RecordRevision records a template as a ControllerRevision.
 type RecordRevision struct {
 	Reason
-	// Template, if nil, is the workload's current one.
+	// Template is the workload's current one if nil.
 	Template *Template
-	// Revision is the pod template hash it is kept under.
+	// Revision is the pod template hash under which it is kept.
 	Revision string
 	Digest   string
 	Number   int64
@@ -67,32 +69,36 @@ type PruneRevision struct {
 type Template struct {
 	// Given means the release's spec.template.
 	Given bool
-	// Revision is, if Given is not set, the pod template hash of a kept template or, if none is
-	// kept, of the workload.
+	// Revision is, without Given, the pod template hash of a kept template or, if none is kept, of
+	// the workload.
 	Revision string
 }
 
-// TakeOver keeps the native controller from rolling the workload, and writes template and hold, in one write.
+// TakeOver keeps the native controller from rolling the workload, and writes template and hold, in
+// one write.
 type TakeOver struct {
 	Reason
-	// Template, if nil, stays as it is, or becomes the one that is released: admission may undo what it did. Digest is the digest that it is known
-	// to result in, and Revision the version, if that is known.
+	// Template is the one to write. If nil, the workload keeps its own, or gets back the one that
+	// is released if admission changed it. Digest is the digest that the template is known to
+	// result in, and Revision its version, if known.
 	Template *Template
 	Digest   string
 	Revision string
-	// AsItIs says that a workload which nobody holds is held with the template that it has, until its native controller has seen
+	// AsItIs holds a free workload with its own template, until its native controller has seen
 	// that (mover.Native.Stale).
 	AsItIs bool
 	Hold   Hold
-	// PutBack, if not empty, is the change of somebody else that this undoes.
+	// PutBack is the external change that this undoes; empty if there is none.
 	PutBack string
 }
 
-// HandBack gives the workload back to its native controller, as the hold says it was, and removes the hold, in one write.
+// HandBack gives the workload back to its native controller, as the hold says it was, and removes
+// the hold, in one write.
 type HandBack struct {
 	Reason
 	Hold Hold
-	// Template, if not nil, is written too. Digest is the digest that it is known to result in, if that is known.
+	// Template is written too if not nil. Digest is the digest that it is known to result in;
+	// empty if unknown.
 	Template *Template
 	Digest   string
 }

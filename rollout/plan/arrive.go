@@ -11,36 +11,36 @@ import (
 // rest leaves a completed release alone.
 func rest(d Decision) Decision {
 	d = agree(d)
-	switch w := d.Workload; {
-	case !d.held():
+	switch w := d.snap.workload; {
+	case !d.snap.hold().held():
 		d, _ = leaveTraffic(d, traffic.Rest)
 		return watchDrift(sweepGates(d))
-	case !d.Live.Has(ReadRelease):
+	case !d.snap.live(ReadRelease):
 		return d.read(ReadRelease)
-	case d.unrecorded():
+	case d.snap.hold().unrecorded():
 		return proceed(takeBack(d))
 	default:
 		return d.do(HandBack{Reason: "the release is completed", Hold: w.leftover()})
 	}
 }
 
-// takeBack goes back from a release that a pass began without ever writing the status, and whose
-// template Git has taken back since: it may have pods already.
+// takeBack rolls back a release whose begin a pass never recorded, and whose template Git has taken
+// back since. It may have pods already.
 func takeBack(d Decision) Decision {
-	return begin(d, *d.record.Resolved, &v1alpha1.RollbackRecord{
-		Trigger: v1alpha1.TriggerGitRevert, From: d.Workload.Revision, Message: "spec.template changed back before the release was on record",
+	return begin(d, *d.snap.record.Resolved, &v1alpha1.RollbackRecord{
+		Trigger: v1alpha1.TriggerGitRevert, From: d.snap.workload.Revision, Message: "spec.template changed back before the release was on record",
 	})
 }
 
-// sweepGates deletes the gates of earlier attempts, whose deletion may have been refused, what nobody decides any more, and what
-// passes that died on lagging caches have overlooked: otherwise people would give an approval that counts for nothing.
+// sweepGates deletes the gates of earlier attempts and the undecided ones of the last: an approval
+// would count for nothing. A refused deletion, or a pass on a lagging cache, may have left them.
 func sweepGates(d Decision) Decision {
-	for _, gate := range d.Gates {
-		void, last := gate.Spec.Attempt < d.record.Attempt, gate.Spec.Attempt == d.record.Attempt
+	for _, gate := range d.snap.obs.Gates {
+		void, last := gate.Spec.Attempt < d.snap.record.Attempt, gate.Spec.Attempt == d.snap.record.Attempt
 		over := void || last && gate.Status.Decision != v1alpha1.DecisionPassed
 		switch {
 		case !over || gate.DeletionTimestamp != nil:
-		case !d.Live.Has(ReadGates):
+		case !d.snap.live(ReadGates):
 			return d.read(ReadGates)
 		default:
 			d = d.do(CloseGate{Reason: "the release is completed", Name: gate.Name})
@@ -49,8 +49,9 @@ func sweepGates(d Decision) Decision {
 	return d
 }
 
-// leftover is what a workload gets back when its release is completed. If it is free it is not taken over: kubectl rollout undo
-// has brought our annotation back, which the native controller had copied, and it is outdated.
+// leftover returns what to restore on the workload of a completed release. A workload that is free
+// is not taken over: kubectl rollout undo brought our annotation back, which the native controller
+// had copied.
 func (w *Workload) leftover() Hold {
 	hold := *w.Hold
 	if native := w.native(); native.Free {
@@ -59,54 +60,43 @@ func (w *Workload) leftover() Hold {
 	return hold
 }
 
-// arrives reports whether the workload runs the template under the native controller. One
-// that is secured in the middle of it has lost our annotation.
-func (l *look) arrives() bool {
-	w := l.Workload
-	return w.Hold == nil && w.Digest == l.record.Resolved.Digest && (l.record.Held == nil || l.handedBack()) &&
-		!(w.secured() && l.oldReplicas() > 0)
+// runsUnderNative reports whether the native controller runs the release's template. A workload
+// that is secured in the middle of its rollout has lost our annotation.
+func runsUnderNative(s *snapshot) bool {
+	w := s.workload
+	return w.Hold == nil && w.Digest == s.record.Resolved.Digest && (s.record.Held == nil || wasHandedBack(s)) &&
+		!(w.secured() && s.pods.old() > 0)
 }
 
-// adopts reports whether the workload came to the template without Sluice: it was never taken over for it.
-func (l *look) adopts() bool { return l.record.Held == nil && !l.isRollback() && l.arrives() }
-
-// mayAdopt reports whether nobody has been told yet that the attempt is a release of Sluice's own: one that is on record as such stays so, and
-// completes like any other where somebody else brings the template.
-func (l *look) mayAdopt() bool {
-	stored := &l.Release.Status
-	return l.record.Attempt != stored.Attempt || stored.Adopted
+// adopts reports whether the workload came to the template without a take-over.
+func adopts(s *snapshot) bool {
+	return s.record.Held == nil && !s.record.isRollback() && runsUnderNative(s)
 }
 
-// arrival is how far it does.
-func (l *look) arrival() Arrival {
-	switch {
-	case l.pods.Unseen:
-		return Unseen
-	case l.nativeRollout():
-		return NativeRollout
-	default:
-		return Arrived
-	}
+// canAdopt reports whether the stored status does not yet present the attempt as a release of
+// Sluice. One that it does completes like any other if another writer brings the template.
+func canAdopt(s *snapshot) bool {
+	stored := &s.release.Status
+	return s.record.Attempt != stored.Attempt || stored.Adopted
 }
 
-// arrive completes a release whose template the workload runs under the native controller.
-func arrive(d Decision, at Arrival) Decision {
-	d, _ = leaveTraffic(d, traffic.Leave)
-	switch at {
-	case Unseen:
-		return d
-	case NativeRollout:
-		return count(d).with(func(r *record) { r.Replicas = d.Workload.Replicas })
-	case Arrived:
-	}
+// followNativeRollout counts the pods while the native controller rolls the template out.
+func followNativeRollout(d Decision) Decision {
+	d = leaveRoutes(d)
+	return count(d).with(func(r *record) { r.Replicas = d.snap.workload.Replicas })
+}
+
+// arrive completes a release whose template all pods run under the native controller.
+func arrive(d Decision) Decision {
+	d = leaveRoutes(d)
 	reads := ReadWorkload
-	if d.record.Phase == v1alpha1.PhaseFinalizing { // it was handed back with this template: what became of it since is another matter
+	if d.snap.record.Phase == v1alpha1.PhaseFinalizing { // it was handed back with this template: what became of it since is another matter
 		reads = 0
 	}
-	if len(d.undecided()) > 0 {
+	if len(d.snap.gates().undecided()) > 0 {
 		reads |= ReadGates
 	}
-	if !d.Live.Has(reads) {
+	if !d.snap.live(reads) {
 		return d.read(reads)
 	}
 	d, restored := restoreCosts(nameAsNative(d), "the release is completed")
@@ -114,8 +104,8 @@ func arrive(d Decision, at Arrival) Decision {
 		return d
 	}
 	d, recorded := recordStable(d)
-	d, marked := markRolledBack(d, d.Workload.Revision)
-	d, stable := markStable(d, d.Workload.Revision)
+	d, marked := markRolledBack(d, d.snap.workload.Revision)
+	d, stable := markStable(d, d.snap.workload.Revision)
 	if !recorded || !marked || !stable {
 		return d // what a rollback would go back to is not known yet
 	}
@@ -124,48 +114,39 @@ func arrive(d Decision, at Arrival) Decision {
 	return complete(closeUndecided(d, "the release is completed"))
 }
 
-// nameAsNative takes the name that the native controller gave the template. It may differ from the one
-// that was computed before there was a ReplicaSet: the hash is over all fields that a version of Kubernetes knows.
+// nameAsNative records the revision that the native controller gave the template. It may differ
+// from the one computed before there was a ReplicaSet: the hash covers all fields that a version of
+// Kubernetes knows.
 func nameAsNative(d Decision) Decision {
-	if d.isRollback() {
+	if d.snap.record.isRollback() {
 		return d
 	}
-	resolved := *d.record.Resolved
-	resolved.Revision = d.Workload.Revision
+	resolved := *d.snap.record.Resolved
+	resolved.Revision = d.snap.workload.Revision
 	return d.with(func(r *record) { r.UpdateRevision, r.Resolved = resolved.Revision, &resolved })
 }
 
-// handedBack reports whether we ended a hold that is gone, and not somebody else
-// in the middle of the release.
-func (l *look) handedBack() bool {
-	if l.record.Phase == v1alpha1.PhaseFinalizing {
-		return !l.strategyIsOurs()
+// wasHandedBack reports whether a hold that is gone was ended by us, and not by another writer in
+// the middle of the release.
+func wasHandedBack(s *snapshot) bool {
+	if s.record.Phase == v1alpha1.PhaseFinalizing {
+		return !s.hold().strategyIsOurs()
 	}
-	return l.lastStep() && l.share().all() && l.allUpdated()
+	return s.steps().last() && s.steps().share().all() && allUpdated(s)
 }
 
-// allUpdated reports whether the workload is as it is when it is handed back in the end.
-func (l *look) allUpdated() bool {
-	w, updated := l.Workload, l.pods.Updated
-	return updated.Known && updated.Wanted == w.Replicas && l.oldReplicas() == 0 &&
-		w.Digest == l.record.Resolved.Digest && (l.asGivenBack() || !w.secured() && !l.strategyIsOurs())
+// allUpdated reports whether all pods are updated and the workload has all that it gets back at the
+// end.
+func allUpdated(s *snapshot) bool {
+	w, updated := s.workload, s.pods.Updated
+	return updated.Known && updated.Wanted == w.Replicas && s.pods.old() == 0 &&
+		w.Digest == s.record.Resolved.Digest && (s.hold().asGivenBack() || !w.secured() && !s.hold().strategyIsOurs())
 }
 
-// asGivenBack reports whether the workload has what it is to get back. Its user may have chosen what it is held with.
-func (l *look) asGivenBack() bool {
-	return l.record.Held != nil && l.Workload.Hold == nil && l.Workload.native().Own == *l.record.Held
-}
-
-// strategyIsOurs reports whether the workload still has the strategy that it was given when it was taken over.
-func (l *look) strategyIsOurs() bool {
-	native, held := l.Workload.native(), l.record.Held
-	return (native.Ours || native.Opened) && held != nil && native.Own.Strategy != held.Strategy
-}
-
-// markStable makes a revision the one to roll back to: last <- current, current <- new. It reports whether that is
-// done, or planned.
+// markStable makes a revision the one to roll back to: last <- current, current <- new. It reports
+// whether that is done, or planned.
 func markStable(d Decision, revision string) (Decision, bool) {
-	current := d.Release.Annotations[v1alpha1.CurrentStableAnnotation]
+	current := d.snap.release.Annotations[v1alpha1.CurrentStableAnnotation]
 	if current == revision {
 		return d, true
 	}
@@ -173,10 +154,10 @@ func markStable(d Decision, revision string) (Decision, bool) {
 		Reason: Reason("revision " + revision + " is stable"),
 		Set:    map[string]string{v1alpha1.CurrentStableAnnotation: revision},
 	}
-	return d.try(change.withLast(d.lastStable(current, revision), d.Release.Annotations))
+	return d.try(change.withLast(lastStable(d.snap, current, revision), d.snap.release.Annotations))
 }
 
-// withLast names the last stable revision too, or takes its name away if there is none.
+// withLast adds the last stable revision to a change, or removes its annotation if there is none.
 func (a Annotate) withLast(last string, annotations map[string]string) Annotate {
 	if _, had := annotations[v1alpha1.LastStableAnnotation]; last == "" && had {
 		a.Remove = append(a.Remove, v1alpha1.LastStableAnnotation)
@@ -187,62 +168,49 @@ func (a Annotate) withLast(last string, annotations map[string]string) Annotate 
 	return a
 }
 
-// lastStable is the revision before the one that becomes stable. After a rollback the bad
-// one was never stable to go back to, so it is the one kept before the target; not the bad one
-// itself, which is older than the target if somebody had created the workload again from it. So it is where only the
-// history knows of the rollback, or of Git's revert, because the status was lost.
-func (l *look) lastStable(current, revision string) string {
-	bad, target := l.kept(current), l.kept(revision)
+// lastStable returns the revision before the one that becomes stable. After a rollback that is the
+// newest one kept before the target, and never the revision that was rolled back, even if only the
+// history knows of the rollback because the status was lost.
+func lastStable(s *snapshot, current, revision string) string {
+	bad, target := s.history.of(current), s.history.of(revision)
 	switch {
 	case current == revision:
-		return l.Release.Annotations[v1alpha1.LastStableAnnotation]
-	case !l.isRollback() && (bad == nil || bad.stable() && !target.olderThan(bad)):
+		return s.release.Annotations[v1alpha1.LastStableAnnotation]
+	case !s.record.isRollback() && (bad == nil || bad.stable() && !target.olderThan(bad)):
 		return current
 	case target != nil:
-		return l.keptBefore(target.Number, current)
-	case !l.isRollback(): // it is kept in this very turn
-		return l.keptBefore(l.nextNumber(), current)
+		return s.history.stableBefore(target.Number, current)
+	case !s.record.isRollback(): // it is kept in this very turn
+		return s.history.stableBefore(s.history.nextNumber(), current)
 	default:
 		return ""
 	}
 }
 
-// olderThan reports whether a template was stable before another one was.
-func (k *Kept) olderThan(other *Kept) bool { return k != nil && k.stable() && k.Number < other.Number }
-
-// keptBefore is the revision of the newest stable template that is older than a number, apart from a bad one; empty if there is none.
-func (l *look) keptBefore(number int64, bad string) string {
-	last := Kept{}
-	for i := range l.Kept {
-		if k := &l.Kept[i]; k.stable() && k.Number < number && k.Number > last.Number && k.Revision != bad {
-			last = *k
-		}
-	}
-	return last.Revision
-}
-
+// complete records that all pods run the revision.
 func complete(d Decision) Decision {
-	steps := int32(len(d.steps()))
+	steps := int32(len(d.snap.steps().list()))
 	d = d.with(func(r *record) {
 		r.Phase, r.CurrentStepState = v1alpha1.PhaseCompleted, v1alpha1.StepCompleted
-		if !d.handingBack { // or it is on record already, of the steps that it had
+		if !d.snap.handingBack { // or it is on record already, of the steps that it had
 			r.CurrentStepIndex = steps - 1
 		}
-		r.StepStartedAt = cmp.Or(r.StepStartedAt, d.time())
+		r.StepStartedAt = cmp.Or(r.StepStartedAt, d.snap.time())
 		r.Gates, r.Answers, r.Progress, r.Held, r.PausePoint, r.Failure, r.Traffic, r.EnteredStep = nil, nil, nil, nil, nil, nil, nil, nil
-		r.StableRevision, r.WorkloadUID = r.UpdateRevision, d.Workload.UID
-		r.Replicas, r.TargetReplicas = d.Workload.Replicas, d.Workload.Replicas
+		r.StableRevision, r.WorkloadUID = r.UpdateRevision, d.snap.workload.UID
+		r.Replicas, r.TargetReplicas = d.snap.workload.Replicas, d.snap.workload.Replicas
 	})
 	return agree(count(d))
 }
 
-// maxEnded is how many ended releases a status records.
+// maxEnded limits the ended releases of a status.
 const maxEnded = 5
 
-// maxSuperseded is how many superseded commits a status records.
+// maxSuperseded limits the superseded commits of a status.
 const maxSuperseded = 20
 
-// superseded records a commit that another one replaces: nobody need wait for its end.
+// superseded returns the superseded commits, with that of the record before if another commit
+// replaces it in mid-release.
 func superseded(r, before *record) []string {
 	over := before.Phase == "" || before.Phase == v1alpha1.PhaseCompleted
 	if before.Commit == "" || before.Commit == r.Commit || over {
@@ -254,14 +222,26 @@ func superseded(r, before *record) []string {
 
 // recordEnd records how the previous release ended: the status will soon be about another one.
 func recordEnd(d Decision) Decision {
-	if !d.completed() {
+	if !d.snap.record.completed() {
 		return d
 	}
-	r := &d.record
+	r := &d.snap.record
 	ended := v1alpha1.EndedRelease{Commit: r.Commit, Revision: r.UpdateRevision, Replicas: r.Replicas, Forced: r.Forced}
 	if r.Rollback != nil {
 		ended.Trigger = r.Rollback.Trigger
 	}
 	all := append(slices.Clone(r.Ended[max(0, len(r.Ended)-maxEnded+1):]), ended)
 	return d.with(func(r *record) { r.Ended = all })
+}
+
+// nativeRollout reports whether the workload has the template without our doing, and not all of its
+// pods run it: the native controller rolls it out, or the workload was paused on the way. Such a
+// template is none to roll back to yet. A workload that we handed back has completed, unless the
+// native controller has begun another rollout since.
+func nativeRollout(s *snapshot) bool {
+	ours, left := s.record.Held != nil, s.pods.Others.Most
+	if ours {
+		left = s.pods.Others.Wanted
+	}
+	return s.workload.Replicas > 0 && (left > 0 || !ours && s.pods.updated() == 0)
 }

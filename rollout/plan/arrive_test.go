@@ -248,7 +248,7 @@ func TestHandedBackTellsOurEndFromSomebodyElses(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := test.scene.look().handedBack(); got != test.want {
+			if got := wasHandedBack(test.scene.look()); got != test.want {
 				t.Errorf("handed back by us is %t, want %t", got, test.want)
 			}
 		})
@@ -280,7 +280,7 @@ func TestLastStable(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := test.scene.look().lastStable(test.current, test.revision); got != test.want {
+			if got := lastStable(test.scene.look(), test.current, test.revision); got != test.want {
 				t.Errorf("last stable revision %q, want %q", got, test.want)
 			}
 		})

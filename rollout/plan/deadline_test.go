@@ -160,7 +160,7 @@ func TestProgressOfPodsOnTheirWayOut(t *testing.T) {
 		status.Progress = &v1alpha1.Progress{Since: metav1.NewTime(noon)}
 	})
 	p := recordProgress(nothing(s.look()))
-	if got := p.record.Progress.Available; got != 0 {
+	if got := p.snap.record.Progress.Available; got != 0 {
 		t.Errorf("want no progress by pods that are going, got %d", got)
 	}
 }

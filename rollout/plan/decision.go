@@ -5,39 +5,37 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// Decision is what a release does next, before it is put into words. It is a value: what is added to one makes another.
+// Decision holds the next actions of a release. It is a value: each method returns another one.
 type Decision struct {
-	// look is the release with the record that holds once the actions are done.
-	*look
+	// snap is the release with the record that holds once the actions are done.
+	snap        *snapshot
 	actions     []Action
 	needs       Needs
 	statusFirst bool
 	// records are written to the history before the status, if that is written first.
 	records  []Action
-	wake     time.Duration
+	wakes    []Wake
 	happened []happening
 	// refused is the first action that is left out because it is known to be refused.
 	refused *Refusal
-	// timed is how much is left of a time for which traffic waits because the release says so (traffic.Standing).
+	// timed is how much is left of a time for which traffic waits because the release says so
+	// (traffic.Standing).
 	timed time.Duration
-	// looks are those at updated pods that are not available.
+	// looks is the record of checks of updated pods that are not available.
 	looks PodLooks
 }
 
-// nothing is the decision to leave a release as it is.
-func nothing(l *look) Decision { return Decision{look: l} }
+// nothing returns the decision to leave a release as it is.
+func nothing(s *snapshot) Decision { return Decision{snap: s} }
 
-// with is the decision with another record.
+// with changes the record.
 func (d Decision) with(change func(*record)) Decision {
-	next := *d.look
+	next := *d.snap
 	change(&next.record)
-	d.look = &next
+	d.snap = &next
 	return d
 }
 
@@ -47,9 +45,9 @@ func (d Decision) first() Decision {
 	return d
 }
 
-// need requests what is to be observed before the release can go on.
+// need requests what must be observed before the release can go on.
 func (d Decision) need(more Needs) Decision {
-	if known := d.notNow(more.Trying()); known != nil {
+	if known := d.snap.notNow(more.Trying()); known != nil {
 		more.Resolve, more.Drift = nil, nil
 		d = d.without(known)
 	}
@@ -57,15 +55,12 @@ func (d Decision) need(more Needs) Decision {
 	return d
 }
 
-// read requests a live read of what was not read yet in this pass.
-func (d Decision) read(what Reads) Decision { return d.need(Needs{Reads: what &^ d.Live}) }
+// read requests live reads that were not made in this pass.
+func (d Decision) read(what Reads) Decision { return d.need(Needs{Reads: what &^ d.snap.obs.Live}) }
 
-// wakeAt asks to look again at a time.
-func (d Decision) wakeAt(t time.Time) Decision {
-	wait := max(t.Sub(d.Now), time.Millisecond)
-	if d.wake == 0 || wait < d.wake {
-		d.wake = wait
-	}
+// wakeAt decides again at a time.
+func (d Decision) wakeAt(t time.Time, why WakeReason) Decision {
+	d.wakes = append(slices.Clip(d.wakes), Wake{max(t.Sub(d.snap.now), time.Millisecond), why})
 	return d
 }
 
@@ -75,12 +70,12 @@ func (d Decision) tell(what happening) Decision {
 	return d
 }
 
-// try plans actions. It reports whether they all are to be carried out now: one that is known to be refused is left
-// out, and reported. What depends on it must not be planned then.
+// try plans actions, except those that are known to be refused. It reports whether it plans all of
+// them. What depends on them must not be planned otherwise.
 func (d Decision) try(actions ...Action) (Decision, bool) {
 	all := true
 	for _, action := range actions {
-		known := d.refusal(action)
+		known := d.snap.refusal(action)
 		if known == nil {
 			d.actions = append(slices.Clip(d.actions), action)
 			continue
@@ -90,10 +85,10 @@ func (d Decision) try(actions ...Action) (Decision, bool) {
 	return d, all
 }
 
-// without leaves a write out that is known to be refused, and reports it.
+// without leaves out a write that is known to be refused, and reports it.
 func (d Decision) without(known *Refusal) Decision {
 	if !known.Until.IsZero() {
-		d = d.wakeAt(known.Until)
+		d = d.wakeAt(known.Until, WakeRefused)
 	}
 	d.refused = cmp.Or(d.refused, known)
 	return d
@@ -105,59 +100,20 @@ func (d Decision) do(actions ...Action) Decision {
 	return d
 }
 
-// refusal is why an action is not to be sent now; nil if it is. It is sent again when its time has come.
-func (l *look) refusal(action Action) *Refusal { return l.notNow(WriteOf(action)) }
-
-// notNow is refusal for what is no action.
-func (l *look) notNow(write mover.Name) *Refusal {
-	known := l.Refusals.of(write.Key, l.Release.Generation)
-	if known == nil || !known.Until.IsZero() && !l.Now.Before(known.Until) {
-		return nil
-	}
-	return known
+// removes reports whether an action removes an annotation.
+func (d Decision) removes(annotation string) bool {
+	return slices.ContainsFunc(d.actions, func(action Action) bool {
+		a, is := action.(Annotate)
+		return is && slices.Contains(a.Remove, annotation)
+	})
 }
 
-// time is the moment of the look as the API keeps it: in whole seconds.
-func (l *look) time() *metav1.Time { return new(metav1.NewTime(l.Now.UTC().Truncate(time.Second))) }
-
-// happening is what has happened, to report to people once.
-//
-//sumtype:decl
-type happening interface{ happening() }
-
-type (
-	// retried: somebody asked a failed release to go on.
-	retried struct{}
-	// notFound: the target of a rollback is missing.
-	notFound struct{ problem noTargetError }
-	// jumpMade: the release went from one step to another.
-	jumpMade struct {
-		from, to int32
-		by       string
-		steps    int
+// batchNow returns the current step, counted from 1. A completed release keeps the number of steps
+// that it had.
+func (d Decision) batchNow() string {
+	stored := &d.snap.release.Status
+	if d.snap.record.completed() && stored.Phase == v1alpha1.PhaseCompleted && stored.Attempt == d.snap.record.Attempt {
+		return stored.Batch
 	}
-	// jumpRefused: the release can't go to the requested step.
-	jumpRefused struct {
-		to    int32
-		by    string
-		why   JumpProblem
-		steps int
-	}
-	// pausedBefore: the release has come to a pod with a pause point.
-	pausedBefore struct{ at v1alpha1.PausePoint }
-	// gaveUp: the status of a route was waited for in vain.
-	gaveUp struct {
-		pending []string
-		after   time.Duration
-	}
-	// pauseEnded: the pod is gone, or was confirmed.
-	pauseEnded struct{ at v1alpha1.PausePoint }
-)
-
-func (retried) happening()      {}
-func (notFound) happening()     {}
-func (jumpMade) happening()     {}
-func (jumpRefused) happening()  {}
-func (pausedBefore) happening() {}
-func (pauseEnded) happening()   {}
-func (gaveUp) happening()       {}
+	return batchNumber(d.snap)
+}

@@ -79,7 +79,7 @@ func TestAnEditedStepTakesNoMoreByAJumpBack(t *testing.T) {
 		}
 	}
 	was, now := &v1alpha1.EnteredStep{Replicas: intstr.Parse("50%"), Traffic: 20}, &v1alpha1.EnteredStep{Replicas: intstr.Parse("50%"), Traffic: 80}
-	if lower := held(10).look().atMost(now, was); lower.Traffic != 20 {
+	if lower := held(10).look().steps().atMost(now, was); lower.Traffic != 20 {
 		t.Errorf("80%% of the requests after 20%%: it is entered with %d%%", lower.Traffic)
 	}
 }
@@ -89,14 +89,14 @@ func TestAnEditedStepGivesNoMoreRequests(t *testing.T) {
 	header := func(name string) v1alpha1.RequestMatch {
 		return v1alpha1.RequestMatch{Headers: []v1alpha1.ValueMatch{{Name: name, Value: "yes"}}}
 	}
-	edited := func(requests string, matches ...v1alpha1.RequestMatch) *look {
+	edited := func(requests string, matches ...v1alpha1.RequestMatch) *snapshot {
 		s := held(10).steps(v1alpha1.Step{Replicas: intstr.Parse("80%"), Traffic: requests, Matches: matches}, step("100%"))
 		s.Release.Spec.Strategy.Traffic = &v1alpha1.Traffic{Routes: []v1alpha1.TrafficRoute{{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}}}
 		s.Traffic = &traffic.Seen{}
 		return s.at(0, 8).status(said("80%", 20, header("tester"))).look()
 	}
 	tests := map[string]struct {
-		look    *look
+		look    *snapshot
 		weight  int32
 		matches int
 		raised  bool
@@ -110,10 +110,10 @@ func TestAnEditedStepGivesNoMoreRequests(t *testing.T) {
 		"lower, and a match": {edited("5%", header("everybody")), 5, 0, true},
 	}
 	for name, test := range tests {
-		share := test.look.goal(traffic.Forward, 8).Share
-		if share.Weight != test.weight || len(share.Matches) != test.matches || test.look.raised() != test.raised {
+		share := trafficGoal(test.look, traffic.Forward, 8).Share
+		if share.Weight != test.weight || len(share.Matches) != test.matches || test.look.steps().raised() != test.raised {
 			t.Errorf("%s: want %d%%, %d matches, raised %t; got %d%%, %d, %t", name, test.weight, test.matches, test.raised,
-				share.Weight, len(share.Matches), test.look.raised())
+				share.Weight, len(share.Matches), test.look.steps().raised())
 		}
 	}
 }

@@ -52,7 +52,7 @@ func running(replicas int32) *scene {
 // completed is a release of v1 that has ended; v2 is given now.
 func completed(replicas int32) *scene {
 	return running(replicas).keep("v1").finalized().stable("v1", "").status(func(s *v1alpha1.BatchReleaseStatus) {
-		s.Phase, s.Reason, s.Batch = v1alpha1.PhaseCompleted, v1alpha1.ReasonCompleted, "3/3"
+		s.Phase, s.State, s.Reason, s.Batch = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted, v1alpha1.ReasonCompleted, "3/3"
 		s.CurrentStepIndex, s.CurrentStepState = 2, v1alpha1.StepCompleted
 		s.Attempt, s.UpdateRevision, s.StableRevision = 1, "v1", "v1"
 		s.Resolved, s.WorkloadUID = resolved("v1"), "deployment-1"
@@ -272,7 +272,7 @@ var (
 )
 
 // look is the scene as the planner sees it, for what is clearer without the rest.
-func (s *scene) look() *look { return lookAt(s.Observation) }
+func (s *scene) look() *snapshot { return snapshotOf(s.Observation) }
 
 // script is what a plan does, each action with its reason, and then what it asks for.
 func script(p Plan) []string {
@@ -320,7 +320,7 @@ type outcome struct {
 }
 
 func outcomeOf(p Plan) outcome {
-	o := outcome{Script: script(p), StatusFirst: p.StatusFirst, Wake: p.Wake, Is: standing(&p.Status)}
+	o := outcome{Script: script(p), StatusFirst: p.StatusFirst, Wake: p.Wake(), Is: standing(&p.Status)}
 	for _, c := range p.Status.Conditions {
 		if c.Type == v1alpha1.ConditionStalled {
 			o.Stalled = c.Reason + ": " + c.Message

@@ -49,17 +49,17 @@ func TestForcedIsKept(t *testing.T) {
 	want := []v1alpha1.ForcedGate{{Step: 0, Type: v1alpha1.GateManual, Force: v1alpha1.Force{By: "ada", Reason: "INC-42"}}}
 	blocking := blocked(v1alpha1.StepBlocking, "web-v2-1-0-0")
 	answered := func(s *v1alpha1.BatchReleaseStatus) { s.Answers = []v1alpha1.Answer{{Gate: "uid", By: "ada"}} }
-	l := doneStep().gates(gate(1, 0, 0, passed, forcedBy("ada", "INC-42"))).status(blocking).status(answered).look()
-	p, _ := passStep(nothing(l), l.task(l.record.TargetReplicas), traffic.Standing{Done: true})
-	if diff := cmp.Diff(want, p.record.Forced); diff != "" {
+	snap := doneStep().gates(gate(1, 0, 0, passed, forcedBy("ada", "INC-42"))).status(blocking).status(answered).look()
+	p, _ := passStep(nothing(snap), taskOf(snap, snap.record.TargetReplicas), traffic.Standing{Done: true})
+	if diff := cmp.Diff(want, p.snap.record.Forced); diff != "" {
 		t.Errorf("status.forced (-want +got):\n%s", diff)
 	}
-	if len(p.record.Answers) > 0 {
-		t.Errorf("want no answers in the next step, got %+v", p.record.Answers)
+	if len(p.snap.record.Answers) > 0 {
+		t.Errorf("want no answers in the next step, got %+v", p.snap.record.Answers)
 	}
 	p = noteForced(p)
-	if len(p.record.Forced) != 1 {
-		t.Errorf("want each gate noted once, got %+v", p.record.Forced)
+	if len(p.snap.record.Forced) != 1 {
+		t.Errorf("want each gate noted once, got %+v", p.snap.record.Forced)
 	}
 	for name, late := range map[string]*scene{
 		"that had passed":          doneStep().gates(gate(1, 0, 0, passed, by("ada"), asksForce("eve"))),
@@ -67,7 +67,7 @@ func TestForcedIsKept(t *testing.T) {
 		"that nobody has yet read": doneStep().gates(gate(1, 0, 0, asksForce("eve"))),
 	} {
 		q := noteForced(nothing(late.status(blocking).look()))
-		for _, forced := range q.record.Forced {
+		for _, forced := range q.snap.record.Forced {
 			if forced.By == "eve" {
 				t.Errorf("a gate %s is on record as forced by whoever wrote status.force since: %+v", name, forced)
 			}
@@ -75,12 +75,12 @@ func TestForcedIsKept(t *testing.T) {
 	}
 	again := doneStep().gates(gate(1, 0, 0, passed, forcedBy("ada", "INC-42")), gate(2, 0, 0, passed, by("bob"))).
 		status(func(s *v1alpha1.BatchReleaseStatus) { s.Attempt = 2 }).look()
-	if q := noteForced(nothing(again)); len(q.record.Forced) > 0 {
-		t.Errorf("a gate that was forced in an earlier attempt is on record for this one: %+v", q.record.Forced)
+	if q := noteForced(nothing(again)); len(q.snap.record.Forced) > 0 {
+		t.Errorf("a gate that was forced in an earlier attempt is on record for this one: %+v", q.snap.record.Forced)
 	}
 	p = begin(p, v1alpha1.ResolvedTemplate{Revision: "v3"}, nil)
-	if len(p.record.Forced) > 0 {
-		t.Errorf("want nothing forced in the next release, got %+v", p.record.Forced)
+	if len(p.snap.record.Forced) > 0 {
+		t.Errorf("want nothing forced in the next release, got %+v", p.snap.record.Forced)
 	}
 }
 

@@ -135,7 +135,7 @@ func TestMendedStepsGoOn(t *testing.T) {
 	for replicas, want := range map[int32]int32{10: 5, 20: 10, 4: 2, 3: 1} {
 		stood := held(10).at(1, 5).sets(set("v1", replicas), set("v2", 0)).spoiled().scaledTo(replicas)
 		p := next(t, stood)
-		if len(p.Actions) > 0 || p.Status.Reason != v1alpha1.ReasonInvalidStrategy || p.Wake != 0 {
+		if len(p.Actions) > 0 || p.Status.Reason != v1alpha1.ReasonInvalidStrategy || p.Wake() != 0 {
 			t.Errorf("of %d pods: want it to stand, got %q, %s: %s", replicas, script(p), p.Status.Reason, p.Status.Message)
 		}
 		stood.Release.Status = p.Status
@@ -213,7 +213,7 @@ func TestShareThatWasEntered(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := test.scene.look().enteredShare(); got != test.want {
+			if got := test.scene.look().record.enteredShare(); got != test.want {
 				t.Errorf("want %+v, got %+v", test.want, got)
 			}
 		})

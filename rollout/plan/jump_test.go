@@ -68,7 +68,7 @@ func TestJumpIsAnsweredOnce(t *testing.T) {
 		s.Jump = &v1alpha1.Jump{To: 2, By: byGit, Attempt: s.Attempt, ReleaseTo: new(int32(2))}
 	}
 	asked := func(s *scene) bool {
-		to, _ := s.look().jumpAsked()
+		to, _ := jumpAsked(s.look())
 		return to != nil
 	}
 	if asked(held(10).at(1, 5).but(toLast).status(acted)) {

@@ -9,9 +9,9 @@ import (
 )
 
 // leave hands the workload back when the release is being deleted.
-func leave(l *look) Decision {
-	d, w := nothing(l), l.Workload
-	if reads := ReadWorkload | ReadRelease; w != nil && !d.Live.Has(reads) {
+func leave(s *snapshot) Decision {
+	d, w := nothing(s), s.workload
+	if reads := ReadWorkload | ReadRelease; w != nil && !d.snap.live(reads) {
 		return d.read(reads)
 	}
 	there := w != nil && !w.Deleting
@@ -22,90 +22,92 @@ func leave(l *look) Decision {
 		}
 	}
 	d, left := leaveTraffic(d, traffic.Leave)
-	if d.holdStripped() {
+	if holdStripped(d.snap) {
 		return holdAgain(d)
 	}
-	if there && d.held() && !left && !w.secured() { // the native controller does not wait for routes
-		d, _ = d.try(TakeOver{Reason: unpausedReason, Hold: *w.Hold, PutBack: d.unsecuring()})
+	if there && d.snap.hold().held() && !left && !w.secured() { // the native controller does not wait for routes
+		d, _ = d.try(TakeOver{Reason: unpausedReason, Hold: *w.Hold, PutBack: unsecuring(d.snap)})
 		return d
 	}
-	if there && d.held() && left { // its pods get requests by the sides until then
+	if there && d.snap.hold().held() && left { // its pods get requests by the sides until then
 		var gone bool
 		if d, gone = letGo(d); !gone {
 			return d
 		}
 	}
-	if left && slices.Contains(d.Release.Finalizers, v1alpha1.Finalizer) {
+	if left && slices.Contains(d.snap.release.Finalizers, v1alpha1.Finalizer) {
 		d = d.do(Annotate{Reason: "the native controller manages the workload again", Finalizer: new(false)})
 	}
 	return d
 }
 
-// goesAway reports whether the release is being deleted.
-func (l *look) goesAway() bool { return l.Release.DeletionTimestamp != nil }
-
-// holdAgain puts our annotation back.
+// holdAgain restores our annotation.
 func holdAgain(d Decision) Decision {
-	hold := d.holdValue()
+	hold := holdValue(d.snap)
 	d, done := d.try(TakeOver{Reason: holdStrippedReason, Hold: hold})
 	if done {
-		d = took(d, hold)
+		d = recordHold(d, hold)
 	}
 	return d
 }
 
-// holdStripped reports whether somebody took our annotation off a workload that is otherwise as we
-// hold it, or move its pods: left alone it would stay paused, or with our strategy, for ever. One that they have resumed is theirs.
-func (l *look) holdStripped() bool {
-	w := l.Workload
-	if l.asHandedBack() {
+// holdStripped reports whether another writer removed our annotation from a workload that is
+// otherwise as we hold it: left alone, it would stay paused, or keep our strategy. A workload that
+// was resumed as well is its users' again.
+func holdStripped(s *snapshot) bool {
+	w := s.workload
+	if asHandedBack(s) {
 		return false
 	}
-	return w != nil && !w.Deleting && w.Hold == nil && l.record.Held != nil && (w.secured() || w.native().Opened && l.strategyIsOurs())
+	return w != nil && !w.Deleting && w.Hold == nil && s.record.Held != nil && (w.secured() || w.native().Opened && s.hold().strategyIsOurs())
 }
 
-// asHandedBack reports whether the workload is as it is when its release ends, also where its strategy is the one with which it was held.
-func (l *look) asHandedBack() bool {
-	return l.Workload != nil && l.record.Resolved != nil && l.asGivenBack() && l.handedBack()
+// asHandedBack reports whether the workload is as it is when its release ends, even if its own
+// strategy is the one with which it was held.
+func asHandedBack(s *snapshot) bool {
+	return s.workload != nil && s.record.Resolved != nil && s.hold().asGivenBack() && wasHandedBack(s)
 }
 
-// letGo hands the workload back as LetGo decides. An unknown template is looked up live before the
-// workload is left with the one that it has. It reports whether that is planned.
+// letGo hands the workload back as LetGo decides. It reads live before it leaves the workload with
+// the template that it has, because the one to restore is unknown. It reports whether that is
+// planned.
 func letGo(d Decision) (Decision, bool) {
-	left := LetGo(d.Workload, d.Release.Spec.DeletionPolicy, &d.record)
-	back := HandBack{Reason: "the release is deleted", Hold: *d.Workload.Hold}
+	left := LetGo(d.snap.workload, d.snap.release.Spec.DeletionPolicy, &d.snap.record.BatchReleaseStatus)
+	back := HandBack{Reason: "the release is deleted", Hold: *d.snap.workload.Hold}
 	back.Hold.HeldWorkload = left.HeldWorkload
 	switch {
-	case left.Revision == "" && d.empty:
-		back.Template, back.Digest = new(d.template()), d.record.Resolved.Digest // it has the stable one only as long as it has no pods
+	case left.Revision == "" && d.snap.empty:
+		back.Template, back.Digest = new(templateToWrite(d.snap)), d.snap.record.Resolved.Digest // it has the stable one only as long as it has no pods
 	case left.Revision == "":
-	case d.hasTemplate(left.Revision):
+	case hasTemplate(d.snap, left.Revision):
 		back.Template = &Template{Revision: left.Revision}
-	case !d.Live.Has(ReadKept | ReadCounts):
+	case !d.snap.live(ReadKept | ReadCounts):
 		return d.read(ReadKept | ReadCounts), false
 	}
 	return d.try(back)
 }
 
-// hasTemplate reports whether the template of a revision is available: it is kept, or the cluster has it.
-func (l *look) hasTemplate(revision string) bool {
-	return l.kept(revision) != nil || l.Workload.Mover.Has(revision)
+// hasTemplate reports whether the template of a revision is available: it is kept, or the cluster
+// has it.
+func hasTemplate(s *snapshot, revision string) bool {
+	return s.history.of(revision) != nil || s.workload.Mover.Has(revision)
 }
 
-// Left is what a workload gets that is handed back.
+// Left holds what a workload gets that is handed back.
 type Left struct {
 	v1alpha1.HeldWorkload
-	// Revision is the one whose template it gets; empty if it keeps the template that it has, as it does if none of
-	// the revision is left.
+	// Revision is the one whose template it gets; empty if it keeps the template that it has, as it
+	// does if none of the revision is left.
 	Revision string
 }
 
-// LetGo decides what a held workload gets when its release goes away, for all code that hands one back. Nobody has approved
-// the rest of a release, so by default the pods go back to the stable version; from a rollback that is on record they do
-// whatever the policy: the version that the rollback leaves was to go.
+// LetGo decides what a held workload gets when its release goes away, for all code that hands one
+// back. The rest of a release is not approved, so by default the pods go back to the stable
+// version. From a recorded rollback they do with any policy: the version that it leaves was to go.
 //
-// The status is nil if the release is gone. It may be from before the take-over, if the pass that took
-// the workload over died before it wrote the status; then the annotation is newer, which was written along with the template.
+// The status is nil if the release is gone. It may be from before the take-over, if the pass that
+// took the workload over ended before it wrote the status; then the annotation is newer, which was
+// written along with the template.
 func LetGo(w *Workload, policy v1alpha1.DeletionPolicy, status *v1alpha1.BatchReleaseStatus) Left {
 	var hold Hold
 	if w.Hold != nil {
@@ -133,15 +135,15 @@ func LetGo(w *Workload, policy v1alpha1.DeletionPolicy, status *v1alpha1.BatchRe
 	return left
 }
 
-// goesBackTo is the revision that the annotation names, for when the release is gone without a trace; empty if the workload
-// is to keep what it has.
-func (l *look) goesBackTo() string {
+// fallbackRevision returns the revision that the hold names for when the release is gone without a
+// trace; empty if the workload is to keep what it has.
+func fallbackRevision(s *snapshot) string {
 	switch {
-	case l.isRollback():
-		return l.record.RolledBackTo()
-	case l.Release.Spec.DeletionPolicy == v1alpha1.DeletionProceed:
+	case s.record.isRollback():
+		return s.record.RolledBackTo()
+	case s.release.Spec.DeletionPolicy == v1alpha1.DeletionProceed:
 		return ""
 	default:
-		return l.record.StableRevision
+		return s.record.StableRevision
 	}
 }

@@ -7,55 +7,57 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// patience is how long small changes of a large release are collected before they are
-// written: each costs requests, and pods become available one by one.
+// patience is how long small changes of a large release are collected before they are written: each
+// costs requests, and pods become available one by one.
 const patience = 250 * time.Millisecond
 
-// nativePatience is how long the native controller may take for what it does by itself, from when it has seen the last write until
-// what it does is seen: doing it in its place costs requests.
+// nativePatience is how long the native controller may take for what it does by itself, counted
+// from when it has seen the last write. Doing it in its place costs requests.
 const nativePatience = 3 * time.Second
 
-// untidied is how long a write waits that matters only to whoever scales the workload up, where every pod may be updated: the
-// write of the next batch, or the hand-back, may make it needless.
+// untidied is how long a write waits that only matters if the workload is scaled up, where every
+// pod may be updated: the write of the next batch, or the hand-back, may make it needless.
 const untidied = time.Minute
 
-// move brings the pods nearer to the target and to the others that it leaves. What can wait for a moment, in which more may
-// follow, waits.
+// move brings the pods nearer to the target, and to the others that it leaves. A move that can wait
+// for a moment, in which more may follow, waits.
 func move(d Decision, t mover.Task) Decision {
-	if until := d.mayWait(t); !d.LastScale.IsZero() && d.Now.Before(until) {
-		return d.wakeAt(until)
+	if until := mayWaitUntil(d.snap, t); !d.snap.obs.LastScale.IsZero() && d.snap.now.Before(until) {
+		return d.wakeAt(until, WakeBatchMoves)
 	}
 	return resize(d, t, mover.Mover.Move)
 }
 
-// mayWait is until when the next moves may wait.
-func (l *look) mayWait(t mover.Task) time.Time {
-	if !l.Now.Before(l.LastScale.Add(untidied)) {
-		return l.LastScale
+// mayWaitUntil returns until when the next moves may wait.
+func mayWaitUntil(s *snapshot, t mover.Task) time.Time {
+	if !s.now.Before(s.obs.LastScale.Add(untidied)) {
+		return s.obs.LastScale
 	}
-	switch moves := l.Workload.Mover.Move(t); {
-	case moves.Tidies && l.letThrough() && l.reach(t.Target) >= l.Workload.Replicas:
-		return l.LastScale.Add(untidied)
-	case moves.Native && l.NativeSince.After(l.LastScale):
-		return l.NativeSince.Add(nativePatience)
+	switch moves := s.workload.Mover.Move(t); {
+	case moves.Tidies && s.gates().passed() && reach(s, t.Target) >= s.workload.Replicas:
+		return s.obs.LastScale.Add(untidied)
+	case moves.Native && s.obs.NativeSince.After(s.obs.LastScale):
+		return s.obs.NativeSince.Add(nativePatience)
 	case moves.Native:
-		return l.LastScale.Add(nativePatience)
+		return s.obs.LastScale.Add(nativePatience)
 	case moves.Small:
-		return l.LastScale.Add(patience)
+		return s.obs.LastScale.Add(patience)
 	default:
-		return l.LastScale
+		return s.obs.LastScale
 	}
 }
 
-// keepScale follows spec.replicas in a release that is stopped and otherwise leaves the pods as they are.
+// keepScale follows spec.replicas in a release that is stopped, and otherwise leaves the pods as
+// they are.
 func keepScale(d Decision, t mover.Task) Decision {
 	return resize(d, t, mover.Mover.Keep)
 }
 
-// resize writes what a task results in. Where other pods go in an order, that is as far as they may go in it now.
+// resize writes the moves of a task. If other pods go in an order, they go as far as the order
+// allows now.
 func resize(d Decision, t mover.Task, moves func(mover.Mover, mover.Task) mover.Moves) Decision {
-	all := moves(d.Workload.Mover, t)
-	if !d.ordered() || all.Order == nil {
+	all := moves(d.snap.workload.Mover, t)
+	if !ordered(d.snap) || all.Order == nil {
 		return write(d.with(func(r *record) { r.PausePoint = nil }), all)
 	}
 	d, ordered := putInOrder(d, all.Order)
@@ -64,12 +66,12 @@ func resize(d Decision, t mover.Task, moves func(mover.Mover, mover.Task) mover.
 	}
 	d, limited := limits(d, all.Order)
 	t.Limits, t.Turn = limited.Limits, limited.Turn
-	return write(d, moves(d.Workload.Mover, t))
+	return write(d, moves(d.snap.workload.Mover, t))
 }
 
 // write turns moves into actions: growth first, unless it takes the place of what shrinks.
 func write(d Decision, all mover.Moves) Decision {
-	if d.Workload.Behind > 0 {
+	if d.snap.workload.Behind > 0 {
 		all.Shrink = nil // the old version might be given back what is taken from it
 	}
 	if len(all.Grow)+len(all.Shrink) == 0 {
@@ -89,7 +91,8 @@ func write(d Decision, all mover.Moves) Decision {
 	return d
 }
 
-// writeGrowth adds pods. It reports whether it does: if a growth is refused, what is to make room for it stays.
+// writeGrowth plans to add pods. It reports whether it does: if a growth is refused, the pods that
+// were to make room for it stay.
 func writeGrowth(d Decision, all mover.Moves) (Decision, bool) {
 	if len(all.Grow) == 0 {
 		return d, true
@@ -98,10 +101,10 @@ func writeGrowth(d Decision, all mover.Moves) (Decision, bool) {
 	if !may {
 		return d, false
 	}
-	return d.try(d.moves(all.Grow)...)
+	return d.try(moveActions(d.snap, all.Grow)...)
 }
 
-// writeShrink takes pods away. It reports whether it does.
+// writeShrink plans to remove pods. It reports whether it does.
 func writeShrink(d Decision, all mover.Moves) (Decision, bool) {
 	if len(all.Shrink) == 0 {
 		return d, true
@@ -110,38 +113,38 @@ func writeShrink(d Decision, all mover.Moves) (Decision, bool) {
 	if !may {
 		return d, false
 	}
-	return d.try(d.moves(all.Shrink)...)
+	return d.try(moveActions(d.snap, all.Shrink)...)
 }
 
-// moves are the actions of writes.
-func (l *look) moves(writes []mover.Write) []Action {
+// moveActions returns the actions of writes.
+func moveActions(s *snapshot, writes []mover.Write) []Action {
 	var actions []Action
 	for _, w := range writes {
-		actions = append(actions, MovePods{l.moveReason(w.Reason()), w})
+		actions = append(actions, MovePods{moveReason(s, w.Reason()), w})
 	}
 	return actions
 }
 
-// mayGrow asks for the live reads that more pods depend on. Without them a shell that reads its
-// own writes knows what the others have, except what the native controller does itself, and what the process before
-// this one did. A write that only narrows what may come back updated needs no counts, and one that the workload guards no
-// other reading of it.
+// mayGrow requests the live reads that more pods depend on. Without them a shell that reads its own
+// writes knows the sizes of the others, except for what the native controller changes itself, and
+// what the process before wrote. A write that only narrows what may come back updated needs no
+// counts, and one that the workload guards needs no other read of it.
 func mayGrow(d Decision, all mover.Moves) (Decision, bool) {
-	reads, first := ReadWorkload, d.LastScale.IsZero()
+	reads, first := ReadWorkload, d.snap.obs.LastScale.IsZero()
 	if all.Guarded {
 		reads = 0
 	}
-	if first || d.rescaling() || d.pods.Self && !all.Narrows {
+	if first || rescaling(d.snap) || d.snap.pods.Self && !all.Narrows {
 		reads |= ReadCounts
 	}
-	if first && !d.Wrote {
+	if first && !d.snap.obs.Wrote {
 		reads |= ReadRelease
 	}
 	d = d.read(reads)
 	return d, !d.needs.Any()
 }
 
-// mayShrink asks for the live reads that a shrink depends on.
+// mayShrink requests the live reads that a shrink depends on.
 func mayShrink(d Decision, all mover.Moves) (Decision, bool) {
 	reads := ReadWorkload
 	if all.Unread {
@@ -149,7 +152,7 @@ func mayShrink(d Decision, all mover.Moves) (Decision, bool) {
 	}
 	if slices.ContainsFunc(all.Shrink, mover.Write.Updates) {
 		reads |= ReadRelease
-		if !d.rescaling() || d.grown() {
+		if !rescaling(d.snap) || hasGrown(d.snap) {
 			reads |= ReadGates
 		}
 	}

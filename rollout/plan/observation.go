@@ -1,47 +1,53 @@
 package plan
 
 import (
+	"cmp"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/order"
+	"github.com/sluice-dev/sluice/rollout/preflight"
+	"github.com/sluice-dev/sluice/rollout/traffic"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Observation is everything that a decision depends on.
 type Observation struct {
 	Now time.Time
-	// Release is the object itself; its status is what the last pass wrote, or a user's patch of it.
+	// Release is the object; its status is the last one written, or a user's patch of that.
 	Release *v1alpha1.BatchRelease
-	// Given is the digest of Release.Spec.Template as given, empty if there is none.
+	// Given is the digest of Release.Spec.Template as given; empty if there is none.
 	Given string
 	// Workload is nil if it does not exist.
 	Workload *Workload
 	// Gates are those of this release, of any attempt.
 	Gates []v1alpha1.Gate
-	// Refusals are the writes of this process that were refused.
+	// Refusals are the refused writes that this process knows of.
 	Refusals Refusals
-	// Watched is how long this process has watched the release wait for what its status says that it waits for.
+	// Watched is how long this process has watched the release wait for what its status says.
 	Watched Watched
-	// PodLook is after how long updated pods that are not available are read, at the latest after slowestLook the first time; 0 is never. PodLooks is what the plan before said of that.
+	// PodLook is after how long updated pods that are not available are read, the first time at
+	// most slowestLook; 0 is never. PodLooks is the one of the plan before.
 	PodLook  time.Duration
 	PodLooks PodLooks
-	// LastScale is when this process last changed how many pods a version of this workload has, not counting this pass; zero if
-	// it has not.
+	// LastScale is when this process last changed how many pods a version of this workload has,
+	// before this pass; zero if it has not.
 	LastScale time.Time
-	// NativeSince is when this process first saw that the native controller had seen the latest change of the workload; zero if it
-	// has not seen that.
+	// NativeSince is when this process first saw that the native controller had seen the latest
+	// change of the workload; zero if it has not seen that.
 	NativeSince time.Time
-	// Begun says that this pass has begun the attempt of Release: what is stored tells of another yet.
+	// Begun marks a pass that has begun the attempt of Release: the stored status is about another
+	// one.
 	Begun bool
-	// Wrote says that this process has written the status of the release: it knows what the process before this one has.
+	// Wrote marks a process that has written the status of the release: it knows what the process
+	// before it had.
 	Wrote bool
 	Facts
 }
 
-// Workload is what a release moves the pods of.
+// Workload is the Deployment, StatefulSet or DaemonSet whose pods a release moves.
 type Workload struct {
 	UID  types.UID
 	Name string
@@ -50,18 +56,18 @@ type Workload struct {
 	Behind   int64
 	Deleting bool
 	Replicas int32
-	// MaxSurge and MaxUnavailable are those of the workload, of what it gets back if it is
-	// taken over; nil where its strategy has none.
+	// MaxSurge and MaxUnavailable are those of the workload, or of what it gets back if it is
+	// taken over; nil if its strategy has none.
 	MaxSurge, MaxUnavailable *intstr.IntOrString
 	ProgressDeadlineSeconds  *int32
 	// Digest and Revision are the digest and the pod template hash of spec.template.
 	Digest, Revision string
 	// Images lists the images of the containers of spec.template.
 	Images []string
-	// ChangedBy is who else has changed the workload since it was taken over, and when; empty if that
-	// is unknown.
+	// ChangedBy names the other writer that changed the workload since it was taken over, and
+	// when; empty if unknown.
 	ChangedBy string
-	// Hold is the hold annotation; nil if the workload is nobody's.
+	// Hold is the hold annotation; nil if the workload is free.
 	Hold *Hold
 	// Mover is the workload with its pods as its kind has them; never nil.
 	Mover mover.Mover
@@ -77,38 +83,40 @@ type Sibling struct {
 type Hold struct {
 	Release string    `json:"release"`
 	UID     types.UID `json:"uid"`
-	// Stable is the revision that the workload goes back to if the release is gone and the workload
-	// still held; empty if it keeps what it has. In a rollback it is the one that is rolled back to.
+	// Stable is the revision that the workload goes back to if the release is gone and the
+	// workload still held; empty if it keeps what it has. In a rollback it is the target.
 	Stable string `json:"stable,omitempty"`
-	// Emptied says that the workload has the stable template because it was scaled to 0.
+	// Emptied marks a workload that has the stable template because it was scaled to 0.
 	Emptied bool `json:"emptied,omitempty"`
-	// Window is the partition of a StatefulSet, as text, while pods from it on are replaced; empty while none are.
+	// Window is the partition of a StatefulSet, as text, while pods from it on are replaced; empty
+	// while none are.
 	Window string `json:"window,omitempty"`
-	// Change is what somebody else changed meanwhile, as long as nobody has acknowledged it.
+	// Change is the external change that is not acknowledged.
 	Change ExternalChange `json:"meddling,omitzero"`
-	// Foreign is the revision of the last template that somebody else gave the workload meanwhile. Pods of it are replaced first.
+	// Foreign is the revision of the last template that another writer gave the workload. Its pods
+	// are replaced first.
 	Foreign string `json:"foreign,omitempty"`
 	v1alpha1.HeldWorkload
 }
 
-// Resolved is what the API server makes of a template.
+// Resolved is the API server's answer to a dry run of a template.
 type Resolved struct {
 	v1alpha1.ResolvedTemplate
 	// Refused is why the API server does not accept the template; empty if it does.
 	Refused string
-	// Overlooked is how the template differs from the workload's in fields alone that we can't compare; empty
-	// if it does not.
+	// Overlooked is how the template differs from the workload's if only in fields that we can't
+	// compare; empty otherwise.
 	Overlooked string
 }
 
-// Shape is what a release needs from its namespace.
+// Shape describes the needs of a release in its namespace.
 type Shape struct {
 	Template Template
-	// Replicas are the pods; Surge and Unavailable, how many there may be beyond, or fewer.
+	// Replicas are the pods; Surge and Unavailable are how many there may be beyond, or fewer.
 	Replicas, Surge, Unavailable int32
-	// NewVersion says that there is nothing yet for updated pods to be in.
+	// NewVersion marks a version that has no place for its pods yet.
 	NewVersion bool
-	// Shared says that routes share requests between two versions.
+	// Shared marks requests that routes share between two versions.
 	Shared bool
 }
 
@@ -116,7 +124,7 @@ type Shape struct {
 type Drift struct {
 	// Digest is that of the released template, with the API server's defaults of today.
 	Digest string
-	// Fields name what differs; there are none if it is nothing that counts.
+	// Fields name what differs; empty if nothing that counts does.
 	Fields []string
 }
 
@@ -131,5 +139,75 @@ func (w *Workload) native() mover.Native { return w.Mover.Native() }
 // secured reports whether the native controller is kept from rolling the workload.
 func (w *Workload) secured() bool { return w.native().Secured }
 
-// DefaultProgressDeadline is what a workload has by default.
+// DefaultProgressDeadline is the progress deadline of a workload without one.
 const DefaultProgressDeadline = 600 * time.Second
+
+// Facts are passed on by a shell as it has read them. To observe something new takes a field here
+// and, in each shell, the function that reads it: a live read is one of Reads, the answer to a
+// question one of Needs.
+type Facts struct {
+	// Live holds the reads that were made live, or answered to a write, in this pass.
+	Live Reads
+	// Siblings are the other releases that name the workload, except deleted ones.
+	Siblings []Sibling
+	// Kept are the templates that are kept to roll back to.
+	Kept []Kept
+	// Pods are the workload's that are not going away; none before ReadPods.
+	Pods []order.Pod
+	// Failing describes the problems of the updated pods; empty before ReadFailing.
+	Failing string
+	// Trouble is the problem of updated pods; nil before ReadTrouble, and if it could not be read.
+	Trouble *Trouble
+	// Traffic holds the routes and Services of the release; nil if it has no traffic.
+	Traffic *traffic.Seen
+	// Resolved is the answer to Needs.Resolve, Drift to Needs.Drift and Preflight to
+	// Needs.Preflight; nil if it was not requested.
+	Resolved  *Resolved
+	Drift     *Drift
+	Preflight *preflight.Findings
+}
+
+// Reads is a set of what can be read live, past the caches.
+type Reads uint16
+
+// The reads.
+const (
+	// ReadRelease and ReadWorkload read the objects themselves.
+	ReadRelease Reads = 1 << iota
+	ReadWorkload
+	// ReadCounts counts the pods of the workload by version, of all versions that there are.
+	ReadCounts
+	// ReadPods lists the pods one by one.
+	ReadPods
+	ReadGates
+	ReadKept
+	// ReadFailing finds out what is wrong with the updated pods.
+	ReadFailing
+	// ReadTrouble is as ReadFailing, for people alone: it may find out nothing.
+	ReadTrouble
+)
+
+// Has reports whether all of some reads are in the set.
+func (r Reads) Has(all Reads) bool { return r&all == all }
+
+// Needs must be observed before the planner is asked again.
+type Needs struct {
+	Reads
+	// Resolve asks for the API server's answer to a template.
+	Resolve *Template
+	// Drift asks how the workload's template differs from this one.
+	Drift *Template
+	// Preflight asks what in the namespace conflicts with a release.
+	Preflight *Shape
+}
+
+// Any reports whether anything is needed.
+func (n Needs) Any() bool { return n != Needs{} }
+
+// and returns the needs of both.
+func (n Needs) and(more Needs) Needs {
+	return Needs{
+		Reads: n.Reads | more.Reads, Resolve: cmp.Or(n.Resolve, more.Resolve), Drift: cmp.Or(n.Drift, more.Drift),
+		Preflight: cmp.Or(n.Preflight, more.Preflight),
+	}
+}

@@ -49,8 +49,8 @@ func TestDeletionGoesOnWithoutSilentGateway(t *testing.T) {
 	if script(p) != nil || p.StatusFirst || told == nil || told.GaveUp || !slices.Equal(told.PendingParents, []string{"HTTPRoute web: Gateway dead"}) {
 		t.Fatalf("want it to wait for the Gateway, and to say so: %q, %+v", script(p), told)
 	}
-	if left := enough - time.Minute; !told.AcceptDeadline.Equal(new(metav1.NewTime(noon.Add(left)))) || p.Wake != left {
-		t.Errorf("want it to wait until 12:04:10, got %v, and to look again then, got %v", told.AcceptDeadline, p.Wake)
+	if left := enough - time.Minute; !told.AcceptDeadline.Equal(new(metav1.NewTime(noon.Add(left)))) || p.Wake() != left {
+		t.Errorf("want it to wait until 12:04:10, got %v, and to look again then, got %v", told.AcceptDeadline, p.Wake())
 	}
 	again := next(t, s.told(p).but(func(o *Observation) { o.Now = noon.Add(2 * time.Second) }))
 	if !again.Status.Traffic.AcceptDeadline.Equal(told.AcceptDeadline) {
@@ -110,7 +110,7 @@ func TestPatienceIsShorterThanTheDeadline(t *testing.T) {
 	} {
 		s := held(10)
 		s.Release.Spec.Strategy.ProgressDeadlineSeconds, s.Workload.ProgressDeadlineSeconds = test.release, test.workload
-		if got := s.look().patience(); got != test.want {
+		if got := statusPatience(s.look()); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}

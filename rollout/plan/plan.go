@@ -11,38 +11,42 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Plan is what a release does next.
+// Plan holds the next actions of a release, with its status.
 type Plan struct {
 	// Actions are carried out in their order; the first that fails ends the pass.
 	Actions []Action
 	// Status is the whole new status. It holds once the actions are done.
 	Status v1alpha1.BatchReleaseStatus
-	// StatusFirst says that the status is an intent that must be durable before anything else, except Records: what the history
-	// must have even if the status is lost.
+	// StatusFirst marks a status that must be durable before anything else, except Records:
+	// entries of the history that must survive a lost status.
 	StatusFirst bool
 	Records     []Action
-	// Needs is what must be observed before the release can go on. Actions come first.
+	// Needs must be observed before the release can go on. Actions come first.
 	Needs Needs
-	// Wake is after how long to look again though nothing has changed; 0 is never.
-	Wake time.Duration
-	// Timed is for how long from now the release does no more than wait for a time that it says itself: that is no lack of progress.
+	// Wakes list when to decide again though nothing has changed, the earliest first.
+	Wakes []Wake
+	// Timed is for how long from now the release only waits for a time that it sets itself: that
+	// is no lack of progress.
 	Timed time.Duration
-	// PodLooks are for the next Observation of the same process.
+	// PodLooks is for the next Observation of the same process.
 	PodLooks PodLooks
-	// Events are to be published once Status is written.
+	// Events are published once Status is written.
 	Events []Event
 }
 
-// Event tells people what happened.
+// Wake returns after how long to decide again though nothing has changed; 0 is never.
+func (p Plan) Wake() time.Duration { return First(p.Wakes).After }
+
+// Event is a Kubernetes Event to publish.
 type Event struct {
 	Warning bool
-	// Quiet says that it is for the log alone: it costs no request.
+	// Quiet marks an event for the log alone: it costs no request.
 	Quiet           bool
 	Reason, Message string
 }
 
-// Urgent reports whether next tells people something that before does not, apart from counts and
-// progress: such a status must not wait.
+// Urgent reports whether next differs from before in more than counts and progress: such a status
+// must not wait.
 func Urgent(before, next *v1alpha1.BatchReleaseStatus) bool {
 	a, b := withoutCounts(before), withoutCounts(next)
 	if sameProblem(before, next) {
@@ -54,7 +58,7 @@ func Urgent(before, next *v1alpha1.BatchReleaseStatus) bool {
 	return !equality.Semantic.DeepEqual(a, b)
 }
 
-// withoutWords is a status without what says to people how a step goes on.
+// withoutWords returns a status without its state, reasons and messages.
 func withoutWords(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
 	bare := withoutMessages(status)
 	bare.State, bare.Reason = "", ""
@@ -64,7 +68,7 @@ func withoutWords(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseSta
 	return bare
 }
 
-// withoutMessages is a status without its sentences.
+// withoutMessages returns a status without its messages.
 func withoutMessages(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
 	bare := *status
 	bare.Message, bare.Conditions = "", slices.Clone(bare.Conditions)
@@ -74,16 +78,17 @@ func withoutMessages(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchRelease
 	return &bare
 }
 
-// sameProblem reports whether a status tells that a Gateway does not accept a route as one before it told. Its sentences quote the Gateway, which
-// can say something else each time. In other problems other words say what is wrong now.
+// sameProblem reports whether two statuses say that a Gateway does not accept the same route. Their
+// messages quote the Gateway, which may use other words each time. In other problems other words
+// say what is wrong now.
 func sameProblem(before, next *v1alpha1.BatchReleaseStatus) bool {
 	a, b := urgentTraffic(before.Traffic), urgentTraffic(next.Traffic)
 	return a != nil && b != nil && a.Problem != nil && b.Problem != nil && *a.Problem == *b.Problem && a.Problem.Type == v1alpha1.TrafficNotAccepted &&
 		before.StalledBy == v1alpha1.StallTrafficBlocked && next.StalledBy == v1alpha1.StallTrafficBlocked
 }
 
-// OnlyHandsBack reports whether a status tells no more than the one before but that the workload is handed back: not who has passed a gate,
-// nor that a write is refused.
+// OnlyHandsBack reports whether the only change is the hand-back of the workload: no gate has
+// passed, and no write is refused.
 func OnlyHandsBack(before, next *v1alpha1.BatchReleaseStatus) bool {
 	rolled := before.Phase == v1alpha1.PhaseRollingUpdate || before.Phase == v1alpha1.PhaseRollingBack
 	return rolled && next.Phase == v1alpha1.PhaseFinalizing && before.Attempt == next.Attempt &&
@@ -101,7 +106,8 @@ func withoutCounts(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseSt
 	return &bare
 }
 
-// urgentTraffic is what of the traffic must not wait: the rest changes within seconds.
+// urgentTraffic returns the part of a traffic status that must not wait: the rest changes within
+// seconds.
 func urgentTraffic(t *v1alpha1.TrafficStatus) *v1alpha1.TrafficStatus {
 	if t == nil || t.Problem == nil && t.Ending == nil && !t.GaveUp {
 		return nil

@@ -6,19 +6,20 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// preflightRetry is after how long a release that does not fit is checked again: a quota may have been
-// raised, or others have made room.
+// preflightRetry is after how long a release that does not fit is checked again: a quota may have
+// been raised, or others have made room.
 const preflightRetry = time.Minute
 
-// preflighted reports whether it is known that the namespace has room for a release, before its workload is taken over. What
-// was found is on record before the first write of the take-over. A rollback is not asked: it must not wait.
-func preflighted(d Decision) (Decision, bool) {
+// checkRoom makes sure that it is known whether the namespace has room for a release, before its
+// workload is taken over. The findings are recorded before the first write of the take-over. A
+// rollback must not wait, and is not checked. It reports whether that is done.
+func checkRoom(d Decision) (Decision, bool) {
 	switch {
-	case d.rollingBack():
+	case !fresh(d.snap) || d.snap.record.rollingBack():
 		return d, true
-	case d.Preflight == nil:
-		return d.need(Needs{Preflight: d.shape()}), false
-	case !preflightIsTold(d.look):
+	case d.snap.obs.Preflight == nil:
+		return d.need(Needs{Preflight: shapeOf(d.snap)}), false
+	case !preflightReported(d.snap):
 		return d.first(), false
 	default:
 		return d, true
@@ -26,17 +27,17 @@ func preflighted(d Decision) (Decision, bool) {
 }
 
 // wontFit reports whether a release has to wait because the namespace has no room for it.
-func (l *look) wontFit() bool {
-	return !l.rollingBack() && l.Preflight != nil && l.Preflight.Fails() &&
-		l.Release.Spec.Strategy.Preflight != v1alpha1.PreflightWarn
+func wontFit(s *snapshot) bool {
+	findings := s.obs.Preflight
+	return !s.record.rollingBack() && findings != nil && findings.Fails() && s.release.Spec.Strategy.Preflight != v1alpha1.PreflightWarn
 }
 
-// shape is what the release wants of its namespace.
-func (l *look) shape() *Shape {
-	b := l.widest()
-	made := l.Workload.Mover.Count(l.record.Resolved.Digest).Updated.Known
-	surge := max(b.Surge, l.trafficPeak()-l.Workload.Replicas)
+// shapeOf returns what the release needs of its namespace.
+func shapeOf(s *snapshot) *Shape {
+	b := s.steps().widest()
+	made := s.workload.Mover.Count(s.record.Resolved.Digest).Updated.Known
+	surge := max(b.Surge, trafficPeak(s)-s.workload.Replicas)
 	return &Shape{
-		Template: l.template(), Replicas: l.Workload.Replicas, Surge: surge, Unavailable: b.Unavailable, NewVersion: !made, Shared: l.shares(),
+		Template: templateToWrite(s), Replicas: s.workload.Replicas, Surge: surge, Unavailable: b.Unavailable, NewVersion: !made, Shared: sharesTraffic(s),
 	}
 }

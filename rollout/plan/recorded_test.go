@@ -32,9 +32,9 @@ func TestJumpByOperatorKeepsWhatGitAskedFor(t *testing.T) {
 // is none to go back to.
 func TestLastStableIsNotTheBadOne(t *testing.T) {
 	t.Parallel()
-	p := rollingBack(10).keep("v3").stable("v2", "").look()
-	p.Kept = []Kept{{Revision: "v0", Number: 1}, {Revision: "v2", Number: 2}, {Revision: "v3", Number: 3}}
-	if got := p.lastStable("v2", "v3"); got != "v0" {
+	s := rollingBack(10).keep("v3").stable("v2", "").look()
+	s.history = []Kept{{Revision: "v0", Number: 1}, {Revision: "v2", Number: 2}, {Revision: "v3", Number: 3}}
+	if got := lastStable(s, "v2", "v3"); got != "v0" {
 		t.Errorf("the last stable revision is %q, want v0: v2 is the one that is left", got)
 	}
 }

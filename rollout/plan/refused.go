@@ -11,31 +11,31 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// Refusal is a write of the plan that failed because of its content, not its time: the API server, or
-// admission, refuses it, or changes it to something else. Sending it again at once is of no use.
+// Refusal is a write of the plan that failed because of its content: the API server, or admission,
+// refuses it, or changes it to something else. Sending it again at once is of no use.
 type Refusal struct {
-	// Write is WriteOf the action.
+	// Write is the name of the write (WriteOf).
 	Write mover.Name
-	// Why is what the API server says.
+	// Why is the answer of the API server.
 	Why string
-	// Unanswered says that the API server answers what is read and fails at the write, as where a webhook that it asks
-	// does not answer. Nobody can tell whether the write is done.
+	// Unanswered marks a write that fails while the API server answers reads, for example because
+	// a webhook that it asks does not answer. It is unknown whether the write is done.
 	Unanswered bool
-	// Generation is that of the release when it was refused: another spec may fix it.
+	// Generation is that of the release at the time: another spec may fix it.
 	Generation int64
-	// Rewritten says that the result of the write differs from what it asks for, and Written that an object has
-	// changed for it.
+	// Rewritten marks a write whose result differs from what it asks for, and Written one for
+	// which an object has changed.
 	Rewritten, Written bool
 	// Tries counts how often it was sent for this generation.
 	Tries int
-	// Until is when to send it again; zero is not before something else is asked.
+	// Until is when to send it again; zero is not before something else is requested.
 	Until time.Time
-	// Left is the write itself if it is a record for the history of a template that the workload never had: once the status tells of the
-	// rollback that leaves the template, nothing else knows its digest.
+	// Left is the write if it records a template in the history that the workload never had: once
+	// the status has the rollback that leaves the template, nothing else has its digest.
 	Left *RecordRevision
 }
 
-// To says which write was refused, and for which generation of the release.
+// To returns the refusal of an action, for a generation of the release.
 func (r Refusal) To(action Action, generation int64) Refusal {
 	r = r.ToTry(WriteOf(action), generation)
 	if a, is := action.(RecordRevision); is && a.Template != nil {
@@ -44,13 +44,13 @@ func (r Refusal) To(action Action, generation int64) Refusal {
 	return r
 }
 
-// ToTry is To for what is no action.
+// ToTry returns the refusal of a write that is no action.
 func (r Refusal) ToTry(write mover.Name, generation int64) Refusal {
 	r.Write, r.Generation = write, generation
 	return r
 }
 
-// Trying names the dry run that needs ask for; empty if they ask for none.
+// Trying returns the name of the dry run that needs ask for; empty if they ask for none.
 func (n Needs) Trying() mover.Name {
 	template := cmp.Or(n.Resolve, n.Drift)
 	if template == nil {
@@ -59,28 +59,31 @@ func (n Needs) Trying() mover.Name {
 	return mover.Name{Key: "TryTemplate" + template.key(), Words: "try " + template.String()}
 }
 
-// Refusals are those that a process knows of. The zero value is none.
+// Refusals holds the refusals that a process knows of. The zero value is none.
 type Refusals []Refusal
 
 const (
-	// firstRetry and lastRetry are after how long a refused write is sent again, the first time and in the end: a
-	// policy, a quota or a right may have changed, which no watch shows.
+	// firstRetry and lastRetry are after how long a refused write is sent again, the first time and
+	// in the end: a policy, a quota or a right may have changed, which no watch shows.
 	firstRetry = 5 * time.Second
 	lastRetry  = 5 * time.Minute
-	// AgainSoon is after how long a write is sent again that was not answered, the first time, and after how long the
-	// plan is asked what to do without it. unansweredRetry is after how long it is sent again from then on.
+	// AgainSoon is after how long a write is sent again that was not answered, the first time, and
+	// after how long the plan is asked what to do without it. unansweredRetry is after how long it
+	// is sent again from then on.
 	AgainSoon       = time.Second
 	unansweredRetry = 8 * time.Second
-	// rewrittenRetry is the longest wait if a dry run shows that admission changes the write: people undo that, and look at the release.
+	// rewrittenRetry is the longest wait if a dry run shows that admission changes the write:
+	// people undo that, and look at the release.
 	rewrittenRetry = 10 * time.Second
-	// maxWritten is how often a write is sent that changes an object to something else than what it asks for.
+	// maxWritten is how often a write is sent that changes an object to something else than what it
+	// asks for.
 	maxWritten = 3
 	// maxRefusals is how many are remembered.
 	maxRefusals = 32
 )
 
-// With adds a new refusal. The spread, from 0 to 1, keeps writes that were refused together from
-// being sent together again.
+// With adds a refusal. The spread, from 0 to 1, keeps writes that were refused together from being
+// sent together again.
 func (r Refusals) With(refused Refusal, now time.Time, spread float64) Refusals {
 	refused.Tries = 1
 	if before := r.of(refused.Write.Key, refused.Generation); before != nil {
@@ -99,12 +102,14 @@ func (r Refusals) With(refused Refusal, now time.Time, spread float64) Refusals 
 	if refused.Written && refused.Tries >= maxWritten {
 		refused.Until = time.Time{}
 	}
+	// rest leaves a completed release alone, except for drift and for what earlier passes left
+	// behind.
 	rest := slices.DeleteFunc(slices.Clone(r), func(o Refusal) bool { return o.Write.Key == refused.Write.Key || o.Generation != refused.Generation })
 	return append(rest[max(0, len(rest)-maxRefusals+1):], refused)
 }
 
-// After forgets the refusal of a write that was accepted; and all of them once somebody has requested a retry. What nothing else would send
-// again is due then.
+// After removes the refusal of a write that was accepted, and all of them after a retry was
+// requested. What nothing else would send again is due then.
 func (r Refusals) After(done Action) Refusals {
 	if a, is := done.(Annotate); is && slices.Contains(a.Remove, v1alpha1.RetryAnnotation) {
 		return r.due()
@@ -116,7 +121,7 @@ func (r Refusals) After(done Action) Refusals {
 	return slices.DeleteFunc(slices.Clone(r), taken)
 }
 
-// due are those of records of what was left, to be sent again at once.
+// due returns the refused records of what was left, to be sent again at once.
 func (r Refusals) due() Refusals {
 	var due Refusals
 	for _, o := range r {
@@ -136,18 +141,20 @@ func (r Refusals) of(key string, generation int64) *Refusal {
 	return &r[i]
 }
 
-// left is the refused record of the template that a rollback leaves; nil if there is none, or it is kept by now.
-func (r Refusals) left(l *look) *RecordRevision {
+// left is the refused record of the template that a rollback leaves; nil if there is none, or it is
+// kept by now.
+func (r Refusals) left(s *snapshot) *RecordRevision {
 	for _, o := range r {
-		if a := o.Left; a != nil && o.Generation == l.Release.Generation && l.rollingBack() && a.Revision == l.record.Rollback.From &&
-			l.kept(a.Revision) == nil && l.keptAs(a.Digest) == nil {
+		if a := o.Left; a != nil && o.Generation == s.release.Generation && s.record.rollingBack() && a.Revision == s.record.Rollback.From &&
+			s.history.of(a.Revision) == nil && s.history.withDigest(a.Digest) == nil {
 			return a
 		}
 	}
 	return nil
 }
 
-// WriteOf is which write an action is. How many pods it is about does not count: a refusal of 5 is taken for one of 4.
+// WriteOf names the write of an action. The number of pods does not count: a refusal of 5 holds for
+// 4.
 func WriteOf(action Action) mover.Name {
 	switch a := action.(type) {
 	case TakeOver:
@@ -211,7 +218,7 @@ func (a Annotate) key() string {
 	return text
 }
 
-// sameWrite reports whether two refused writes on record, of which there may be none before, are the same one.
+// sameWrite reports whether two recorded refusals are of the same write; the first may be nil.
 func sameWrite(before, now *v1alpha1.RefusedWrite) bool {
 	if before == nil {
 		return false
@@ -222,31 +229,31 @@ func sameWrite(before, now *v1alpha1.RefusedWrite) bool {
 	return before.Key == now.Key
 }
 
-// refusedWrite is what to report of the write that is refused: since when, and how long that was watched, if it was reported
-// already.
+// refusedWrite returns the report of the refused write, with the time of an earlier report.
 func (d Decision) refusedWrite() v1alpha1.RefusedWrite {
 	told := v1alpha1.RefusedWrite{
-		Key: bounded(d.refused.Write.Key), Write: bounded(d.refused.Write.Words), Message: bounded(d.refused.Why), Since: *d.time(),
+		Key: bounded(d.refused.Write.Key), Write: bounded(d.refused.Write.Words), Message: bounded(d.refused.Why), Since: *d.snap.time(),
 	}
-	if before := d.record.RefusedWrite; sameWrite(before, &told) {
+	if before := d.snap.record.RefusedWrite; sameWrite(before, &told) {
 		told.Since, told.WaitedSeconds = before.Since, before.WaitedSeconds
 	}
 	return told
 }
 
-// failIfRefused fails a release that a refused write has held up for longer than the progress deadline before its
-// workload is taken over, or while it has a foreign template: no batch's clock runs there. A template that is not
-// resolved yet comes first: a rollback must know what was given before it.
+// failIfRefused fails a release that a refused write has held up for longer than the progress
+// deadline, before its workload is taken over, or while that has a foreign template: no batch's
+// clock runs there. A template that is not resolved yet comes first: a rollback must know what was
+// given before it.
 func failIfRefused(d Decision) Decision {
-	if d.refused == nil || d.needs.Any() || d.stopped().any() || d.record.CurrentStepState == v1alpha1.StepBlocking {
+	if d.refused == nil || d.needs.Any() || stopsProgress(d.snap).any() || d.snap.record.CurrentStepState == v1alpha1.StepBlocking {
 		return d
 	}
-	if !d.failed() {
+	if !d.snap.record.failed() {
 		told, watched := d.refusedWrite(), time.Duration(0)
-		if before := &d.Release.Status; before.Attempt == d.record.Attempt && sameWrite(before.RefusedWrite, &told) {
-			watched = d.Watched.Refusal
+		if before := &d.snap.release.Status; before.Attempt == d.snap.record.Attempt && sameWrite(before.RefusedWrite, &told) {
+			watched = d.snap.obs.Watched.Refusal
 		}
-		waited, onRecord := d.waited(watched, told.WaitedSeconds)
+		waited, onRecord := addWatched(d.snap, watched, told.WaitedSeconds)
 		told.WaitedSeconds = onRecord
 		d = d.with(func(r *record) { r.RefusedWrite = &told })
 		var late bool
@@ -259,27 +266,27 @@ func failIfRefused(d Decision) Decision {
 	return d
 }
 
-// keepLeftAgain sends the record of what a rollback leaves again, or tells that it is refused, once there is nothing else to do: no rollback
-// waits for the history.
+// keepLeftAgain sends the record of what a rollback leaves again, or reports that it is refused,
+// once there is nothing else to do: no rollback waits for the history.
 func keepLeftAgain(d Decision) Decision {
 	if d.statusFirst || len(d.actions) > 0 || d.needs.Any() {
 		return d
 	}
-	left := d.Refusals.left(d.look)
+	left := d.snap.obs.Refusals.left(d.snap)
 	if left == nil {
 		return d
 	}
 	again := *left
-	again.Number, again.Record.Attempt = d.nextNumber(), d.record.Attempt
+	again.Number, again.Record.Attempt = d.snap.history.nextNumber(), d.snap.record.Attempt
 	return d.do(again)
 }
 
-// retryRefused answers the annotation retry by forgetting what was refused, where that is all there is to do and nothing else of it can be
-// answered before: a write that is sent no more is sent again only then.
+// retryRefused answers the annotation retry by forgetting what was refused, if there is nothing
+// else to do: a write that is sent no more is sent again only then.
 func retryRefused(d Decision) Decision {
-	_, asked := d.Release.Annotations[v1alpha1.RetryAnnotation]
+	_, asked := d.snap.release.Annotations[v1alpha1.RetryAnnotation]
 	if !asked || d.refused == nil || d.statusFirst || len(d.actions) > 0 {
 		return d
 	}
-	return d.do(Annotate{Reason: retryRecorded, Remove: d.answered(v1alpha1.RetryAnnotation)})
+	return d.do(Annotate{Reason: retryRecorded, Remove: answered(d.snap.release, v1alpha1.RetryAnnotation)})
 }

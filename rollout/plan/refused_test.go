@@ -212,8 +212,8 @@ func TestRewrittenWritesEnd(t *testing.T) {
 	p := next(t, held(10).sets(set("v1", 10)).but(func(o *Observation) {
 		o.Refusals, o.Now = known, noon.Add(time.Minute)
 	}))
-	if len(p.Actions) > 0 || p.Status.Reason != v1alpha1.ReasonWriteRefused || p.Wake != longestLook {
-		t.Errorf("the plan does %q, %s, and wakes after %s: nothing but the deadline is left", script(p), p.Status.Reason, p.Wake)
+	if len(p.Actions) > 0 || p.Status.Reason != v1alpha1.ReasonWriteRefused || p.Wake() != longestLook {
+		t.Errorf("the plan does %q, %s, and wakes after %s: nothing but the deadline is left", script(p), p.Status.Reason, p.Wake())
 	}
 }
 

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,92 +14,34 @@ import (
 // defaultHistory is how many templates are kept unless the release says otherwise.
 const defaultHistory = 10
 
-// Kept is a template that is kept as a ControllerRevision.
-type Kept struct {
-	// Name of the ControllerRevision.
-	Name     string
-	Revision string
-	Digest   string
-	// Number grows with each one that is kept, or released again.
-	Number int64
-	Record
-}
-
-// Record is what the history says of a template.
-type Record struct {
-	Outcome v1alpha1.Outcome
-	// Attempt is the one that had the outcome.
-	Attempt int64
-	// Commit brought the template, with its author, as it claims, and the first line of its message.
-	Commit, Author, Subject string
-	// CommittedAt is when the commit was made, as its committer claims, as RFC 3339; empty where that is not known.
-	CommittedAt string
-	// StartedAt is when the release or rollback began that made it so, as RFC 3339.
-	StartedAt string
-	// ReleasedAt is when the template became stable, as RFC 3339; empty if it never did.
-	ReleasedAt string
-	// ApprovedBy are those who passed the gates of its release.
-	ApprovedBy string
-	// Forced says which gates of its release were passed despite their policies, by whom and why.
-	Forced string
-}
-
-// stable reports whether the template may be gone back to. One that was rolled back is a release like
-// any other if it is given again, with all its gates.
-func (k *Kept) stable() bool { return k.Outcome != v1alpha1.OutcomeRolledBack }
-
-// kept returns the kept template of a revision, nil if there is none.
-func (l *look) kept(revision string) *Kept {
-	for i := range l.Kept {
-		if revision != "" && l.Kept[i].Revision == revision {
-			return &l.Kept[i]
-		}
-	}
-	return nil
-}
-
-// stable is kept for a revision that may be gone back to.
-func (l *look) stable(revision string) *Kept {
-	if kept := l.kept(revision); kept != nil && kept.stable() {
-		return kept
-	}
-	return nil
-}
-
-// keepWorkload keeps the workload's template with a record, in one write. It reports whether that is planned.
+// keepWorkload keeps the workload's template with a record, in one write. It reports whether that
+// is planned.
 func keepWorkload(d Decision, why Reason, record Record) (Decision, bool) {
 	return d.try(RecordRevision{
-		Reason: why, Revision: d.Workload.Revision, Digest: d.Workload.Digest,
-		Number: d.nextNumber(), Record: record,
+		Reason: why, Revision: d.snap.workload.Revision, Digest: d.snap.workload.Digest,
+		Number: d.snap.history.nextNumber(), Record: record,
 	})
 }
 
-// keptWorkload returns what is kept of the workload's template.
-func (l *look) keptWorkload() *Kept {
-	if kept := l.kept(l.Workload.Revision); kept != nil && kept.Digest == l.Workload.Digest {
+// keptWorkload returns the kept template that the workload has; nil if it is not kept.
+func keptWorkload(s *snapshot) *Kept {
+	if kept := s.history.of(s.workload.Revision); kept != nil && kept.Digest == s.workload.Digest {
 		return kept
 	}
 	return nil
 }
 
-func (l *look) nextNumber() int64 {
-	number := int64(1)
-	for _, k := range l.Kept {
-		number = max(number, k.Number+1)
-	}
-	return number
-}
-
-// keepBefore keeps what runs before a release, to roll back to. It reports whether that is done, or planned.
+// keepBefore keeps what runs before a release, to roll back to. It reports whether that is done, or
+// planned.
 func keepBefore(d Decision) (Decision, bool) {
 	const why Reason = "kept to roll back to"
-	record := Record{Outcome: v1alpha1.OutcomeAdopted, Attempt: d.Release.Status.Attempt}
-	kept := d.keptWorkload()
+	record := Record{Outcome: v1alpha1.OutcomeAdopted, Attempt: d.snap.release.Status.Attempt}
+	kept := keptWorkload(d.snap)
 	switch {
 	case kept == nil:
 		return keepWorkload(d, why, record)
-	case !kept.stable() && !d.leaves(kept): // somebody has rolled it out by hand since
-		return d.try(UpdateRevision{Reason: why, Name: kept.Name, Number: d.nextNumber(), Record: record})
+	case !kept.stable() && !d.snap.record.leaves(kept): // somebody has rolled it out by hand since
+		return d.try(UpdateRevision{Reason: why, Name: kept.Name, Number: d.snap.history.nextNumber(), Record: record})
 	default:
 		return d, true
 	}
@@ -109,108 +50,105 @@ func keepBefore(d Decision) (Decision, bool) {
 // keepLeft keeps a template that is rolled back in mid-release, for the record.
 func keepLeft(d Decision) Decision {
 	const why Reason = "rolled back: kept for the record"
-	if d.record.Rollback == nil {
+	if d.snap.record.Rollback == nil {
 		return d
 	}
-	record := d.origin(d.leftCommit())
-	record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, d.record.Attempt
-	switch w, unwritten := d.Workload, d.leftUnwritten(); {
-	case !d.empty && w.Revision == d.record.Rollback.From && w.Digest != d.record.Resolved.Digest && d.keptWorkload() == nil:
+	record := origin(d.snap, leftCommit(d.snap))
+	record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, d.snap.record.Attempt
+	switch w, unwritten := d.snap.workload, unwrittenTemplate(d.snap); {
+	case !d.snap.empty && w.Revision == d.snap.record.Rollback.From && w.Digest != d.snap.record.Resolved.Digest && keptWorkload(d.snap) == nil:
 		d, _ = keepWorkload(d, why, record)
 	case unwritten != nil:
 		d, _ = d.try(RecordRevision{
 			Reason: why, Template: &Template{Given: true}, Revision: unwritten.Revision, Digest: unwritten.Digest,
-			Number: d.nextNumber(), Record: record,
+			Number: d.snap.history.nextNumber(), Record: record,
 		})
 	}
 	return d
 }
 
-// leftUnwritten is what a rollback that is about to be recorded leaves where the workload has another template: it was not taken over
-// with this one yet (mover.Native.Stale), or is scaled to 0. Nil if it has it, if it is kept, or if it is not the one that is given.
-func (l *look) leftUnwritten() *v1alpha1.ResolvedTemplate {
-	left := l.Release.Status.Resolved
-	if left == nil || l.Given == "" || left.Given != l.Given || left.Revision != l.record.Rollback.From {
+// unwrittenTemplate returns the template being rolled back if the workload never received it: it
+// was not taken over with it yet (mover.Native.Stale), or is scaled to 0. It is nil if the workload
+// has it, if it is kept, or if it is not the given one.
+func unwrittenTemplate(s *snapshot) *v1alpha1.ResolvedTemplate {
+	left := s.release.Status.Resolved
+	if left == nil || s.given == "" || left.Given != s.given || left.Revision != s.record.Rollback.From {
 		return nil
 	}
-	if left.Digest == l.Workload.Digest && !l.empty || left.Digest == l.record.Resolved.Digest || l.keptAs(left.Digest) != nil {
+	if left.Digest == s.workload.Digest && !s.empty || left.Digest == s.record.Resolved.Digest || s.history.withDigest(left.Digest) != nil {
 		return nil
 	}
 	return left
 }
 
-// leaves reports whether a rollback in progress leaves a template.
-func (l *look) leaves(kept *Kept) bool {
-	return l.rollingBack() && kept.Revision != l.record.RolledBackTo()
-}
-
-// recordLeft records in the history what a rollback leaves: where the status is lost, nothing else says that it is not to be
-// released again.
+// recordLeft records in the history what a rollback leaves: if the status is lost, nothing else
+// keeps it from being released again.
 func recordLeft(d Decision) Decision {
-	if !d.rollingBack() {
+	if !d.snap.record.rollingBack() {
 		return d
 	}
 	d = keepLeft(d)
-	if !d.revertingDrift() {
-		d, _ = markRolledBack(d, d.record.RolledBackTo())
+	if !d.snap.record.revertsDrift() {
+		d, _ = markRolledBack(d, d.snap.record.RolledBackTo())
 	}
 	return d
 }
 
-// leftCommit brought the revision that a rollback leaves, as far as that is known: where Git reverts it
-// the status is about the revert as soon as it is written.
-func (l *look) leftCommit() string {
-	before := &l.Release.Status
-	if l.record.Rollback.Trigger == v1alpha1.TriggerGitRevert && before.UpdateRevision != l.record.Rollback.From || l.revertingDrift() {
+// leftCommit returns the commit of the revision that a rollback leaves; empty if unknown. After a
+// revert in Git the status is about the revert as soon as it is written.
+func leftCommit(s *snapshot) string {
+	before := &s.release.Status
+	if s.record.Rollback.Trigger == v1alpha1.TriggerGitRevert && before.UpdateRevision != s.record.Rollback.From || s.record.revertsDrift() {
 		return ""
 	}
 	return before.Commit
 }
 
-// recordStable records in the history that the workload's template is stable now. It reports whether that is done,
-// or planned.
+// recordStable records in the history that the workload's template is stable now. It reports
+// whether that is done, or planned.
 func recordStable(d Decision) (Decision, bool) {
-	why := Reason("revision " + d.record.UpdateRevision + " is stable")
-	kept, record := d.keptWorkload(), d.released()
+	why := Reason("revision " + d.snap.record.UpdateRevision + " is stable")
+	kept, record := keptWorkload(d.snap), releasedRecord(d.snap)
 	switch {
 	case kept == nil:
 		return keepWorkload(d, why, record)
-	case kept.stable() && (d.record.Held == nil || d.revertingDrift()): // it was stable all along
+	case kept.stable() && (d.snap.record.Held == nil || d.snap.record.revertsDrift()): // it was stable all along
 	case kept.Attempt == record.Attempt && kept.Outcome == record.Outcome:
-	case d.isRollback():
+	case d.snap.record.isRollback():
 		back := kept.Record
 		back.Outcome, back.Attempt = record.Outcome, record.Attempt
 		back.StartedAt, back.ReleasedAt = record.StartedAt, record.ReleasedAt
 		return d.try(UpdateRevision{Reason: why, Name: kept.Name, Number: kept.Number, Record: back})
 	default:
-		return d.try(UpdateRevision{Reason: why, Name: kept.Name, Number: d.nextNumber(), Record: record})
+		return d.try(UpdateRevision{Reason: why, Name: kept.Name, Number: d.snap.history.nextNumber(), Record: record})
 	}
 	return d, true
 }
 
-// released is the record of what is being completed.
-func (l *look) released() Record {
-	record := l.origin(l.record.Commit)
-	record.Outcome, record.Attempt = v1alpha1.OutcomeReleased, l.record.Attempt
-	if l.isRollback() {
+// releasedRecord returns the record of the attempt that completes.
+func releasedRecord(s *snapshot) Record {
+	record := origin(s, s.record.Commit)
+	record.Outcome, record.Attempt = v1alpha1.OutcomeReleased, s.record.Attempt
+	if s.record.isRollback() {
 		record.Outcome = v1alpha1.OutcomeRolledBackTo
 	}
-	if began := l.record.StartedAt; began != nil {
+	if began := s.record.StartedAt; began != nil {
 		record.StartedAt = began.UTC().Format(time.RFC3339)
 	}
-	record.ReleasedAt = l.Now.UTC().Format(time.RFC3339)
-	record.ApprovedBy, record.Forced = l.approvedBy(), l.forcedWords()
+	record.ReleasedAt = s.now.UTC().Format(time.RFC3339)
+	record.ApprovedBy, record.Forced = s.gates().approvedBy(), s.record.forcedWords()
 	return record
 }
 
-// origin is a commit with what the release says of it. A commit that came later is another one.
-func (l *look) origin(commit string) Record {
-	annotations, before := l.Release.Annotations, &l.Release.Status
+// origin returns a commit with what the release says of it. A commit that came later is another
+// one.
+func origin(s *snapshot, commit string) Record {
+	annotations, before := s.release.Annotations, &s.release.Status
 	switch commit {
 	case annotations[v1alpha1.CommitAnnotation]:
 		return Record{
 			Commit: commit, Author: annotations[v1alpha1.AuthorAnnotation], Subject: annotations[v1alpha1.SubjectAnnotation],
-			CommittedAt: instant(v1alpha1.ParseCommitTime(annotations[v1alpha1.CommitTimeAnnotation], l.Now)),
+			CommittedAt: instant(v1alpha1.ParseCommitTime(annotations[v1alpha1.CommitTimeAnnotation], s.now)),
 		}
 	case before.Commit:
 		return Record{Commit: commit, Author: before.CommitAuthor, Subject: before.CommitSubject, CommittedAt: instant(before.CommitTime)}
@@ -219,7 +157,7 @@ func (l *look) origin(commit string) Record {
 	}
 }
 
-// instant is a time as RFC 3339; empty where there is none.
+// instant formats a time as RFC 3339; nil as the empty string.
 func instant(t *metav1.Time) string {
 	if t == nil {
 		return ""
@@ -227,50 +165,8 @@ func instant(t *metav1.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// maxApprovers is how long the list of those who passed gates may be, in bytes.
-const maxApprovers = 256
-
-// approvedBy are the actors of the evidence that this attempt's gates have passed on, in their order.
-func (l *look) approvedBy() string {
-	gates := slices.Clone(l.Gates)
-	slices.SortFunc(gates, func(a, b v1alpha1.Gate) int {
-		return cmp.Or(cmp.Compare(a.Spec.Step, b.Spec.Step), cmp.Compare(a.Spec.Index, b.Spec.Index))
-	})
-	var actors []string
-	for _, gate := range gates {
-		if gate.Spec.Attempt != l.record.Attempt || gate.Status.Decision != v1alpha1.DecisionPassed {
-			continue
-		}
-		for _, evidence := range gate.Status.Evidence {
-			actor := evidence.Actor
-			if actor != "" && evidence.Kind == v1alpha1.EvidenceForced {
-				actor += " (forced)"
-			}
-			if actor != "" && approves(&gate, &evidence) && !slices.Contains(actors, actor) {
-				actors = append(actors, actor)
-			}
-		}
-	}
-	return within(actors, maxApprovers)
-}
-
-// approves reports whether a fact is what a gate asks for: where a gate asks for reviews, a merge alone approves nothing.
-func approves(gate *v1alpha1.Gate, fact *v1alpha1.Evidence) bool {
-	policy := gate.Spec.Policy.PullRequest
-	return policy == nil || policy.MinApprovals == 0 || fact.Kind != v1alpha1.EvidencePullRequestMerged
-}
-
-// maxForced is how long the list of gates that were forced may be, in bytes.
+// maxForced limits the list of gates that were forced, in bytes.
 const maxForced = 1024
-
-// forcedWords says which gates were passed despite their policies, by whom and why.
-func (l *look) forcedWords() string {
-	var words []string
-	for _, forced := range l.record.Forced {
-		words = append(words, fmt.Sprintf("%s gate of batch %d by %s: %s", forced.Type, forced.Step+1, forced.By, forced.Reason))
-	}
-	return within(words, maxForced)
-}
 
 // within joins as many words as there is room for.
 func within(words []string, limit int) string {
@@ -282,54 +178,56 @@ func within(words []string, limit int) string {
 	return text
 }
 
-// markRolledBack records in the history that what was stable has been rolled back to another template. It
-// is no longer one to go back to. It reports whether that is done, or planned.
+// markRolledBack records in the history that stable templates have been rolled back to another one,
+// and are none to roll back to. It reports whether that is done, or planned.
 func markRolledBack(d Decision, to string) (Decision, bool) {
 	done := true
-	for _, bad := range d.wereStable(to) {
+	for _, bad := range revisionsToMarkBad(d.snap, to) {
 		var marked bool
 		record := bad.Record
-		record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, d.record.Attempt
+		record.Outcome, record.Attempt = v1alpha1.OutcomeRolledBack, d.snap.record.Attempt
 		d, marked = d.try(UpdateRevision{Reason: "it was rolled back", Name: bad.Name, Number: bad.Number, Record: record})
 		done = done && marked
 	}
 	return d, done
 }
 
-// wereStable are the kept templates that a rollback puts an end to: the one that the release names as stable, and the one that it
-// leaves, which a pass may have recorded as stable that died before it named it.
-func (l *look) wereStable(to string) []*Kept {
-	if !l.isRollback() {
+// revisionsToMarkBad returns the history entries to mark as rolled back: the one that the release
+// names as stable, and the one that the rollback leaves, which a pass may have recorded as stable
+// before it named it.
+func revisionsToMarkBad(s *snapshot, to string) []*Kept {
+	if !s.record.isRollback() {
 		return nil
 	}
-	named, left := l.Release.Annotations[v1alpha1.CurrentStableAnnotation], l.record.Rollback.From
-	if left == named || l.revertingDrift() { // what somebody has given the workload by hand is as good as it was
+	named, left := s.release.Annotations[v1alpha1.CurrentStableAnnotation], s.record.Rollback.From
+	if left == named || s.record.revertsDrift() { // what somebody has given the workload by hand is as good as it was
 		left = ""
 	}
 	var bad []*Kept
 	for _, revision := range []string{named, left} {
-		if kept := l.stable(revision); kept != nil && revision != to {
+		if kept := s.history.stable(revision); kept != nil && revision != to {
 			bad = append(bad, kept)
 		}
 	}
 	return bad
 }
 
-// forgetOldTemplates deletes the oldest beyond the limit, but none that a rollback may name.
+// forgetOldTemplates deletes the oldest templates beyond the limit, but none that a rollback may
+// name.
 func forgetOldTemplates(d Decision) Decision {
 	limit := defaultHistory
-	if d.Release.Spec.RevisionHistoryLimit != nil {
-		limit = int(*d.Release.Spec.RevisionHistoryLimit)
+	if d.snap.release.Spec.RevisionHistoryLimit != nil {
+		limit = int(*d.snap.release.Spec.RevisionHistoryLimit)
 	}
-	annotations := d.Release.Annotations
+	annotations := d.snap.release.Annotations
 	needed := []string{
-		d.Workload.Revision, d.record.StableRevision,
+		d.snap.workload.Revision, d.snap.record.StableRevision,
 		annotations[v1alpha1.CurrentStableAnnotation], annotations[v1alpha1.LastStableAnnotation],
 	}
-	if d.quarantined() && d.record.Rollback != nil { // the history says so, where the status is lost
-		needed = append(needed, d.record.Rollback.From)
+	if isQuarantined(d.snap) && d.snap.record.Rollback != nil { // the history says so, where the status is lost
+		needed = append(needed, d.snap.record.Rollback.From)
 	}
-	oldest := slices.Clone(d.Kept)
+	oldest := slices.Clone(d.snap.history)
 	slices.SortFunc(oldest, func(a, b Kept) int { return cmp.Compare(a.Number, b.Number) })
 	excess := len(oldest) - limit
 	for _, k := range oldest {

@@ -37,8 +37,8 @@ func TestKeepWhatRunsBeforeARelease(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := running(10).but(func(o *Observation) { o.Kept = test.kept }).look()
-			d, _ := keepBefore(nothing(p))
+			s := running(10).but(func(o *Observation) { o.Kept = test.kept }).look()
+			d, _ := keepBefore(nothing(s))
 			if diff := cmp.Diff(test.want, d.actions); diff != "" {
 				t.Errorf("actions (-want +got):\n%s", diff)
 			}
@@ -292,8 +292,8 @@ func TestMarkWhatWasRolledBack(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := test.scene.look()
-			d, _ := markRolledBack(nothing(l), l.Workload.Revision)
+			s := test.scene.look()
+			d, _ := markRolledBack(nothing(s), s.workload.Revision)
 			if diff := cmp.Diff(test.want, script(Plan{Actions: d.actions})); diff != "" {
 				t.Errorf("actions (-want +got):\n%s", diff)
 			}

@@ -71,8 +71,8 @@ func TestTheTargetWhenAStepIsEntered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := enterStep(nothing(test.scene.look()), test.index)
-			if p.record.TargetReplicas != test.want {
-				t.Errorf("target %d, want %d", p.record.TargetReplicas, test.want)
+			if p.snap.record.TargetReplicas != test.want {
+				t.Errorf("target %d, want %d", p.snap.record.TargetReplicas, test.want)
 			}
 		})
 	}
@@ -118,7 +118,7 @@ func TestFollowSpecReplicas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p, task := follow(nothing(test.scene.look()))
-			got := numbers{task.Target, p.record.TargetReplicas, p.record.Replicas}
+			got := numbers{task.Target, p.snap.record.TargetReplicas, p.snap.record.Replicas}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("numbers (-want +got):\n%s", diff)
 			}
@@ -145,8 +145,8 @@ func TestStepDone(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := test.scene.look()
-			if got := l.stepDone(l.record.TargetReplicas, 0); got != test.want {
+			s := test.scene.look()
+			if got := stepDone(s, s.record.TargetReplicas, 0); got != test.want {
 				t.Errorf("done is %t, want %t", got, test.want)
 			}
 		})

@@ -2,121 +2,101 @@ package plan
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// answerRollback turns the rollback annotation into a recorded intent, then removes it.
+// answerRollback records the rollback that the annotation requests, then removes the annotation.
 func answerRollback(d Decision) (Decision, bool) {
-	asked, found := d.Release.Annotations[v1alpha1.RollbackAnnotation]
+	asked, found := d.snap.release.Annotations[v1alpha1.RollbackAnnotation]
 	before := asked == Previous
 	switch {
 	case !found:
 		return d, false
-	case before && d.record.Resolved == nil && d.before() == "":
+	case before && d.snap.record.Resolved == nil && rollbackRevision(d.snap) == "":
 		return d, false // what is yet to be begun is begun first, so that there is something to turn round
-	case before && d.unkept():
+	case before && unkept(d.snap):
 		return keepForRollback(d)
 	}
 	return answerTarget(d, asked)
 }
 
-// Previous is the value of the rollback annotation that asks for the stable template in a release, and for the one before after it.
+// Previous is the value of the rollback annotation that requests the stable template in a release,
+// and the one before after it.
 const Previous = "true"
 
-// answerTarget answers a rollback to what was asked for.
+// answerTarget answers a rollback to a target by its name.
 func answerTarget(d Decision, asked string) (Decision, bool) {
-	target, problem := d.rollbackTarget(asked)
+	target, problem := rollbackTarget(d.snap, asked)
 	switch {
-	case d.rollingBackTo(target, asked):
-		return d.do(Annotate{Reason: "the rollback is recorded", Remove: d.answered(v1alpha1.RollbackAnnotation)}), false
-	case !d.Live.Has(ReadKept): // its target asks no gates, and a target that is not found is not looked up again
+	case rollingBackTo(d.snap, target, asked):
+		return d.do(Annotate{Reason: "the rollback is recorded", Remove: answered(d.snap.release, v1alpha1.RollbackAnnotation)}), false
+	case !d.snap.live(ReadKept): // its target asks no gates, and a target that is not found is not looked up again
 		return d.read(ReadKept), true
 	case target == nil:
-		d = d.do(Annotate{Reason: Reason(problem.words()), Remove: d.answered(v1alpha1.RollbackAnnotation)})
+		d = d.do(Annotate{Reason: Reason(problem.words()), Remove: answered(d.snap.release, v1alpha1.RollbackAnnotation)})
 		return d.tell(notFound{problem}), false
 	}
-	// Whoever asks for it means the tip of Git, too, though it may not have been begun; but not what is known
-	// to wait for its turn: it came later, may be what fixes this, and passes its gates.
-	if !d.waitsItsTurn() {
-		d = quarantine(d, d.Given)
+	// Whoever asks for it means the tip of Git, too, though it may not have been begun; but not
+	// what is known to wait for its turn: it came later, may be what fixes this, and passes its
+	// gates.
+	if !waitsItsTurn(d.snap) {
+		d = quarantine(d, d.snap.given)
 	}
-	return rollBack(d.look, target, v1alpha1.RollbackRecord{
-		Trigger: v1alpha1.TriggerAnnotation, Message: bounded("rollback=" + asked + " was requested"), By: d.asker(),
+	return rollBack(d.snap, target, v1alpha1.RollbackRecord{
+		Trigger: v1alpha1.TriggerAnnotation, Message: bounded("rollback=" + asked + " was requested"), By: requestedBy(d.snap.release),
 	}), true
 }
 
-// rollingBackTo reports whether the intent asked for is recorded already.
-func (l *look) rollingBackTo(target *Kept, asked string) bool {
-	if !l.rollingBack() {
+// rollingBackTo reports whether the requested rollback is recorded already.
+func rollingBackTo(s *snapshot, target *Kept, asked string) bool {
+	if !s.record.rollingBack() {
 		return false
 	}
-	return asked == Previous || target != nil && target.Revision == l.record.RolledBackTo()
+	return asked == Previous || target != nil && target.Revision == s.record.RolledBackTo()
 }
 
-// rollbackTarget is the stable revision in a release, the last stable one after it, or the one that
-// was named by its revision or commit; nil and the problem if there is none.
-func (l *look) rollbackTarget(asked string) (*Kept, noTargetError) {
-	target, why := l.stable(l.before()), noStable
-	if asked != Previous {
-		target, why = l.named(asked)
-	}
-	problem := noTargetError{asked: asked, why: why, kept: l.Kept}
-	switch {
-	case target == nil:
-		return nil, problem
-	case target.Revision == l.record.UpdateRevision && l.completed() && !l.unrecorded():
-		problem.why, problem.revision = runsAlready, target.Revision
-		return nil, problem
-	case asked == Previous && l.releasing(target.Revision, target.Digest):
-		problem.why, problem.revision = isReleased, target.Revision
-		return nil, problem
-	default:
-		return target, noTargetError{}
-	}
-}
-
-// releasing reports whether a revision, or another of the same template, is the one that is being released. Where the workload had its
-// template already, and not all pods ran it, it is the stable one too: to go back to that would be to go on without gates.
-func (l *look) releasing(revision, digest string) bool {
-	if revision == "" || l.completed() || l.isRollback() || l.unrecorded() {
+// isUpdateRevision reports whether a revision, or another of the same template, is the one being
+// released. If the workload had the template before, and not all pods ran it, it is the stable one
+// too: to roll back to it would be to go on without gates.
+func isUpdateRevision(s *snapshot, revision, digest string) bool {
+	if revision == "" || s.record.completed() || s.record.isRollback() || s.hold().unrecorded() {
 		return false
 	}
-	released := l.record.Resolved
-	return revision == l.record.UpdateRevision || released != nil && digest == released.Digest
+	released := s.record.Resolved
+	return revision == s.record.UpdateRevision || released != nil && digest == released.Digest
 }
 
-// before is the revision to go back to: the stable one in a release, the last stable one after it. In the
-// first release the status has no stable one before the pass that takes the workload over has written it.
-func (l *look) before() string {
-	annotations := l.Release.Annotations
+// rollbackRevision returns the revision to roll back to: the stable one in a release, the last
+// stable one after it. In the first release the status has no stable revision before the take-over
+// is recorded.
+func rollbackRevision(s *snapshot) string {
+	annotations := s.release.Annotations
 	switch {
-	case l.unrecorded():
+	case s.hold().unrecorded():
 		return annotations[v1alpha1.CurrentStableAnnotation]
-	case l.completed():
+	case s.record.completed():
 		return annotations[v1alpha1.LastStableAnnotation]
-	case l.record.StableRevision != "":
-		return l.record.StableRevision
-	case l.held():
+	case s.record.StableRevision != "":
+		return s.record.StableRevision
+	case s.hold().held():
 		return annotations[v1alpha1.CurrentStableAnnotation]
-	case l.record.Resolved != nil:
-		return l.Workload.Revision
+	case s.record.Resolved != nil:
+		return s.workload.Revision
 	default:
 		return annotations[v1alpha1.LastStableAnnotation]
 	}
 }
 
-// unkept reports whether the target of the rollback runs, and nothing has kept it yet: a first release is to be rolled back
-// before its workload is taken over.
-func (l *look) unkept() bool {
-	before := l.before()
-	return before == l.Workload.Revision && l.record.StableRevision == "" && l.stable(before) == nil && !l.releasing(before, l.Workload.Digest)
+// unkept reports whether the target of the rollback runs and is not kept: a first release is rolled
+// back before its workload is taken over.
+func unkept(s *snapshot) bool {
+	before := rollbackRevision(s)
+	return before == s.workload.Revision && s.record.StableRevision == "" && s.history.stable(before) == nil && !isUpdateRevision(s, before, s.workload.Digest)
 }
 
-// keepForRollback keeps what runs. It reports whether that is to be done first.
+// keepForRollback keeps what runs. It reports whether that must be done first.
 func keepForRollback(d Decision) (Decision, bool) {
 	planned := len(d.actions)
 	d, kept := keepBefore(d)
@@ -126,135 +106,75 @@ func keepForRollback(d Decision) (Decision, bool) {
 	return d, true
 }
 
-// unrecorded reports whether a pass that died before it wrote its status has begun a release: the workload is
-// taken over, and the status is from before that.
-func (l *look) unrecorded() bool {
-	w, resolved := l.Workload, l.record.Resolved
-	if !l.held() || !w.secured() {
-		return false
+// rollBack makes a rollback durable before anything is done for it. From then on nothing raises the
+// bad revision, and its template is not released while no other is given.
+func rollBack(s *snapshot, target *Kept, why v1alpha1.RollbackRecord) Decision {
+	if why.From = replacedBy(s, target.Revision); s.hold().unrecorded() && s.workload.Revision != target.Revision {
+		why.From = s.workload.Revision
 	}
-	return resolved == nil || l.completed() && w.Digest != resolved.Digest
-}
-
-// abbreviated is a commit, in full or at least as much of it as people quote.
-var abbreviated = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
-
-// named finds a stable template by its revision, or else by the commit that brought it.
-func (l *look) named(asked string) (*Kept, targetProblem) {
-	if kept := l.kept(asked); kept != nil {
-		if kept.stable() {
-			return kept, 0
-		}
-		return nil, wasRolledBack
-	}
-	commit := strings.ToLower(asked)
-	if !abbreviated.MatchString(commit) {
-		return nil, unknownRevision
-	}
-	var found []*Kept
-	for i := range l.Kept {
-		if k := &l.Kept[i]; k.stable() && strings.HasPrefix(k.Commit, commit) {
-			found = append(found, k)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return nil, unknownCommit
-	case 1:
-		return found[0], 0
-	default:
-		return nil, ambiguousCommit
-	}
-}
-
-// targetProblem is why there is nothing to roll back to.
-type targetProblem int
-
-const (
-	noStable targetProblem = iota + 1
-	wasRolledBack
-	unknownRevision
-	unknownCommit
-	ambiguousCommit
-	runsAlready
-	isReleased
-)
-
-// noTargetError is a requested target that is missing.
-type noTargetError struct {
-	asked    string
-	why      targetProblem
-	revision string
-	kept     []Kept
-}
-
-// rollBack makes a rollback durable before anything is done for it: from here on nothing raises the
-// bad revision again, and the template that brought it is not released as long as nothing else is given.
-func rollBack(l *look, target *Kept, why v1alpha1.RollbackRecord) Decision {
-	if why.From = l.leftFor(target.Revision); l.unrecorded() && l.Workload.Revision != target.Revision {
-		why.From = l.Workload.Revision
-	}
-	why.InGit = l.gives(why.From)
-	given := l.Given
-	if current := l.record.Resolved; current != nil && !slices.Contains(l.record.Quarantined, given) {
+	why.InGit = gitGives(s, why.From)
+	// given counts the properties of a key.
+	given := s.given
+	if current := s.record.Resolved; current != nil && !slices.Contains(s.record.Quarantined, given) {
 		given = current.Given
 	}
-	d := quarantine(nothing(l), given)
-	queued := d.record.Queued
+	d := quarantine(nothing(s), given)
+	queued := d.snap.record.Queued
 	d = begin(d, v1alpha1.ResolvedTemplate{Given: given, Digest: target.Digest, Revision: target.Revision}, &why)
-	if queued != nil && !slices.Contains(d.record.Quarantined, queued.Given) {
+	if queued != nil && !slices.Contains(d.snap.record.Quarantined, queued.Given) {
 		d = d.with(func(r *record) { r.Queued = queued })
 	}
 	d.records = recordLeft(d).actions // nothing else has it if the status is lost
 	return d.first()
 }
 
-// gives reports whether Git gives the template of a revision that a rollback leaves, and not one that waits.
-func (l *look) gives(from string) bool {
-	if l.rollingBack() {
-		return l.record.Rollback.InGit
+// gitGives reports whether Git gives the template of a revision that a rollback leaves, rather than
+// one that waits.
+func gitGives(s *snapshot, from string) bool {
+	if s.record.rollingBack() {
+		return s.record.Rollback.InGit
 	}
-	current := l.record.Resolved
-	return current != nil && current.Given == l.Given && l.record.UpdateRevision == from
+	current := s.record.Resolved
+	return current != nil && current.Given == s.given && s.record.UpdateRevision == from
 }
 
-// left is the revision that a rollback leaves: the one that is, or was last, released. A rollback that is
-// sent elsewhere on its way leaves what it left before. A release that has not begun, which waits for room for example, has
-// nothing to leave: the version that runs is left.
-func (l *look) left() string {
-	if l.rollingBack() {
-		return l.record.Rollback.From
+// leftRevision returns the revision that a rollback leaves: the one that is, or was last, released.
+// A rollback that is sent elsewhere on its way leaves what it left before. A release that has not
+// begun has nothing to leave: the version that runs is left.
+func leftRevision(s *snapshot) string {
+	if s.record.rollingBack() {
+		return s.record.Rollback.From
 	}
-	if runs := l.Release.Annotations[v1alpha1.CurrentStableAnnotation]; l.record.Phase == v1alpha1.PhaseInitial && !l.held() && runs != "" {
+	if runs := s.release.Annotations[v1alpha1.CurrentStableAnnotation]; s.record.Phase == v1alpha1.PhaseInitial && !s.hold().held() && runs != "" {
 		return runs
 	}
-	return cmp.Or(l.record.UpdateRevision, l.Workload.Revision)
+	return cmp.Or(s.record.UpdateRevision, s.workload.Revision)
 }
 
-// leftFor is the revision that a rollback to another one leaves; empty if nobody knows. Where the status was lost after the
-// workload had been given the template to go back to, only the history knows: it had what is left before that.
-func (l *look) leftFor(to string) string {
-	if left := l.left(); left != to {
+// replacedBy returns the revision that a rollback to another one leaves; empty if unknown. If the
+// status was lost after the workload got the template to roll back to, only the history knows it.
+func replacedBy(s *snapshot, to string) string {
+	if left := leftRevision(s); left != to {
 		return left
 	}
-	if left := l.record.UpdateRevision; left != to {
-		return cmp.Or(left, l.lastKeptBeside(to))
+	if left := s.record.UpdateRevision; left != to {
+		return cmp.Or(left, lastLeft(s, to))
 	}
 	return ""
 }
 
-// lastKeptBeside is what the workload had before a version, by the history of a release whose status was lost while it held the workload; empty
-// otherwise. That is what the release names as stable, or else the last that was rolled back: what is left is not to be gone back to, and
-// the other stable ones are.
-func (l *look) lastKeptBeside(revision string) string {
-	if !l.forgotten() || !l.held() {
+// lastLeft returns the version that a workload had before another one, by the history of a release
+// whose status was lost while it held the workload; empty otherwise. That is the named stable one,
+// or else the last that was rolled back.
+func lastLeft(s *snapshot, revision string) string {
+	if !statusLost(s) || !s.hold().held() {
 		return ""
 	}
-	if named := l.stable(l.Release.Annotations[v1alpha1.CurrentStableAnnotation]); named != nil && named.Revision != revision {
+	if named := s.history.stable(s.release.Annotations[v1alpha1.CurrentStableAnnotation]); named != nil && named.Revision != revision {
 		return named.Revision
 	}
 	last := Kept{}
-	for _, k := range l.Kept {
+	for _, k := range s.history {
 		if k.Revision != revision && !k.stable() && k.Number > last.Number {
 			last = k
 		}
@@ -264,121 +184,108 @@ func (l *look) lastKeptBeside(revision string) string {
 
 // quarantine keeps a template, as given, from being released until another one is given.
 func quarantine(d Decision, given string) Decision {
-	known := d.record.Quarantined
+	known := d.snap.record.Quarantined
 	if given == "" || slices.Contains(known, given) {
 		return d
 	}
 	return d.with(func(r *record) { r.Quarantined = append(slices.Clone(known), given) })
 }
 
-// rolledBackAs reports whether a template is the one that was rolled back, written in another way: a quantity, an empty list
-// or the pod-template-hash label makes no other version of it. If another template waited then, Git has changed since.
-func (l *look) rolledBackAs(template *v1alpha1.ResolvedTemplate) bool {
-	back := l.record.Rollback
-	if back == nil || !back.InGit || len(l.record.Quarantined) == 0 {
+// rolledBackBefore reports whether a template is the one that was rolled back, written in another
+// way: a quantity, an empty list or the pod-template-hash label makes no other version. If another
+// template waited then, Git has changed since.
+func rolledBackBefore(s *snapshot, template *v1alpha1.ResolvedTemplate) bool {
+	back := s.record.Rollback
+	if back == nil || !back.InGit || len(s.record.Quarantined) == 0 {
 		return false
 	}
-	bad := l.kept(back.From)
+	bad := s.history.of(back.From)
 	return bad != nil && bad.Digest == template.Digest
 }
 
-// quarantined reports whether the template that is given was rolled back.
-func (l *look) quarantined() bool { return slices.Contains(l.record.Quarantined, l.Given) }
+// isQuarantined reports whether the given template was rolled back.
+func isQuarantined(s *snapshot) bool { return slices.Contains(s.record.Quarantined, s.given) }
 
-// rollBackFailed turns a release round that has failed, if its strategy says so. It reports whether it
-// does. A rollback that fails has no version to go back to.
+// rollBackFailed begins the rollback of a failed release, if its strategy says so, and reports
+// whether it does. A rollback that fails has no version to roll back to.
 func rollBackFailed(d Decision) (Decision, bool) {
-	if d.Release.Spec.Strategy.OnFailure != v1alpha1.FailureRollback {
+	if d.snap.release.Spec.Strategy.OnFailure != v1alpha1.FailureRollback {
 		return d, false
 	}
-	return turnBack(d, v1alpha1.TriggerDeadline, d.failureWords())
+	return turnBack(d, v1alpha1.TriggerDeadline, failureWords(d.snap))
 }
 
-// turnBack goes back to the version before of its own accord, if this is a release and there is one.
-// Only what is being released is quarantined: what was given since may be what fixes it.
+// turnBack rolls back to the stable revision without a user's request, and reports whether it does.
+// It quarantines only what is being released: a template that was given since may fix it.
 func turnBack(d Decision, trigger v1alpha1.RollbackTrigger, message string) (Decision, bool) {
-	target := d.stable(d.record.StableRevision)
-	if d.isRollback() || target == nil || target.Revision == d.record.UpdateRevision {
+	target := d.snap.history.stable(d.snap.record.StableRevision)
+	if d.snap.record.isRollback() || target == nil || target.Revision == d.snap.record.UpdateRevision {
 		return d, false
 	}
-	return rollBack(d.look, target, v1alpha1.RollbackRecord{Trigger: trigger, Message: bounded(message)}), true
+	return rollBack(d.snap, target, v1alpha1.RollbackRecord{Trigger: trigger, Message: bounded(message)}), true
 }
 
-// rollBackRejected turns a release round if a gate of the step was rejected that says so. It reports whether it does.
+// rollBackRejected begins the rollback of a release if a rejected gate of its step says so, and
+// reports whether it does.
 func rollBackRejected(d Decision) (Decision, bool) {
-	if d.isRollback() {
+	if d.snap.record.isRollback() {
 		return d, false
 	}
-	for _, w := range d.waitsFor() {
+	for _, w := range d.snap.gates().waiting() {
 		if w.gate == nil || w.gate.Status.Decision != v1alpha1.DecisionRejected || w.policy.OnReject != v1alpha1.RejectRollback {
 			continue
 		}
-		if !d.Live.Has(ReadGates) { // it may wait again: a pull request can be opened again
+		if !d.snap.live(ReadGates) { // it may wait again: a pull request can be opened again
 			return d.read(ReadGates), false
 		}
-		if back, turns := turnBack(d, v1alpha1.TriggerGateRejected, d.rejectionWords(w.gate)); turns {
+		if back, turns := turnBack(d, v1alpha1.TriggerGateRejected, rejectionWords(d.snap, w.gate)); turns {
 			return back, true
 		}
 	}
 	return d, false
 }
 
-// wasStable reports whether a template is one that can be gone back to without asking anybody. It is not if a rollback
-// in progress leaves it, or was sent past it to an earlier one.
-func (l *look) wasStable(digest string) bool {
-	current, k := l.Release.Annotations[v1alpha1.CurrentStableAnnotation], l.keptAs(digest)
+// wasStable reports whether a template may be rolled back to without gates. It may not if a
+// rollback in progress leaves it, or was sent past it to an earlier one.
+func wasStable(s *snapshot, digest string) bool {
+	current, k := s.release.Annotations[v1alpha1.CurrentStableAnnotation], s.history.withDigest(digest)
 	if k == nil || !k.stable() {
 		return false
 	}
-	return !l.rollingBack() || k.Revision == l.record.RolledBackTo() || k.Revision != l.left() && k.Revision != current
+	return !s.record.rollingBack() || k.Revision == s.record.RolledBackTo() || k.Revision != leftRevision(s) && k.Revision != current
 }
 
-// agree ends the record of a rollback that Git did not request and has followed since, by the pull request of its revert for
-// example: what runs is what is given, as after a revert in Git.
+// agree ends the record of a rollback that Git did not request and has followed since, for example
+// by the pull request of its revert: Git gives what runs, as after a revert in Git.
 func agree(d Decision) Decision {
-	back, resolved := d.record.Rollback, d.record.Resolved
+	back, resolved := d.snap.record.Rollback, d.snap.record.Resolved
 	switch {
 	case back == nil || back.Trigger == v1alpha1.TriggerGitRevert || back.Trigger == v1alpha1.TriggerDrift:
 		return d
-	case len(d.record.Quarantined) > 0 || d.Given == "" || resolved == nil || resolved.Given != d.Given:
+	case len(d.snap.record.Quarantined) > 0 || d.snap.given == "" || resolved == nil || resolved.Given != d.snap.given:
 		return d
 	}
 	return recordEnd(d).with(func(r *record) {
-		r.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: back.From, Message: d.revertMessage()}
-		d.setCommit(r)
+		r.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: back.From, Message: revertMessage(d.snap)}
+		setCommit(d.snap, r)
 	})
 }
 
-func (l *look) revertMessage() string {
-	commit := l.Release.Annotations[v1alpha1.CommitAnnotation]
+func revertMessage(s *snapshot) string {
+	commit := s.release.Annotations[v1alpha1.CommitAnnotation]
 	if commit == "" {
 		return "spec.template is one that was stable before"
 	}
 	return "commit " + commit + " brings back a template that was stable before"
 }
 
-// endReplaced marks the version that a rollback leaves in the history, if the workload was created again meanwhile:
-// the status will be about the new workload. It reports whether the pass ends with that.
-func endReplaced(d Decision) (Decision, bool) {
-	before := d.with(func(r *record) { *r = recordOf(d.Release) })
-	to := before.record.RolledBackTo()
-	switch {
-	case !before.anotherWorkload() || !before.rollingBack() || len(before.wereStable(to)) == 0:
-		return d, false
-	case !d.Live.Has(ReadKept):
-		return before.read(ReadKept), true
-	}
-	before, _ = markRolledBack(before, to)
-	return before, true
-}
-
-// endRollback ends a rollback in progress, because another template is released now. What
-// was being rolled back to stays the version to go back to, not the bad one.
+// endRollback ends a rollback in progress, as another template is released. The version that it was
+// going to stays the one to roll back to.
 func endRollback(d Decision) Decision {
-	if !d.rollingBack() {
+	if !d.snap.record.rollingBack() {
 		return d
 	}
-	to := d.record.RolledBackTo()
+	to := d.snap.record.RolledBackTo()
 	d = d.with(func(r *record) { r.StableRevision = to })
 	d, _ = markRolledBack(d, to)
 	d, _ = markStable(d, to)

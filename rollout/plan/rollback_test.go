@@ -192,7 +192,7 @@ func TestRollbackTarget(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			target, why := test.scene.look().rollbackTarget(test.asked)
+			target, why := rollbackTarget(test.scene.look(), test.asked)
 			got := ""
 			if target != nil {
 				got = target.Revision
@@ -315,10 +315,10 @@ func TestOnlyWhatIsLeftIsQuarantinedByItself(t *testing.T) {
 	t.Parallel()
 	p, _ := turnBack(nothing(held(10).but(func(o *Observation) { o.Given = "given-v3" }).look()), v1alpha1.TriggerDeadline, "it failed")
 	want := &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerDeadline, From: "v2", Message: "it failed"}
-	if diff := cmp.Diff(want, p.record.Rollback); diff != "" {
+	if diff := cmp.Diff(want, p.snap.record.Rollback); diff != "" {
 		t.Errorf("record of the rollback (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"given-v2"}, p.record.Quarantined); diff != "" {
+	if diff := cmp.Diff([]string{"given-v2"}, p.snap.record.Quarantined); diff != "" {
 		t.Errorf("quarantined: what was given since may be what mends it (-want +got):\n%s", diff)
 	}
 }

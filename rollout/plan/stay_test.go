@@ -9,10 +9,10 @@ import (
 )
 
 // finalLook is a look at a release whose updated pods stay updated.
-func finalLook(s *scene, updated int32) *look {
-	l := s.look()
-	l.pods.Final, l.pods.Updated.Known, l.pods.Updated.Wanted, l.pods.Updated.Current = true, true, updated, updated
-	return l
+func finalLook(s *scene, updated int32) *snapshot {
+	snap := s.look()
+	snap.pods.Final, snap.pods.Updated.Known, snap.pods.Updated.Wanted, snap.pods.Updated.Current = true, true, updated, updated
+	return snap
 }
 
 func TestWhichUpdatedPodsBelongToTheNextStep(t *testing.T) {
@@ -20,7 +20,7 @@ func TestWhichUpdatedPodsBelongToTheNextStep(t *testing.T) {
 	took := finalLook(held(10), 4)
 	took.pods.Final = false
 	tests := map[string]struct {
-		look *look
+		look *snapshot
 		want int32
 	}{
 		"all, where they can be taken back":               {took, 4},
@@ -32,7 +32,7 @@ func TestWhichUpdatedPodsBelongToTheNextStep(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := test.look.stay(); got != test.want {
+			if got := podsAtEntry(test.look); got != test.want {
 				t.Errorf("%d pods stay, want %d", got, test.want)
 			}
 		})
@@ -46,20 +46,20 @@ func TestWhenPodsAreBeyondTheStep(t *testing.T) {
 	unknown.pods.Updated.Known = false
 	loose := finalLook(held(10).at(0, 3), 4)
 	loose.pods.Final = false
-	expected := func(change ...func(*v1alpha1.BatchReleaseStatus)) *look {
+	expected := func(change ...func(*v1alpha1.BatchReleaseStatus)) *snapshot {
 		s := held(10).at(0, 3)
 		for _, c := range change {
 			s.status(c)
 		}
-		l := finalLook(s, 4)
-		l.pods.Updated.Current = 3
-		return l
+		snap := finalLook(s, 4)
+		snap.pods.Updated.Current = 3
+		return snap
 	}
 	seen := func(s *v1alpha1.BatchReleaseStatus) {
 		s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBeyondStep, Status: metav1.ConditionTrue}}
 	}
 	tests := map[string]struct {
-		look *look
+		look *snapshot
 		want bool
 	}{
 		"more than the step says": {finalLook(held(10).at(0, 3), 4), true},
@@ -76,7 +76,7 @@ func TestWhenPodsAreBeyondTheStep(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := test.look.beyond(); (got != nil) != test.want {
+			if got := beyondStep(&report{s: test.look}); (got != nil) != test.want {
 				t.Errorf("beyond is %v, want one: %t", got, test.want)
 			}
 		})

@@ -3,134 +3,168 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"strconv"
-	"strings"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// steps are those of the rollback in a rollback, else those of the release. What is being handed back has passed them.
-func (l *look) steps() []v1alpha1.Step {
-	if l.handingBack {
+// A step may be edited while it is in progress. Its gates were opened for what it said when it was
+// entered, which is recorded (EnteredStep). Less takes effect at once. More, in pods, requests or
+// matches, takes effect once the step's gates have passed: the step is then entered again, with its
+// gates. The same holds for an earlier step that a user edits and jumps back to: it takes no more
+// pods, and no higher weight, than the step before.
+
+// steps holds the steps of a rollback in a rollback, else those of the release, and where the
+// release is in them.
+type steps struct {
+	spec   *v1alpha1.BatchReleaseSpec
+	record *record
+	// workload is nil if it does not exist.
+	workload *Workload
+	// problem is the error in the steps; nil if they are valid.
+	problem     error
+	handingBack bool
+	// shared marks a release whose routes share requests between versions.
+	shared bool
+	// final marks a workload whose updated pods stay updated (mover.Counts.Final).
+	final bool
+}
+
+// list returns the steps. A release that is being handed back has passed them.
+func (s steps) list() []v1alpha1.Step {
+	if s.handingBack {
 		return allAtOnce
 	}
-	return l.Release.Spec.Steps(l.isRollback())
+	return s.spec.Steps(s.record.isRollback())
 }
 
 // allAtOnce is one step of all pods without a gate.
 var allAtOnce = []v1alpha1.Step{{Replicas: intstr.FromString("100%")}}
 
-// stepIndex is the current step, at most the last: steps may have been taken out in mid-release.
-func (l *look) stepIndex() int32 {
-	return max(min(l.record.CurrentStepIndex, int32(len(l.steps()))-1), 0)
-}
+// index returns the current step, at most the last: steps may have been removed in mid-release.
+func (s steps) index() int32 { return max(min(s.record.CurrentStepIndex, int32(len(s.list()))-1), 0) }
 
-func (l *look) lastStep() bool { return l.stepIndex() == int32(len(l.steps()))-1 }
+// last reports whether the current step is the last.
+func (s steps) last() bool { return s.index() == int32(len(s.list()))-1 }
 
-// gates are the policies that the current step waits for.
-func (l *look) gates() []v1alpha1.GatePolicy {
-	return l.gatesAt(l.stepIndex())
-}
+// number returns the number of a step, such as "2/4".
+func (s steps) number(step int32) string { return fmt.Sprintf("%d/%d", step+1, len(s.list())) }
 
-// gatesAt are the policies that a step waits for.
-func (l *look) gatesAt(step int32) []v1alpha1.GatePolicy {
-	if l.handingBack {
+// unreadable reports whether the steps of the attempt in progress are invalid.
+func (s steps) unreadable() bool { return s.problem != nil && !s.handingBack && s.record.underWay() }
+
+// policies returns the gate policies of a step.
+func (s steps) policies(step int32) []v1alpha1.GatePolicy {
+	if s.handingBack {
 		return nil
 	}
-	return l.Release.Spec.Gates(l.isRollback(), int(step))
+	return s.spec.Gates(s.record.isRollback(), int(step))
 }
 
-// share is a step's replicas: a number of pods or, if of is not 0, so many of each of pods: of 100 for a percentage.
-type share struct{ value, of int64 }
-
-// percent is what a percentage is of.
-const percent = 100
-
-// parseShare reads "30%" or 3.
-func parseShare(replicas intstr.IntOrString) (share, error) {
-	if replicas.Type == intstr.Int {
-		return share{value: int64(replicas.IntVal)}, checkRange(int64(replicas.IntVal), 0, 1<<31-1, "pods")
-	}
-	digits, isPercent := strings.CutSuffix(replicas.StrVal, "%")
-	value, err := strconv.ParseInt(digits, 10, 32)
-	if !isPercent || err != nil {
-		return share{}, fmt.Errorf("%q is neither a number of pods nor a percentage such as 30%%", replicas.StrVal)
-	}
-	return share{value: value, of: percent}, checkRange(value, 0, percent, "percent")
+// shareOf returns the share of pods of a step.
+func (s steps) shareOf(step int32) share {
+	of, _ := parseShare(s.list()[step].Replicas)
+	return of
 }
 
-func checkRange(value, low, high int64, unit string) error {
-	if value < low || value > high {
-		return fmt.Errorf("%d %s is not within %d to %d", value, unit, low, high)
+// share returns the share of the current step, at most the share that it had when it was entered.
+// While the steps are invalid it returns the recorded share.
+func (s steps) share() share {
+	if s.unreadable() {
+		return s.record.enteredShare()
 	}
-	return nil
+	now := s.shareOf(s.index())
+	if entered := s.record.shareAtEntry(); entered != nil && now.more(*entered, s.workload.Replicas) {
+		return *entered
+	}
+	return now
 }
 
-// all reports whether the share is every pod.
-func (s share) all() bool { return s.of > 0 && s.value == s.of }
-
-// entered is the target when a step is entered: a percentage is rounded up. Short of 100% at least one
-// old pod stays, whatever the share says and however few pods there are: a native controller sets a lone
-// version to all that somebody scales the workload to, and the new one must not be that.
-func (s share) entered(replicas int32) int32 {
-	if s.all() {
-		return replicas
+// now returns what the current step says.
+func (s steps) now() *v1alpha1.EnteredStep {
+	list, index := s.list(), int(s.index())
+	now := &v1alpha1.EnteredStep{Replicas: list[index].Replicas}
+	if s.shared {
+		now.Traffic, now.Matches = v1alpha1.TrafficOf(list, index), list[index].Matches
 	}
-	wanted := s.value
-	if s.of > 0 {
-		wanted = (s.value*int64(replicas) + s.of - 1) / s.of
-	}
-	return int32(max(min(wanted, int64(replicas)-1), 0))
+	return now
 }
 
-// most is how many pods may run the revision in a step of this share, if they do already.
-func (s share) most(replicas int32) int32 {
-	if s.all() {
-		return replicas
+// atMost returns a step with at most the pods and the weight of another one.
+func (s steps) atMost(step, most *v1alpha1.EnteredStep) *v1alpha1.EnteredStep {
+	lower := *step
+	now, _ := parseShare(step.Replicas)
+	if then, err := parseShare(most.Replicas); err == nil && now.more(then, s.workload.Replicas) {
+		lower.Replicas = most.Replicas
 	}
-	return max(replicas-1, 0)
+	lower.Traffic = min(step.Traffic, most.Traffic)
+	return &lower
 }
 
-// rescaled is the target after spec.replicas went from before to replicas. Scaling alone must
-// not upgrade a pod past the share, so a percentage is rounded down here; more replicas never
-// lower the target and fewer never raise it.
-func (s share) rescaled(target, before, replicas int32) int32 {
-	if s.all() {
-		return replicas
+// raised reports whether the current step says more than when it was entered.
+func (s steps) raised() bool {
+	entered, share := s.record.EnteredStep, s.record.shareAtEntry()
+	if entered == nil || share == nil || s.unreadable() {
+		return false
 	}
-	bound := s.most(replicas)
-	wanted := s.value
-	if s.of > 0 {
-		wanted = s.value * int64(replicas) / s.of
-	}
-	if replicas > before {
-		return min(max(int32(wanted), target), bound)
-	}
-	least := min(target, 1)
-	return min(max(int32(min(wanted, int64(target))), least), target, bound)
+	now := s.now()
+	return s.shareOf(s.index()).more(*share, s.workload.Replicas) || now.Traffic > entered.Traffic ||
+		slices.ContainsFunc(now.Matches, func(m v1alpha1.RequestMatch) bool { return !among(entered.Matches, m) })
 }
 
-// bounds are how far the pods may stray from spec.replicas in the current step.
-func (l *look) bounds() mover.Bounds { return l.boundsAt(l.stepIndex()) }
+// traffic returns the share of requests of the current step, at most the share that it had when it
+// was entered.
+func (s steps) traffic() traffic.Share {
+	if s.unreadable() || int(s.index()) >= len(s.list()) {
+		return traffic.Share{}
+	}
+	now := s.now()
+	share := traffic.Share{Weight: now.Traffic, Matches: now.Matches}
+	if entered := s.record.EnteredStep; entered != nil {
+		share.Weight = min(share.Weight, entered.Traffic)
+		share.Matches = slices.DeleteFunc(slices.Clone(share.Matches), func(m v1alpha1.RequestMatch) bool { return !among(entered.Matches, m) })
+	}
+	return share
+}
 
-// boundsAt are those in a step.
-func (l *look) boundsAt(step int32) mover.Bounds {
-	w, strategy := l.Workload, l.Release.Spec.Strategy
+// allTraffic reports whether the current step gives the new version all requests, as without
+// traffic each step does.
+func (s steps) allTraffic() bool { return !s.shared || s.unreadable() || s.traffic().Weight == percent }
+
+// back reports whether a jump went back to the current step with its pods: those beyond it go, and
+// the version before takes their places, until the next step. Where updated pods stay updated, none
+// go.
+func (s steps) back() bool {
+	// jump goes to another step. Forward, the steps on the way are taken as they are, with the
+	// gates that can't be skipped. Back, the gates from there on are asked again: evidence of an
+	// attempt is for one way through the steps. Pods are removed only if the strategy says so,
+	// which is recorded, as it may be edited meanwhile.
+	jump := s.record.lastJump()
+	return jump != nil && jump.RemovePods && jump.To == s.index() && !s.final
+}
+
+// bounds returns how far the pods may differ from spec.replicas in the current step.
+func (s steps) bounds() mover.Bounds { return s.boundsAt(s.index()) }
+
+// boundsAt returns the bounds in a step.
+func (s steps) boundsAt(step int32) mover.Bounds {
+	w, strategy := s.workload, s.spec.Strategy
 	unavailable := cmp.Or(strategy.MaxUnavailable, w.MaxUnavailable)
-	if steps := l.steps(); int(step) < len(steps) {
-		unavailable = cmp.Or(steps[step].MaxUnavailable, unavailable)
+	if list := s.list(); int(step) < len(list) {
+		unavailable = cmp.Or(list[step].MaxUnavailable, unavailable)
 	}
 	return w.Mover.Bounds(cmp.Or(strategy.MaxSurge, w.MaxSurge), unavailable, w.Replicas)
 }
 
-// widest are the bounds of the step that lets most pods be unavailable.
-func (l *look) widest() mover.Bounds {
-	widest := l.boundsAt(0)
-	for step := range l.steps() {
-		if b := l.boundsAt(int32(step)); b.Unavailable > widest.Unavailable {
+// widest returns the bounds of the step that lets most pods be unavailable.
+func (s steps) widest() mover.Bounds {
+	widest := s.boundsAt(0)
+	for step := range s.list() {
+		if b := s.boundsAt(int32(step)); b.Unavailable > widest.Unavailable {
 			widest = b
 		}
 	}

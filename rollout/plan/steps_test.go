@@ -35,7 +35,7 @@ func TestWhoseBoundsCount(t *testing.T) {
 			s.Release.Spec.Strategy.MaxSurge = given(test.release.surge)
 			s.Release.Spec.Strategy.MaxUnavailable = given(test.release.unavailable)
 			s.Workload.MaxSurge, s.Workload.MaxUnavailable = given(test.deployment.surge), given(test.deployment.unavailable)
-			if got := s.look().bounds(); got != test.want {
+			if got := s.look().steps().bounds(); got != test.want {
 				t.Errorf("bounds %+v, want %+v", got, test.want)
 			}
 		})
@@ -49,18 +49,18 @@ func TestAStepHasBoundsOfItsOwn(t *testing.T) {
 	s.Release.Spec.Strategy.Steps = []v1alpha1.Step{step("1"), step("50%"), step("100%")}
 	s.Release.Spec.Strategy.Steps[0].MaxUnavailable = new(intstr.FromInt32(1))
 	s.Release.Spec.Strategy.Steps[2].MaxUnavailable = new(intstr.FromString("50%"))
-	l := s.look()
+	snap := s.look()
 	for index, want := range []int32{1, 2, 5} {
-		l.record.CurrentStepIndex = int32(index)
-		if got := l.bounds().Unavailable; got != want {
+		snap.record.CurrentStepIndex = int32(index)
+		if got := snap.steps().bounds().Unavailable; got != want {
 			t.Errorf("in step %d %d pods may be unavailable, want %d", index, got, want)
 		}
 	}
-	if got := l.widest().Unavailable; got != 5 {
+	if got := snap.steps().widest().Unavailable; got != 5 {
 		t.Errorf("%d pods may be unavailable at most, want 5", got)
 	}
-	l.record.Rollback = &v1alpha1.RollbackRecord{}
-	if got := l.bounds().Unavailable; got != 2 {
+	snap.record.Rollback = &v1alpha1.RollbackRecord{}
+	if got := snap.steps().bounds().Unavailable; got != 2 {
 		t.Errorf("in a rollback %d pods may be unavailable, want 2, as the strategy says", got)
 	}
 }
@@ -81,7 +81,7 @@ func TestWhichStepsAreTaken(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(test.want, test.scene.look().steps()); diff != "" {
+			if diff := cmp.Diff(test.want, test.scene.look().steps().list()); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 		})
@@ -102,9 +102,9 @@ func TestStepIndexStaysWithinTheSteps(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := held(10).at(test.index, 1).look()
-			if p.stepIndex() != test.want || p.lastStep() != test.last {
-				t.Errorf("index %d, last %t; want %d, %t", p.stepIndex(), p.lastStep(), test.want, test.last)
+			s := held(10).at(test.index, 1).look()
+			if s.steps().index() != test.want || s.steps().last() != test.last {
+				t.Errorf("index %d, last %t; want %d, %t", s.steps().index(), s.steps().last(), test.want, test.last)
 			}
 		})
 	}
@@ -138,12 +138,12 @@ func TestWhichGatesAStepHas(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := test.scene.look()
+			s := test.scene.look()
 			var toPass []int32
-			for _, g := range p.gatesToPass() {
+			for _, g := range s.gates().toPass() {
 				toPass = append(toPass, g.index)
 			}
-			if diff := cmp.Diff(test.want, p.gates()); diff != "" {
+			if diff := cmp.Diff(test.want, s.steps().policies(s.steps().index())); diff != "" {
 				t.Errorf("gates (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(test.toPass, toPass); diff != "" {
@@ -168,7 +168,7 @@ func TestProgressDeadline(t *testing.T) {
 			t.Parallel()
 			s := held(10)
 			s.Release.Spec.Strategy.ProgressDeadlineSeconds, s.Workload.ProgressDeadlineSeconds = test.release, test.deployment
-			if got := s.look().progressDeadline(); got != test.want {
+			if got := progressDeadline(s.look()); got != test.want {
 				t.Errorf("deadline %s, want %s", got, test.want)
 			}
 		})

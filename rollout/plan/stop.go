@@ -1,143 +1,186 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// Stop is why a release does not advance now, empty if nothing stops it. While there is a cause no template is released, no
-// workload taken over, and no step entered or continued. What keeps the workload whole continues: it is paused again
-// if somebody unpauses it, spec.replicas is followed, and a rollback is begun and continued.
-type Stop []Cause
+// stop lists what keeps a release from advancing now; empty if nothing does. While it is not empty
+// no template is released, no workload taken over, and no step entered or continued. What keeps the
+// workload whole continues: an unpaused workload is paused again, spec.replicas is followed, and a
+// rollback is begun and continued.
+type stop []*cause
 
-func (s Stop) any() bool { return len(s) > 0 }
-
-// Cause is one thing that stops a release. The set of causes is closed: those of this file.
-//
-//sumtype:decl
-type Cause interface{ isCause() }
-
-type (
-	// UnreadableSteps says that the steps can't be read.
-	UnreadableSteps struct{ Problem error }
-	// Suspended says that spec.suspend is set.
-	Suspended struct{}
-	// Frozen says that a freeze is in effect.
-	Frozen struct{ v1alpha1.Freeze }
-	// Changed says that somebody changed the workload while it was held, and nobody has acknowledged it.
-	Changed struct {
-		What ExternalChange
-		// PodsLost says that fewer pods are available for it than maxUnavailable allows.
-		PodsLost bool
-	}
-	// ChangedPastGit says that spec.template is not what Git gives.
-	ChangedPastGit struct{}
-)
-
-func (UnreadableSteps) isCause() {}
-func (Suspended) isCause()       {}
-func (Frozen) isCause()          {}
-func (Changed) isCause()         {}
-func (ChangedPastGit) isCause()  {}
-
-// stop is what stops a release now; the first cause gives its reason to the status.
-func (l *look) stop() Stop {
-	var causes Stop
-	if l.standsStill() {
-		causes = append(causes, UnreadableSteps{l.unreadable})
-	}
-	if l.Release.Spec.Suspend {
-		causes = append(causes, Suspended{})
-	}
-	if freeze := l.Release.Frozen(l.Now); freeze != nil {
-		causes = append(causes, Frozen{*freeze})
-	}
-	if change := l.change(); change != nil {
-		causes = append(causes, Changed{*change, change.takesPods() && l.short()})
-	}
-	if l.pastGit {
-		causes = append(causes, ChangedPastGit{})
-	}
-	return causes
+// cause is a row of the table of what can stop a release.
+type cause struct {
+	when  func(*snapshot) bool
+	value v1alpha1.StopCause
+	// reason, event and words are those of a release that it stops.
+	reason string
+	event  notice
+	words  func(*snapshot) string
 }
 
-// stopped is stop for what is in progress: only steps of its own that can't be read stop a rollback.
-func (l *look) stopped() Stop {
+// The causes, in the order in which they count: the first gives its reason to the status.
+var (
+	stopInvalidSteps = &cause{
+		when: func(s *snapshot) bool { return s.steps().unreadable() }, value: v1alpha1.StopInvalidStrategy,
+		reason: v1alpha1.ReasonInvalidStrategy, words: func(s *snapshot) string { return s.problem.Error() },
+	}
+	stopSuspended = &cause{
+		when: func(s *snapshot) bool { return s.release.Spec.Suspend }, value: v1alpha1.StopSuspended,
+		reason: v1alpha1.ReasonSuspended, event: notice{onEntry, false}, words: func(*snapshot) string { return "spec.suspend is set" },
+	}
+	stopFrozen = &cause{
+		when: func(s *snapshot) bool { return s.release.Frozen(s.now) != nil }, value: v1alpha1.StopFrozen,
+		reason: v1alpha1.ReasonFrozen, event: notice{onEntry, false}, words: frozenWords,
+	}
+	stopChanged = &cause{
+		when: func(s *snapshot) bool { return s.hold().change() != nil }, value: v1alpha1.StopWorkloadChanged,
+		reason: v1alpha1.ReasonDrifted, event: notice{onChange, true}, words: changedWords,
+	}
+	stopPastGit = &cause{
+		when: func(s *snapshot) bool { return s.pastGit }, value: v1alpha1.StopChangedPastGit,
+		reason: v1alpha1.ReasonChangedPastGit, event: notice{onEntry, true}, words: func(*snapshot) string { return pastGitWords },
+	}
+	causes = stop{stopInvalidSteps, stopSuspended, stopFrozen, stopChanged, stopPastGit}
+)
+
+// stopCauses returns what stops a release now.
+func stopCauses(s *snapshot) stop {
+	var now stop
+	for _, c := range causes {
+		if c.when(s) {
+			now = append(now, c)
+		}
+	}
+	return now
+}
+
+// stopsProgress returns what stops the attempt in progress: only invalid steps of its own stop a
+// rollback.
+func stopsProgress(s *snapshot) stop {
 	switch {
-	case !l.rollingBack():
-		return l.stop()
-	case l.standsStill():
-		return Stop{UnreadableSteps{l.unreadable}}
+	case !s.record.rollingBack():
+		return stopCauses(s)
+	case stopInvalidSteps.when(s):
+		return stop{stopInvalidSteps}
 	default:
 		return nil
 	}
 }
 
-// standsStill reports whether the steps of what is in progress can't be read. A release that is being handed back has passed them.
-func (l *look) standsStill() bool { return l.unreadable != nil && !l.handingBack && l.underWay() }
+func (s stop) any() bool { return len(s) > 0 }
 
-// short reports whether fewer pods are available than maxUnavailable allows.
-func (l *look) short() bool {
-	return l.pods.All.Staying < l.Workload.Replicas-l.bounds().Unavailable
+// only returns the causes that are among others.
+func (s stop) only(others ...*cause) stop {
+	return slices.DeleteFunc(slices.Clone(s), func(c *cause) bool { return !slices.Contains(others, c) })
 }
 
-// stand leaves a release that is taken over where it is. Gates that are open may be decided meanwhile.
-// The progress deadline does not run, and starts again when the release goes on.
+// values returns the causes as the API has them.
+func (s stop) values() []v1alpha1.StopCause {
+	var values []v1alpha1.StopCause
+	for _, c := range s {
+		values = append(values, c.value)
+	}
+	return values
+}
+
+// reason returns the reason of the first cause; empty if there is none.
+func (s stop) reason() string {
+	if !s.any() {
+		return ""
+	}
+	return s[0].reason
+}
+
+// event returns when the first cause becomes an event.
+func (s stop) event() notice {
+	if !s.any() {
+		return notice{tell: never}
+	}
+	return s[0].event
+}
+
+// words describes all causes.
+func (s stop) words(of *snapshot) string {
+	var words []string
+	for _, c := range s {
+		words = append(words, c.words(of))
+	}
+	return joined(words)
+}
+
+func frozenWords(s *snapshot) string {
+	freeze := s.release.Frozen(s.now)
+	words := "frozen"
+	if freeze.Until != nil {
+		words += " until " + freeze.Until.UTC().Format(time.RFC3339)
+	}
+	return words + ": " + freeze.Reason
+}
+
+// changedWords describes the external change, and how to continue.
+func changedWords(s *snapshot) string {
+	change := s.hold().change()
+	words := change.Message
+	if change.takesPods() && podsShort(s) {
+		words += "; pods were lost and are being replaced"
+	}
+	return fmt.Sprintf("%s; to continue: sluice retry %s -n %s", words, s.release.Name, s.release.Namespace)
+}
+
+// podsShort reports whether fewer pods are available than maxUnavailable allows.
+func podsShort(s *snapshot) bool {
+	return s.pods.All.Staying < s.workload.Replicas-s.steps().bounds().Unavailable
+}
+
+// stand leaves a stopped release where it is. Its open gates may be decided meanwhile. The progress
+// deadline does not run, and starts anew when the release goes on.
 func stand(d Decision) Decision {
 	var t mover.Task
 	switch {
-	case d.failed():
+	case d.snap.record.failed():
 		d, t = follow(d)
-	case d.entered():
+	case d.snap.record.entered():
 		d, t = follow(d)
 		d = d.with(func(r *record) { r.Progress = nil })
 		d = rollOn(d)
 	default:
-		// A pass that died before it said so may have begun, or what is given has pods left from before.
-		t = d.task(max(min(d.updated(), d.share().most(d.Workload.Replicas)), d.only()))
+		// An earlier pass may have begun without a record, or the template has pods from before.
+		t = taskOf(d.snap, max(min(d.snap.pods.updated(), d.snap.steps().share().most(d.snap.workload.Replicas)), minUpdated(d.snap)))
 	}
-	// Pods that go beyond the step go back: where somebody had unpaused the workload, those may be all. Where only the
-	// annotation was taken off, the native controller has added none.
-	change := d.change()
-	t.Blocked = d.awaitsGates() || change != nil && change.Kind != v1alpha1.ReasonHoldRemoved
+	// Scale surplus updated pods back to the step's target, e.g. after an external unpause. If only
+	// the annotation was removed, the native controller has added none.
+	change := d.snap.hold().change()
+	t.Blocked = d.snap.gates().awaited() || change != nil && change.Kind != v1alpha1.ReasonHoldRemoved
 	d, turns := turnRound(d, t.Blocked)
 	if turns {
 		return d
 	}
 	d, t, _ = steer(d, t)
-	if d.hasUpdated() {
+	if d.snap.pods.hasUpdated() {
 		return keepScale(count(d), t)
 	}
-	if d.pods.Self {
+	if d.snap.pods.Self {
 		return d
 	}
 	return makeRoom(d, t)
 }
 
-// turnRound begins the rollback of a stopped release, if it has failed, or a gate was rejected, and
+// turnRound begins the rollback of a stopped release if it has failed, or a gate was rejected, and
 // the strategy or the gate says so. It reports whether it does.
 func turnRound(d Decision, blocked bool) (Decision, bool) {
 	switch {
-	case d.failed():
+	case d.snap.record.failed():
 		return rollBackFailed(d)
 	case blocked:
 		return rollBackRejected(d)
 	default:
 		return d, false
 	}
-}
-
-// awaitsGates reports whether a gate that was opened in the step has not passed, according to the record: whether the step
-// still asks for it can't be read while the steps are invalid.
-func (l *look) awaitsGates() bool {
-	if !l.standsStill() {
-		return len(l.record.Gates) > 0 && !l.letThrough()
-	}
-	return slices.ContainsFunc(l.record.Gates, func(open v1alpha1.GateReference) bool {
-		return !slices.ContainsFunc(l.Gates, func(g v1alpha1.Gate) bool {
-			return g.Name == open.Name && g.Spec.Attempt == l.record.Attempt && g.Status.Decision == v1alpha1.DecisionPassed
-		})
-	})
 }

@@ -113,8 +113,8 @@ func TestStopSaysWhy(t *testing.T) {
 			if is == nil || is.Reason != test.condition || is.Message != test.phrase {
 				t.Errorf("condition Suspended is %+v; want %s: %s", is, test.condition, test.phrase)
 			}
-			if p.Wake != test.wake {
-				t.Errorf("looks again after %v, want %v", p.Wake, test.wake)
+			if p.Wake() != test.wake {
+				t.Errorf("looks again after %v, want %v", p.Wake(), test.wake)
 			}
 		})
 	}
@@ -131,8 +131,8 @@ func TestStopEnds(t *testing.T) {
 	if p.Status.Reason != v1alpha1.ReasonUpgrading {
 		t.Errorf("a release that goes on says %s: %s", p.Status.Reason, p.Status.Message)
 	}
-	if since := p.Status.Progress.Since.Time; !since.Equal(noon) || p.Wake != longestLook {
-		t.Errorf("the progress deadline runs since %v, for %v; want it to start anew", since, p.Wake)
+	if since := p.Status.Progress.Since.Time; !since.Equal(noon) || p.Wake() != longestLook {
+		t.Errorf("the progress deadline runs since %v, for %v; want it to start anew", since, p.Wake())
 	}
 	if is := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionSuspended); is != nil {
 		t.Errorf("condition Suspended is still %+v", is)

@@ -7,42 +7,42 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// refusalRetry is after how long a template that the API server refused is tried again:
-// a quota or a policy may have changed.
+// refusalRetry is after how long a template that the API server refused is tried again: a quota or
+// a policy may have changed.
 const refusalRetry = time.Minute
 
 const retryRecorded Reason = "the retry is recorded"
 
-// answerRetry lets a release go on that has failed, or whose workload somebody has changed, then removes
-// the annotation.
+// answerRetry lets a release go on that has failed, or whose workload another writer changed, then
+// removes the annotation.
 func answerRetry(d Decision) (Decision, bool) {
-	if _, found := d.Release.Annotations[v1alpha1.RetryAnnotation]; !found {
+	if _, found := d.snap.release.Annotations[v1alpha1.RetryAnnotation]; !found {
 		return d, false
 	}
-	if d.change() != nil {
+	if d.snap.hold().change() != nil {
 		d = acknowledge(d)
 		if d.refused != nil && d.refused.Until.IsZero() { // else it is sent again when its time comes
 			d = retryRefused(d)
 		}
 		return d, true
 	}
-	if !d.failed() {
-		return d.do(Annotate{Reason: retryRecorded, Remove: d.answered(v1alpha1.RetryAnnotation)}), false
+	if !d.snap.record.failed() {
+		return d.do(Annotate{Reason: retryRecorded, Remove: answered(d.snap.release, v1alpha1.RetryAnnotation)}), false
 	}
 	d = d.with(func(r *record) {
-		r.Phase = d.rollingPhase()
-		if !d.entered() && !d.isRollback() {
+		r.Phase = d.snap.record.rollingPhase()
+		if !d.snap.record.entered() && !d.snap.record.isRollback() {
 			r.Phase = v1alpha1.PhaseInitial
 		}
-		r.Progress, r.RefusedWrite, r.Failure = &v1alpha1.Progress{Since: *d.time()}, nil, nil
+		r.Progress, r.RefusedWrite, r.Failure = &v1alpha1.Progress{Since: *d.snap.time()}, nil, nil
 	})
 	return d.tell(retried{}).first(), true
 }
 
-// withoutTemplate is what there is to do where nothing is released: the Services of a release may be left whose workload somebody has created
-// again.
+// withoutTemplate removes the Services of an earlier release whose workload was created again;
+// nothing is released.
 func withoutTemplate(d Decision) Decision {
-	if !d.held() {
+	if !d.snap.hold().held() {
 		d, _ = leaveTraffic(d, traffic.Rest)
 	}
 	return d
@@ -50,50 +50,50 @@ func withoutTemplate(d Decision) Decision {
 
 // chooseTemplate starts a release when the template is a new one.
 func chooseTemplate(d Decision) (Decision, bool) {
-	current := d.record.Resolved
+	current := d.snap.record.Resolved
 	switch {
-	case current == nil && (d.Given == "" || d.quarantined()):
+	case current == nil && (d.snap.given == "" || isQuarantined(d.snap)):
 		return withoutTemplate(d), true
-	case d.Given == "", current != nil && current.Given == d.Given, d.quarantined():
+	case d.snap.given == "", current != nil && current.Given == d.snap.given, isQuarantined(d.snap):
 		return dropQueued(d), false
 	}
-	waiting := d.waiting()
+	waiting := waitingTemplate(d.snap)
 	if waiting != nil {
-		if reads := d.unsure(); !d.Live.Has(reads) {
+		if reads := readsBeforeReplacing(d.snap); !d.snap.live(reads) {
 			return d.read(reads), true
 		}
-		if reads := d.unproven(waiting); !d.Live.Has(reads) {
+		if reads := readsBeforeRollback(d.snap, waiting); !d.snap.live(reads) {
 			return d.read(reads), true
 		}
-		if d.mustWait(waiting) {
-			return enqueue(d, *waiting), d.record.Resolved == nil
+		if mustWait(d.snap, waiting) {
+			return enqueue(d, *waiting), d.snap.record.Resolved == nil
 		}
 	}
 	if next, ready := prepareQueued(d, waiting); !ready {
 		return next, true
 	}
 	switch {
-	case d.record.Queued != nil && d.completed():
-		// It is put on record that the release before is completed, before the one that waited begins: who looks
-		// at the status only now and then would take it for superseded.
+	case d.snap.record.Queued != nil && d.snap.record.completed():
+		// First record that the release before is completed: a reader who polls the status would
+		// take it for superseded.
 		return dropQueued(d).first(), true
-	case d.Resolved == nil || d.Resolved.Given != d.Given:
+	case d.snap.obs.Resolved == nil || d.snap.obs.Resolved.Given != d.snap.given:
 		d = d.need(Needs{Resolve: &Template{Given: true}})
-		return d, d.refused == nil || !d.rollingBack() // a rollback does not wait for a template to be tried
-	case d.Resolved.unusable(): // what is in progress goes on with the template it has
-		return dropQueued(d).wakeAt(d.Now.Add(refusalRetry)), d.record.Resolved == nil
+		return d, d.refused == nil || !d.snap.record.rollingBack() // a rollback does not wait for a template to be tried
+	case d.snap.obs.Resolved.unusable(): // what is in progress goes on with the template it has
+		return dropQueued(d).wakeAt(d.snap.now.Add(refusalRetry), WakeTemplate), d.snap.record.Resolved == nil
 	}
-	template := d.Resolved.ResolvedTemplate
+	template := d.snap.obs.Resolved.ResolvedTemplate
 	switch {
-	case d.sameAsCurrent(&template):
+	case d.snap.record.releases(&template):
 		return sameTemplate(d), false
-	case d.rolledBackAs(&template):
-		return quarantine(dropQueued(d), d.Given), false
+	case rolledBackBefore(d.snap, &template):
+		return quarantine(dropQueued(d), d.snap.given), false
 	}
 	if d, recalled := recallRollback(d, &template); recalled {
 		return d, true
 	}
-	if startTemplate(d, template).validate() != nil { // those of the rollback in progress are fine
+	if validate(startTemplate(d, template).snap) != nil { // those of the rollback in progress are fine
 		return d, false
 	}
 	d, ready := prepareToBegin(d, &template)
@@ -103,43 +103,39 @@ func chooseTemplate(d Decision) (Decision, bool) {
 	return startTemplate(d, template), false
 }
 
+// dropQueued removes the template that waits from the record.
 func dropQueued(d Decision) Decision { return d.with(func(r *record) { r.Queued = nil }) }
 
-// sameTemplate knows what is released by the way in which it is written now.
+// sameTemplate updates the recorded digest when the template was only rewritten.
 func sameTemplate(d Decision) Decision {
-	resolved := *d.record.Resolved
-	resolved.Given, resolved.Dropped = d.Given, d.Resolved.Dropped
+	resolved := *d.snap.record.Resolved
+	resolved.Given, resolved.Dropped = d.snap.given, d.snap.obs.Resolved.Dropped
 	return d.with(func(r *record) { r.Resolved, r.Quarantined, r.Queued = &resolved, nil, nil })
-}
-
-// sameAsCurrent reports whether a template comes to the same as what is, or was last, released.
-func (l *look) sameAsCurrent(template *v1alpha1.ResolvedTemplate) bool {
-	return l.record.Resolved != nil && l.record.Resolved.Digest == template.Digest
 }
 
 // unusable reports whether a template can't be released.
 func (r *Resolved) unusable() bool { return r.Refused != "" || r.Overlooked != "" }
 
-// refusedTemplate is what the API server makes of the template that is given, if it can't be released; nil if it can, is
-// released, or waits.
-func (l *look) refusedTemplate() *Resolved {
-	given, current, queued := l.Resolved, l.record.Resolved, l.record.Queued
+// refusedTemplate returns the API server's answer to the given template if that can't be released;
+// nil if it can, is released, or waits.
+func refusedTemplate(s *snapshot) *Resolved {
+	given, current, queued := s.obs.Resolved, s.record.Resolved, s.record.Queued
 	switch {
-	case given == nil || !given.unusable() || l.Given == "" || given.Given != l.Given || l.quarantined():
+	case given == nil || !given.unusable() || s.given == "" || given.Given != s.given || isQuarantined(s):
 		return nil
-	case current != nil && current.Given == l.Given, queued != nil && queued.Given == l.Given:
+	case current != nil && current.Given == s.given, queued != nil && queued.Given == s.given:
 		return nil
 	default:
 		return given
 	}
 }
 
-// startTemplate begins the release of a new template. One that was stable before, brought back by
-// a revert in Git, is a rollback and takes its fast plan.
+// startTemplate begins the release of a new template. A revert in Git, which brings back one that
+// was stable before, is a rollback with its fast plan.
 func startTemplate(d Decision, template v1alpha1.ResolvedTemplate) Decision {
 	var why *v1alpha1.RollbackRecord
-	if d.returns(&template) {
-		why = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: d.leftFor(template.Revision), Message: d.revertMessage()}
+	if returns(d.snap, &template) {
+		why = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: replacedBy(d.snap, template.Revision), Message: revertMessage(d.snap)}
 	}
 	d = begin(endRollback(d), template, why)
 	return d.with(func(r *record) { r.Quarantined = nil })
@@ -151,7 +147,7 @@ func begin(d Decision, template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Ro
 	d = recordEnd(d)
 	return d.with(func(r *record) {
 		before := *r
-		r.Attempt, r.StartedAt = d.nextAttempt(), d.time()
+		r.Attempt, r.StartedAt = d.snap.gates().nextAttempt(), d.snap.time()
 		r.Phase, r.Adopted = v1alpha1.PhaseInitial, false
 		r.CurrentStepIndex, r.CurrentStepState, r.StepStartedAt, r.EnteredStep = 0, v1alpha1.StepInitial, nil, nil
 		r.Gates, r.Progress, r.RefusedWrite, r.PausePoint, r.Failure = nil, nil, nil, nil, nil
@@ -161,7 +157,7 @@ func begin(d Decision, template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Ro
 		r.Resolved, r.Queued = &template, nil
 		r.UpdateRevision = template.Revision
 		if rollback == nil || rollback.Trigger == v1alpha1.TriggerGitRevert || r.Commit == "" {
-			d.setCommit(r) // else it is the one that is left
+			setCommit(d.snap, r) // else it is the one that is left
 		}
 		r.Superseded = superseded(r, &before)
 		r.Rollback = rollback
@@ -171,19 +167,10 @@ func begin(d Decision, template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Ro
 	})
 }
 
-// setCommit has the record speak of the commit that brought what is given.
-func (l *look) setCommit(r *record) {
-	annotations := l.Release.Annotations
+// setCommit copies the commit annotations into the record.
+func setCommit(s *snapshot, r *record) {
+	annotations := s.release.Annotations
 	r.Commit = annotations[v1alpha1.CommitAnnotation]
 	r.CommitAuthor, r.CommitSubject = annotations[v1alpha1.AuthorAnnotation], annotations[v1alpha1.SubjectAnnotation]
-	r.CommitTime = v1alpha1.ParseCommitTime(annotations[v1alpha1.CommitTimeAnnotation], l.Now)
-}
-
-// nextAttempt is one that no gate belongs to, even if the status was lost.
-func (l *look) nextAttempt() int64 {
-	last := l.record.Attempt
-	for i := range l.Gates {
-		last = max(last, l.Gates[i].Spec.Attempt)
-	}
-	return last + 1
+	r.CommitTime = v1alpha1.ParseCommitTime(annotations[v1alpha1.CommitTimeAnnotation], s.now)
 }

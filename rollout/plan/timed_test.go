@@ -44,8 +44,8 @@ func TestTimeThatTheReleaseSaysIsNoLackOfProgress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := next(t, test.scene)
-			if p.Timed != test.timed || p.Wake != test.wake {
-				t.Errorf("want %s that do not count, and another look after %s, got %s, %s: %q", test.timed, test.wake, p.Timed, p.Wake, script(p))
+			if p.Timed != test.timed || p.Wake() != test.wake {
+				t.Errorf("want %s that do not count, and another look after %s, got %s, %s: %q", test.timed, test.wake, p.Timed, p.Wake(), script(p))
 			}
 		})
 	}

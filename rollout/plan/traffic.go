@@ -19,10 +19,10 @@ type Traffic struct {
 func (a Traffic) String() string { return a.Write.String() }
 
 // routed reports whether routes share the requests of the release, or are to.
-func (l *look) routed() bool {
-	t := l.Traffic
-	unknown := t != nil && t.Off != nil && l.Release.Status.Traffic != nil
-	return t != nil && (l.Release.Spec.Strategy.Traffic != nil || t.Services || heldRoutes(t) || unknown)
+func routed(s *snapshot) bool {
+	t := s.obs.Traffic
+	unknown := t != nil && t.Off != nil && s.release.Status.Traffic != nil
+	return t != nil && (s.release.Spec.Strategy.Traffic != nil || t.Services || heldRoutes(t) || unknown)
 }
 
 // heldRoutes reports whether the release holds a route.
@@ -35,11 +35,12 @@ func heldRoutes(t *traffic.Seen) bool {
 	return false
 }
 
-// serves returns the pods that the version that is rolled back to needs for the requests that routes give it: a workload that is scaled up
-// meanwhile has them beside pods of the bad version that get none.
-func (l *look) serves() int32 {
-	t := l.Traffic
-	if t == nil || t.Off != nil || len(t.Routes) == 0 || t.Stable.Revision != l.record.UpdateRevision {
+// podsForTraffic returns how many pods the version that is rolled back to needs for the requests
+// that routes give it. A workload that was scaled up meanwhile may have them beside pods of the bad
+// version that get none.
+func podsForTraffic(s *snapshot) int32 {
+	t := s.obs.Traffic
+	if t == nil || t.Off != nil || len(t.Routes) == 0 || t.Stable.Revision != s.record.UpdateRevision {
 		return 0
 	}
 	weight := int32(0)
@@ -49,99 +50,84 @@ func (l *look) serves() int32 {
 		}
 		weight = max(weight, t.Routes[i].Share.Weight)
 	}
-	return traffic.PartOf(l.Workload.Replicas, percent-weight)
+	return traffic.PartOf(s.workload.Replicas, percent-weight)
 }
 
-// shares reports whether the release shares requests between versions, in its present steps.
-func (l *look) shares() bool {
-	return l.Traffic != nil && l.Release.Spec.Strategy.Traffic != nil && !l.isRollback()
+// sharesTraffic reports whether the release shares requests between versions, by its present steps.
+func sharesTraffic(s *snapshot) bool {
+	return s.obs.Traffic != nil && s.release.Spec.Strategy.Traffic != nil && !s.record.isRollback()
 }
 
-// allTraffic reports whether the current step gives the new version all requests, as a step does of a release without traffic.
-func (l *look) allTraffic() bool {
-	return !l.shares() || l.standsStill() || l.trafficShare().Weight == percent
-}
-
-// way is which way the traffic of what is in progress goes.
-func (l *look) way() traffic.Way {
+// trafficWay returns which way the requests of the attempt go.
+func trafficWay(s *snapshot) traffic.Way {
 	switch {
-	case l.isRollback():
+	case s.record.isRollback():
 		return traffic.Back
-	case l.Release.Spec.Strategy.Traffic == nil:
+	case s.release.Spec.Strategy.Traffic == nil:
 		return traffic.Leave
-	case l.ending() != nil:
+	case s.record.ending() != nil:
 		return traffic.End
-	case l.stopped().any(), l.failed():
+	case stopsProgress(s).any(), s.record.failed():
 		return traffic.Stand
 	default:
 		return traffic.Forward
 	}
 }
 
-// ending is the end of a release with traffic on record; nil if it is not at its end.
-func (l *look) ending() *v1alpha1.TrafficEnding {
-	if l.record.Traffic == nil {
-		return nil
-	}
-	return l.record.Traffic.Ending
-}
-
-// goal is what the release asks of its traffic now, with so many pods of the version that is released.
-func (l *look) goal(way traffic.Way, target int32) traffic.Goal {
-	g := traffic.Goal{Way: way, Stable: l.stableRevision(), Canary: l.record.UpdateRevision, ReadyFor: readyFor(nil), DrainFor: drainFor(nil)}
-	if spec := l.Release.Spec.Strategy.Traffic; spec != nil {
+// trafficGoal returns what the release asks of its traffic now, with a number of updated pods.
+func trafficGoal(s *snapshot, way traffic.Way, target int32) traffic.Goal {
+	g := traffic.Goal{Way: way, Stable: stableRevision(s), Canary: s.record.UpdateRevision, ReadyFor: readyFor(nil), DrainFor: drainFor(nil)}
+	if spec := s.release.Spec.Strategy.Traffic; spec != nil {
 		g.ReadyFor, g.DrainFor = readyFor(spec.ReadySeconds), drainFor(spec.DrainSeconds)
 		g.KeepOld, g.Overload = spec.KeepOldPods, spec.AllowOverload
 	}
-	g.Stage, g.Patience, g.Timed = traffic.StageOf(l.Release, &l.record), l.patience(), l.Watched.Timed
+	g.Stage, g.Patience, g.Timed = traffic.StageOf(s.release, &s.record.BatchReleaseStatus), statusPatience(s), s.obs.Watched.Timed
 	for _, side := range []traffic.SideName{traffic.StableSide, traffic.CanarySide} {
-		if l.refusal(Traffic{Write: traffic.PointSide{Name: side}}) != nil {
+		if s.refusal(Traffic{Write: traffic.PointSide{Name: side}}) != nil {
 			g.Unwritable = append(g.Unwritable, side)
 		}
 	}
-	if l.Workload == nil {
+	if s.workload == nil {
 		return g
 	}
-	g.Replicas, g.Least = l.Workload.Replicas, max(l.Workload.Replicas-l.bounds().Unavailable, 0)
-	g.Pods, g.Available = target, l.updatedAvailable() >= target
-	g.Ready = l.pods.All.Ready
-	g.Stable, g.Alone = l.servingRevision(), l.alone()
-	if stable := l.Traffic.Stable.Revision; stable != "" {
-		g.Lost = !l.Workload.Mover.Has(stable)
+	g.Replicas, g.Least = s.workload.Replicas, max(s.workload.Replicas-s.steps().bounds().Unavailable, 0)
+	g.Pods, g.Available = target, s.pods.available() >= target
+	g.Ready = s.pods.All.Ready
+	g.Stable, g.Alone = servingRevision(s), s.pods.alone()
+	if stable := s.obs.Traffic.Stable.Revision; stable != "" {
+		g.Lost = !s.workload.Mover.Has(stable)
 	}
-	if l.isRollback() {
-		g.Stable, g.Canary = l.record.RolledBackTo(), ""
+	if s.record.isRollback() {
+		g.Stable, g.Canary = s.record.RolledBackTo(), ""
 	}
-	if told := l.Release.Status.Traffic; told != nil && told.CanaryRevision == g.Canary {
+	if told := s.release.Status.Traffic; told != nil && told.CanaryRevision == g.Canary {
 		g.Told = traffic.Told{Stable: told.StableRevision, Weight: told.Weight}
 	}
-	if l.shares() && !l.standsStill() && target > 0 {
-		g.Worth = min(l.share().entered(g.Replicas), target+1)
+	if sharesTraffic(s) && !s.steps().unreadable() && target > 0 {
+		g.Worth = min(s.steps().share().entered(g.Replicas), target+1)
 	}
 	if (way == traffic.Forward || way == traffic.Stand) && target > 0 { // a step that comes to no pods, of few, has none to give requests to
-		g.Share = l.trafficShare()
-		g.Share.Weight = l.borne(g.Share.Weight, target)
-		if len(l.record.Gates) > 0 { // its pods were enough when they were opened, and no more come that it does not say
+		g.Share = s.steps().traffic()
+		g.Share.Weight = affordableWeight(s, g.Share.Weight, target)
+		if len(s.record.Gates) > 0 { // its pods were enough when they were opened, and no more come that it does not say
 			g.Share.Weight = min(g.Share.Weight, g.Fits(max(target, g.Worth)))
 		}
 	}
 	if way == traffic.End {
-		g.Share, g.KeepOld = traffic.Share{Weight: percent}, g.KeepOld && !l.delayIsOver()
+		g.Share, g.KeepOld = traffic.Share{Weight: percent}, g.KeepOld && !delayIsOver(s)
 	}
 	return g
 }
 
-// servingRevision is the version that serves when a release begins: the one before it, unless somebody has given the workload another template
-// meanwhile, which is no version to go back to, and has the pods.
-func (l *look) servingRevision() string {
-	if l.record.Resolved == nil {
-		return l.stableRevision()
+// servingRevision returns the version that serves when a release begins: the one before it, unless
+// another writer gave the workload another template meanwhile. That is no version to roll back to,
+// and has the pods.
+func servingRevision(s *snapshot) string {
+	if s.record.Resolved == nil {
+		return stableRevision(s)
 	}
-	return l.Workload.Mover.Serving(l.record.Resolved.Digest, l.stableRevision())
+	return s.workload.Mover.Serving(s.record.Resolved.Digest, stableRevision(s))
 }
-
-// alone reports whether only the version that is released, or rolled back to, has pods.
-func (l *look) alone() bool { return l.oldReplicas() == 0 && l.pods.Others.Current == 0 }
 
 func readyFor(seconds *int32) time.Duration {
 	return time.Duration(*cmp.Or(seconds, new(int32(v1alpha1.DefaultTrafficReadySeconds)))) * time.Second
@@ -151,142 +137,130 @@ func drainFor(seconds *int32) time.Duration {
 	return time.Duration(*cmp.Or(seconds, new(int32(v1alpha1.DefaultTrafficDrainSeconds)))) * time.Second
 }
 
-// borne is as much of a share as the pods of a step are enough for that are fewer than it says only because an old pod stays until the
-// last step: no more of them would come.
-func (l *look) borne(weight, pods int32) int32 {
-	least := l.Workload.Replicas - l.bounds().Unavailable
-	if pods != l.Workload.Replicas-1 || least <= pods || l.Release.Spec.Strategy.Traffic.AllowOverload {
+// affordableWeight caps a weight where an old pod stays until the last step, so that the new pods
+// are one too few for it. With 3 of 4 pods and none unavailable, 100% becomes 75%.
+func affordableWeight(s *snapshot, weight, pods int32) int32 {
+	least := s.workload.Replicas - s.steps().bounds().Unavailable
+	if pods != s.workload.Replicas-1 || least <= pods || s.release.Spec.Strategy.Traffic.AllowOverload {
 		return weight
 	}
 	return min(weight, int32(int64(pods)*percent/int64(least)))
 }
 
-// trafficShare is how the current step shares requests.
-func (l *look) trafficShare() traffic.Share {
-	if l.standsStill() || int(l.stepIndex()) >= len(l.steps()) {
-		return traffic.Share{}
-	}
-	now := l.saysNow()
-	share := traffic.Share{Weight: now.Traffic, Matches: now.Matches}
-	if said := l.record.EnteredStep; said != nil {
-		share.Weight = min(share.Weight, said.Traffic)
-		share.Matches = slices.DeleteFunc(slices.Clone(share.Matches), func(m v1alpha1.RequestMatch) bool { return !among(said.Matches, m) })
-	}
-	return share
-}
-
 // steer moves requests, and has as many pods stay, come and wait as that takes.
 func steer(d Decision, t mover.Task) (Decision, mover.Task, traffic.Standing) {
-	if !d.routed() {
+	if !routed(d.snap) {
 		return d, t, traffic.Standing{Done: true}
 	}
-	way := d.way()
-	goal := d.goal(way, t.Target)
-	st := traffic.Next(goal, *d.Traffic)
-	if goal.Stuck = way == traffic.Forward && d.refusesPods(d.serving(t, st)); goal.Stuck {
-		st = traffic.Next(goal, *d.Traffic)
+	way := trafficWay(d.snap)
+	goal := trafficGoal(d.snap, way, t.Target)
+	st := traffic.Next(goal, *d.snap.obs.Traffic)
+	if goal.Stuck = way == traffic.Forward && refusesPods(d.snap, withTraffic(d.snap, t, st)); goal.Stuck {
+		st = traffic.Next(goal, *d.snap.obs.Traffic)
 	}
-	if way != traffic.Back { // which is done, however far the workload is (turnTraffic)
+	if way != traffic.Back { // which is done, however far the workload is (rollBackTraffic)
 		d = noteGivenUp(writeTraffic(d, st), st)
 	}
-	d = tellTraffic(d, st)
+	d = setTrafficStatus(d, st)
 	d.timed = st.Timed
-	return d, d.serving(t, st), st
+	return d, withTraffic(d.snap, t, st), st
 }
 
-// serving returns a task that has as many pods stay, come and wait as requests take.
-func (l *look) serving(t mover.Task, st traffic.Standing) mover.Task {
+// withTraffic returns a task that has as many pods stay, come and wait as requests take.
+func withTraffic(s *snapshot, t mover.Task, st traffic.Standing) mover.Task {
 	t.Keep, t.KeepAll, t.Grow, t.Most = st.Keep, st.KeepAll, st.Grow, st.Most
-	t.OldStays = st.KeepAll || l.keepsOldPods() || l.record.CurrentStepState != v1alpha1.StepUpgrade || max(st.Weight, st.Target) > percent/2
+	t.OldStays = st.KeepAll || keepsOldPods(s) || s.record.CurrentStepState != v1alpha1.StepUpgrade || max(st.Weight, st.Target) > percent/2
 	if st.HoldsUp {
-		t.Target = min(t.Target, max(l.updated(), st.Grow[l.record.UpdateRevision]))
+		t.Target = min(t.Target, max(s.pods.updated(), st.Grow[s.record.UpdateRevision]))
 	}
 	return t
 }
 
-// refusesPods reports whether more pods of the version that is released are refused now.
-func (l *look) refusesPods(t mover.Task) bool {
-	return len(l.Refusals) > 0 && l.hasUpdated() && slices.ContainsFunc(l.Workload.Mover.Move(t).Grow, func(w mover.Write) bool {
-		return w.Updates() && l.refusal(MovePods{Write: w}) != nil
+// refusesPods reports whether more updated pods are refused now.
+func refusesPods(s *snapshot, t mover.Task) bool {
+	return len(s.obs.Refusals) > 0 && s.pods.hasUpdated() && slices.ContainsFunc(s.workload.Mover.Move(t).Grow, func(w mover.Write) bool {
+		return w.Updates() && s.refusal(MovePods{Write: w}) != nil
 	})
 }
 
-// writeTraffic plans what is next.
+// writeTraffic plans the next writes to routes and Services.
 func writeTraffic(d Decision, st traffic.Standing) Decision {
 	if st.Wake > 0 {
-		d = d.wakeAt(d.Now.Add(st.Wake))
+		d = d.wakeAt(d.snap.now.Add(st.Wake), WakeTraffic)
 	}
 	for _, w := range st.Repairs {
-		d = d.do(Traffic{d.trafficReason(), w})
+		d = d.do(Traffic{trafficReason(d.snap), w})
 	}
 	if len(st.Writes) == 0 {
 		return d
 	}
-	if st.Raises && !d.Live.Has(ReadRelease) {
+	if st.Raises && !d.snap.live(ReadRelease) {
 		return d.read(ReadRelease)
 	}
 	for _, w := range st.Writes {
-		d = d.do(Traffic{d.trafficReason(), w})
+		d = d.do(Traffic{trafficReason(d.snap), w})
 	}
 	return d
 }
 
 // trafficReason says why requests are moved.
-func (l *look) trafficReason() Reason {
+func trafficReason(s *snapshot) Reason {
 	switch {
-	case l.Release.DeletionTimestamp != nil:
+	case s.release.DeletionTimestamp != nil:
 		return "the release is deleted"
-	case l.rollingBack():
-		return Reason("rolling back to " + l.record.RolledBackTo())
-	case l.idle():
+	case s.record.rollingBack():
+		return Reason("rolling back to " + s.record.RolledBackTo())
+	case s.record.idle():
 		return "no release is in progress"
 	default:
-		return l.batchReason()
+		return batchReason(s)
 	}
 }
 
-// turnTraffic moves the requests back of a rollback, however far its workload is.
-func turnTraffic(d Decision) Decision {
-	if !d.rollingBack() || !d.routed() {
+// rollBackTraffic moves requests back to the stable Service in a rollback, in any state of the
+// pods.
+func rollBackTraffic(d Decision) Decision {
+	if !d.snap.record.rollingBack() || !routed(d.snap) {
 		return d
 	}
-	st := traffic.Next(d.goal(traffic.Back, d.record.TargetReplicas), *d.Traffic)
-	return tellTraffic(noteGivenUp(writeTraffic(d, st), st), st)
+	st := traffic.Next(trafficGoal(d.snap, traffic.Back, d.snap.record.TargetReplicas), *d.snap.obs.Traffic)
+	return setTrafficStatus(noteGivenUp(writeTraffic(d, st), st), st)
 }
 
-// leaveTraffic gives the routes back, if any is held. It reports whether nobody needs the Services any more.
+// leaveTraffic gives the routes back, if any is held. It reports whether the Services are no longer
+// needed.
 func leaveTraffic(d Decision, way traffic.Way) (Decision, bool) {
-	if !d.routed() {
+	if !routed(d.snap) {
 		return d, true
 	}
-	st := traffic.Next(d.goal(way, 0), *d.Traffic)
-	switch before := d.Release.Status.Traffic; {
-	case d.Traffic.Off == nil:
+	st := traffic.Next(trafficGoal(d.snap, way, 0), *d.snap.obs.Traffic)
+	switch before := d.snap.release.Status.Traffic; {
+	case d.snap.obs.Traffic.Off == nil:
 	case before == nil || before.StableRevision == "": // no route was ever shared
 		return d, true
 	default:
-		return tellTraffic(d, st), false
+		return setTrafficStatus(d, st), false
 	}
 	if way == traffic.Rest && !st.Held && st.Problem == nil {
 		return writeTraffic(d, st), st.Done // people have nothing to wait for
 	}
-	if d.deleted() && st.GaveUp && !d.toldGivenUp() { // nothing can be told once the release is gone
-		return tellTraffic(noteGivenUp(d, st), st).first(), false
+	if goesAway(d.snap) && st.GaveUp && !gaveUpReported(d.snap) { // nothing can be told once the release is gone
+		return setTrafficStatus(noteGivenUp(d, st), st).first(), false
 	}
-	return tellTraffic(writeTraffic(d, st), st), st.Done
+	return setTrafficStatus(writeTraffic(d, st), st), st.Done
 }
 
-// endTraffic begins the end of a release whose gates have all passed, or goes on with it: old pods go, and then routes get back what they
-// had. It reports whether that is done.
+// endTraffic begins the end of a release whose gates have all passed, or goes on with it: old pods
+// go, and then routes get back what they had. It reports whether that is done.
 func endTraffic(d Decision, st traffic.Standing) (Decision, bool) {
 	switch {
-	case d.ending() != nil && !d.isRollback() && !d.alone(): // where traffic was taken out of the release, routes don't wait for old pods
+	case d.snap.record.ending() != nil && !d.snap.record.isRollback() && !d.snap.pods.alone(): // where traffic was taken out of the release, routes don't wait for old pods
 		return waitDelay(d), false
-	case !d.routed() || d.isRollback() || d.ending() == nil && !st.Held:
+	case !routed(d.snap) || d.snap.record.isRollback() || d.snap.record.ending() == nil && !st.Held:
 		return d, !st.Held
-	case d.ending() == nil:
+	case d.snap.record.ending() == nil:
 		d = d.with(func(r *record) {
-			r.Traffic = &v1alpha1.TrafficStatus{Ending: &v1alpha1.TrafficEnding{Since: *d.time()}}
+			r.Traffic = &v1alpha1.TrafficStatus{Ending: &v1alpha1.TrafficEnding{Since: *d.snap.time()}}
 			r.Gates, r.Answers, r.CurrentStepState = nil, nil, v1alpha1.StepCompleted
 		})
 		return d.first(), false
@@ -298,30 +272,30 @@ func endTraffic(d Decision, st traffic.Standing) (Decision, bool) {
 }
 
 // delayIsOver reports whether old pods have been kept for as long as the release asks.
-func (l *look) delayIsOver() bool {
-	waited, _ := l.waited(l.Watched.Ending, l.ending().WaitedSeconds)
-	return waited >= l.oldPodsDelay()
+func delayIsOver(s *snapshot) bool {
+	waited, _ := addWatched(s, s.obs.Watched.Ending, s.record.ending().WaitedSeconds)
+	return waited >= oldPodsDelay(s)
 }
 
-func (l *look) oldPodsDelay() time.Duration {
-	if !l.keepsOldPods() {
+func oldPodsDelay(s *snapshot) time.Duration {
+	if !keepsOldPods(s) {
 		return 0
 	}
-	return time.Duration(l.Release.Spec.Strategy.Traffic.OldPodsDelaySeconds) * time.Second
+	return time.Duration(s.release.Spec.Strategy.Traffic.OldPodsDelaySeconds) * time.Second
 }
 
 // keepsOldPods reports whether the release keeps all old pods until its end.
-func (l *look) keepsOldPods() bool {
-	spec := l.Release.Spec.Strategy.Traffic
+func keepsOldPods(s *snapshot) bool {
+	spec := s.release.Spec.Strategy.Traffic
 	return spec != nil && spec.KeepOldPods
 }
 
-// waitDelay records how long old pods were kept, and looks again when that is over.
+// waitDelay records how long old pods were kept, and decides again when the delay is over.
 func waitDelay(d Decision) Decision {
-	ending := *d.ending()
-	waited, onRecord := d.waited(d.Watched.Ending, ending.WaitedSeconds)
-	if left := d.oldPodsDelay() - waited; left > 0 {
-		d = d.wakeAt(d.Now.Add(min(left, longestLook)))
+	ending := *d.snap.record.ending()
+	waited, onRecord := addWatched(d.snap, d.snap.obs.Watched.Ending, ending.WaitedSeconds)
+	if left := oldPodsDelay(d.snap) - waited; left > 0 {
+		d = d.wakeAt(d.snap.now.Add(min(left, longestLook)), WakeOldPods)
 	}
 	if onRecord == ending.WaitedSeconds {
 		return d
@@ -334,141 +308,51 @@ func waitDelay(d Decision) Decision {
 	})
 }
 
-// tellTraffic has the status say where the traffic stands.
-func tellTraffic(d Decision, st traffic.Standing) Decision {
-	if !st.Held && st.Problem == nil && st.Awaits == "" && d.ending() == nil && !(st.GaveUp && d.deleted()) {
-		return d.with(func(r *record) { r.Traffic = nil })
-	}
-	if before := d.Release.Status.Traffic; d.Traffic.Off != nil && before != nil { // nobody can say what has changed
-		told := *before
-		told.Problem, told.Ending = st.Problem, d.ending()
-		return d.with(func(r *record) { r.Traffic = &told })
-	}
-	told := v1alpha1.TrafficStatus{
-		Weight: st.Weight, TargetWeight: st.Target, Matches: st.Matches, StableRevision: st.Stable, CanaryRevision: st.Canary,
-		Awaits: st.Awaits, AwaitsObject: awaitedObject(st, d.Release.Namespace), Ending: d.ending(),
-		PendingParents: pending(st), GaveUp: st.GaveUp,
-	}
-	told.AcceptDeadline = d.acceptDeadline(st)
-	if st.Problem != nil {
-		problem := *st.Problem
-		problem.Message = bounded(problem.Message)
-		told.Problem = &problem
-	}
-	if told.Ending != nil && told.Awaits == "" && d.Release.Spec.Strategy.Traffic != nil && !d.delayIsOver() {
-		told.Awaits = v1alpha1.AwaitedOldPodsDelay
-	} else if told.Ending != nil && told.Awaits == "" {
-		told.Awaits = v1alpha1.AwaitedOldPods
-	}
-	told.Since = d.time()
-	if before := d.Release.Status.Traffic; before != nil && before.Weight == told.Weight && before.Awaits == told.Awaits && before.Since != nil {
-		told.Since = before.Since
-	}
-	return d.with(func(r *record) { r.Traffic = &told })
-}
-
-// awaitedObject names what of several routes, or Services, is waited for; empty if it is no one of them.
-func awaitedObject(st traffic.Standing, namespace string) string {
-	switch {
-	case st.Route != nil:
-		return traffic.WordsIn(namespace, *st.Route)
-	case st.Service != "":
-		return "Service " + namespace + "/" + st.Service
-	default:
-		return ""
-	}
-}
-
-// rememberTraffic keeps what the status says of requests that are shared while nobody can read routes: it is all that tells that some are held.
-func rememberTraffic(d Decision) Decision {
-	before, told := d.Release.Status.Traffic, d.record.Traffic
-	if d.Traffic == nil || d.Traffic.Off == nil || before == nil || before.StableRevision == "" || told != nil && told.StableRevision != "" {
-		return d
-	}
-	kept := *before
-	kept.Problem, kept.Ending = d.Traffic.Off, d.ending()
-	return d.with(func(r *record) { r.Traffic = &kept })
-}
-
-// notTelling is what is durable of the traffic: the rest of the status tells people where it stands.
-func notTelling(t *v1alpha1.TrafficStatus) *v1alpha1.TrafficStatus {
-	if t == nil || t.Ending == nil {
+// trafficProblem returns what keeps a release with traffic from beginning; nil if nothing does.
+// Without pods there are no requests.
+func trafficProblem(s *snapshot) *v1alpha1.TrafficProblem {
+	if !sharesTraffic(s) || s.workload.Replicas == 0 {
 		return nil
 	}
-	return &v1alpha1.TrafficStatus{Ending: t.Ending}
+	return traffic.Next(trafficGoal(s, traffic.Forward, 0), *s.obs.Traffic).Problem
 }
 
-// trafficProblem is what keeps a release with traffic from beginning; nil if nothing does. Without pods there are no requests.
-func (l *look) trafficProblem() *v1alpha1.TrafficProblem {
-	if !l.shares() || l.Workload.Replicas == 0 {
-		return nil
-	}
-	return traffic.Next(l.goal(traffic.Forward, 0), *l.Traffic).Problem
-}
-
-// notEnding is where the traffic of a release stands that goes on.
-func notEnding(t *v1alpha1.TrafficStatus) *v1alpha1.TrafficStatus {
-	if t == nil || t.Ending == nil {
-		return t
-	}
-	going := *t
-	going.Ending = nil
-	return &going
-}
-
-// others is how many pods of other versions than the one released stay for the requests that they get.
-func (l *look) others(keep map[string]int32) int32 {
+// keptOthers returns how many pods of other versions stay for the requests that they get.
+func keptOthers(s *snapshot, keep map[string]int32) int32 {
 	var pods int32
 	for revision, n := range keep {
-		if revision != l.record.UpdateRevision {
+		if revision != s.record.UpdateRevision {
 			pods += n
 		}
 	}
 	return pods
 }
 
-// trafficPeak is how many pods a release may have at a time, in the step that needs most.
-func (l *look) trafficPeak() int32 {
-	replicas, peak := l.Workload.Replicas, l.Workload.Replicas
-	if !l.shares() || l.standsStill() {
+// trafficPeak returns how many pods a release may have at a time, in the step that needs most.
+func trafficPeak(s *snapshot) int32 {
+	replicas, peak := s.workload.Replicas, s.workload.Replicas
+	if !sharesTraffic(s) || s.steps().unreadable() {
 		return peak
 	}
 	before := int32(0)
-	for i := range l.steps() {
+	for i := range s.steps().list() {
 		stays := replicas
-		if !l.Release.Spec.Strategy.Traffic.KeepOldPods {
+		if !s.release.Spec.Strategy.Traffic.KeepOldPods {
 			stays = int32((int64(replicas)*int64(percent-before) + percent - 1) / percent)
 		}
-		pods := l.shareOf(int32(i)).entered(replicas)
+		pods := s.steps().shareOf(int32(i)).entered(replicas)
 		peak = max(peak, pods+stays)
-		before = l.borne(v1alpha1.TrafficOf(l.steps(), i), pods)
+		before = affordableWeight(s, v1alpha1.TrafficOf(s.steps().list(), i), pods)
 	}
 	return peak
 }
 
-// awaited says what requests wait for; empty if for nothing.
-func awaited(told *v1alpha1.TrafficStatus) string {
-	switch told.Awaits {
-	case v1alpha1.AwaitedServices:
-		return "the stable and canary Services are being written"
-	case v1alpha1.AwaitedEndpoints:
-		return "endpoints of " + orWord(told.AwaitsObject, "the version that gets more requests") + " are not ready yet, or not for long enough"
-	case v1alpha1.AwaitedRoutes:
-		return "the status of " + orWord(told.AwaitsObject, "a route") + " does not say yet that the route is in effect"
-	case v1alpha1.AwaitedCapacity:
-		return "more pods must be ready for this share of the requests"
-	case v1alpha1.AwaitedDrain:
-		return "pods that get fewer requests stay for drainSeconds"
-	case v1alpha1.AwaitedOldPodsDelay:
-		return "the old pods are kept for a while"
-	case v1alpha1.AwaitedOldPods:
-		return "the old pods are being deleted"
-	}
-	return ""
-}
+// maxPatience limits how long the status of routes is awaited at the end and on the way back. A
+// process that starts counts anew, so it must not be long; Gateways of clouds take minutes.
+const maxPatience = 5 * time.Minute
 
-// shifts reports whether the pods of the step are there, and requests are waited for. It is told, and nothing is decided by it.
-func (l *look) shifts() bool {
-	t := l.record.Traffic
-	return t != nil && t.Awaits != "" && (t.Ending != nil || l.updatedAvailable() >= l.record.TargetReplicas && l.record.TargetReplicas > 0)
+// statusPatience returns how long the status of routes is awaited. It is shorter than the progress
+// deadline: a rollback goes on without a Gateway that does not report, and does not fail.
+func statusPatience(s *snapshot) time.Duration {
+	return min(progressDeadline(s)/2, maxPatience)
 }

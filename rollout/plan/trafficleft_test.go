@@ -103,7 +103,7 @@ func TestPodsBesideTheLastOldOneGetWhatTheyAreEnoughFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := held(test.replicas).bounds("1", "0").steps(v1alpha1.Step{Replicas: step("90%").Replicas, Traffic: "90%"}, step("100%")).but(shared)
-			if got := s.at(0, test.pods).but(test.change).look().goal(traffic.Forward, test.pods).Share.Weight; got != test.want {
+			if got := trafficGoal(s.at(0, test.pods).but(test.change).look(), traffic.Forward, test.pods).Share.Weight; got != test.want {
 				t.Errorf("%d pods of %d get %d%%, want %d%%", test.pods, test.replicas, got, test.want)
 			}
 		})

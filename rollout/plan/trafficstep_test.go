@@ -11,12 +11,12 @@ import (
 // The pods that requests need stay in the pass that enters a step, too.
 func TestPodsStayWhenAStepIsEntered(t *testing.T) {
 	t.Parallel()
-	l := doneStep().gates(gate(1, 0, 0, passed)).status(blocked(v1alpha1.StepBlocking, "web-v2-1-0-0")).look()
-	asked := l.task(l.record.TargetReplicas)
+	s := doneStep().gates(gate(1, 0, 0, passed)).status(blocked(v1alpha1.StepBlocking, "web-v2-1-0-0")).look()
+	asked := taskOf(s, s.record.TargetReplicas)
 	asked.Keep, asked.Grow, asked.Most = map[string]int32{"v1": 10}, map[string]int32{"v1": 9}, 12
-	d, entered := passStep(nothing(l), asked, traffic.Standing{Done: true})
-	if d.record.CurrentStepIndex != 1 {
-		t.Fatalf("the step is %d, want the next", d.record.CurrentStepIndex)
+	d, entered := passStep(nothing(s), asked, traffic.Standing{Done: true})
+	if d.snap.record.CurrentStepIndex != 1 {
+		t.Fatalf("the step is %d, want the next", d.snap.record.CurrentStepIndex)
 	}
 	if !maps.Equal(entered.Keep, asked.Keep) || !maps.Equal(entered.Grow, asked.Grow) || entered.Most != asked.Most {
 		t.Errorf("want what requests need kept, got %v, %v and %d", entered.Keep, entered.Grow, entered.Most)
@@ -29,11 +29,11 @@ func TestAStepOfNoPodsGetsNoRequests(t *testing.T) {
 	s := held(1).steps(v1alpha1.Step{Replicas: step("50%").Replicas, Traffic: "20%"}, step("100%"))
 	s.Release.Spec.Strategy.Traffic = &v1alpha1.Traffic{Routes: []v1alpha1.TrafficRoute{{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}}}
 	s.Traffic = &traffic.Seen{}
-	l := s.at(0, 0).look()
-	if share := l.goal(traffic.Forward, 0).Share; share.Weight != 0 {
+	snap := s.at(0, 0).look()
+	if share := trafficGoal(snap, traffic.Forward, 0).Share; share.Weight != 0 {
 		t.Errorf("no pods get %d%% of the requests", share.Weight)
 	}
-	if share := l.goal(traffic.Forward, 1).Share; share.Weight != 20 {
+	if share := trafficGoal(snap, traffic.Forward, 1).Share; share.Weight != 20 {
 		t.Errorf("a pod gets %d%% of the requests, want 20%%", share.Weight)
 	}
 }
@@ -45,11 +45,11 @@ func TestPodsRoundedDownGetTheRequestsOfTheStep(t *testing.T) {
 	s.Release.Spec.Strategy.Traffic = &v1alpha1.Traffic{Routes: []v1alpha1.TrafficRoute{{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}}}
 	s.Traffic = &traffic.Seen{}
 	s.at(0, 2).Workload.Replicas = 5
-	if g := s.look().goal(traffic.Forward, 2); g.Pods != 2 || g.Worth != 3 {
+	if g := trafficGoal(s.look(), traffic.Forward, 2); g.Pods != 2 || g.Worth != 3 {
 		t.Errorf("%d pods count for %d, want 2 for 3", g.Pods, g.Worth)
 	}
 	s.Release.Spec.Strategy.Steps[0].Replicas = step("80%").Replicas
-	if g := s.look().goal(traffic.Forward, 2); g.Worth != 3 {
+	if g := trafficGoal(s.look(), traffic.Forward, 2); g.Worth != 3 {
 		t.Errorf("where the step was edited, 2 pods count for %d, want 3", g.Worth)
 	}
 }

@@ -6,21 +6,24 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// A pod that can't start costs the release its progress deadline. People are told within seconds: while updated pods are missing,
-// they are read after a short time, and again in growing intervals. Nothing else is decided by what is seen.
+// A pod that can't start costs the release its progress deadline. To report it within seconds,
+// updated pods that are not available are read after a short time, and again in growing intervals.
+// Nothing else is decided by it.
 
-// Trouble is what is wrong with updated pods. The zero value is nothing.
+// Trouble is a problem of updated pods. The zero value is none.
 type Trouble struct {
 	Reason  v1alpha1.PodTroubleReason
 	Pods    int32
 	Message string
 }
 
-// PodLooks are the looks that a process has taken at the updated pods of one step. The zero value is none.
+// PodLooks is a process's record of its checks of the updated pods of one step. The zero value is
+// none.
 type PodLooks struct {
 	attempt int64
 	step    int32
-	// missing is since when updated pods are not available, and whole since when all are; one of them is zero.
+	// missing is since when updated pods are not available, and whole since when all are; one of
+	// them is zero.
 	missing, whole time.Time
 	// most is how many were available at most, and grown since when.
 	most  int32
@@ -33,53 +36,52 @@ type PodLooks struct {
 	foundAt int32
 }
 
-// longestUnseen is the longest time between two looks at pods that are in trouble, and for which trouble is held that comes again and
-// again: it is as long as a kubelet waits at most before it starts a container again.
+// longestUnseen is the longest time between two checks of pods that are in trouble, and the longest
+// for which trouble that comes and goes is held. A kubelet waits as long at most before it starts a
+// container again.
 const longestUnseen = 5 * time.Minute
 
-// slowestLook is when pods that are not available are read for the first time at the latest, however many releases are in progress.
-const slowestLook = 30 * time.Second
-
-// watchPods finds out what keeps updated pods from being available, and puts it on record.
+// watchPods finds out what keeps updated pods from being available, and records it.
 func watchPods(d Decision) Decision {
-	told := d.toldTrouble()
+	told := reportedTrouble(d.snap)
 	switch {
-	case !d.inBatch() || d.PodLook == 0 && told == nil:
+	case !inBatch(d.snap) || d.snap.obs.PodLook == 0 && told == nil:
 		return d
-	case d.statusFirst || d.failed() || !d.heldAsMeant():
-		return d.troubled(d.PodLooks, told)
+	case d.statusFirst || d.snap.record.failed() || !d.snap.hold().asMeant():
+		return d.troubled(d.snap.obs.PodLooks, told)
 	}
-	looks := d.PodLooks.in(d.record.Attempt, d.record.CurrentStepIndex).seen(d.Now, d.updatedAvailable(), d.pods.Updated.Wanted)
+	looks := d.snap.obs.PodLooks.in(d.snap.record.Attempt, d.snap.record.CurrentStepIndex).seen(d.snap.now, d.snap.pods.available(), d.snap.pods.Updated.Wanted)
 	if told != nil && looks.found == 0 { // before this process, or in the step before
 		looks.found, looks.foundAt = 1, looks.most
 	}
 	if looks.missing.IsZero() {
 		return endTrouble(d, looks, told)
 	}
-	due := looks.due(d.PodLook, told != nil)
+	due := looks.due(d.snap.obs.PodLook, told != nil)
 	switch {
-	case d.PodLook == 0:
+	case d.snap.obs.PodLook == 0:
 		return d.troubled(looks, told)
-	case d.Live.Has(ReadTrouble):
+	case d.snap.live(ReadTrouble):
 		looks, told = judge(d, looks, told)
-		return d.troubled(looks, told).wakeAt(looks.due(d.PodLook, told != nil))
-	case d.Now.Before(due):
-		return d.troubled(looks, told).wakeAt(due)
+		return d.troubled(looks, told).wakeAt(looks.due(d.snap.obs.PodLook, told != nil), WakePodsChecked)
+	case d.snap.now.Before(due):
+		return d.troubled(looks, told).wakeAt(due, WakePodsChecked)
 	default:
 		return d.troubled(looks, told).read(ReadTrouble)
 	}
 }
 
-// inBatch reports whether the release is in a step, with pods of its own to look at.
-func (l *look) inBatch() bool {
-	w := l.Workload
-	return w != nil && !w.Deleting && l.underWay() && l.entered() && l.record.Phase != v1alpha1.PhaseFinalizing && !l.empty
+// inBatch reports whether the release is in a step, with updated pods to check.
+func inBatch(s *snapshot) bool {
+	w := s.workload
+	return w != nil && !w.Deleting && s.record.underWay() && s.record.entered() && s.record.Phase != v1alpha1.PhaseFinalizing && !s.empty
 }
 
-// toldTrouble is what the status has of the pods of the same revision; nil if nothing.
-func (l *look) toldTrouble() *v1alpha1.PodTrouble {
-	told := l.Release.Status.PodTrouble
-	if told == nil || told.Revision != l.record.UpdateRevision {
+// reportedTrouble returns the stored trouble of the pods of the same revision; nil if there is
+// none.
+func reportedTrouble(s *snapshot) *v1alpha1.PodTrouble {
+	told := s.release.Status.PodTrouble
+	if told == nil || told.Revision != s.record.UpdateRevision {
 		return nil
 	}
 	return told
@@ -93,23 +95,23 @@ func (d Decision) troubled(looks PodLooks, trouble *v1alpha1.PodTrouble) Decisio
 	return d.with(func(r *record) { r.PodTrouble = trouble })
 }
 
-// endTrouble ends trouble when all pods are available, the first time at once. A container that crashes after it was ready does so again and
-// again: the next time it has to be well for longer.
+// endTrouble ends trouble when all pods are available, the first time at once. A container that
+// crashes after it was ready does so again: the next time it has to be well for longer.
 func endTrouble(d Decision, looks PodLooks, told *v1alpha1.PodTrouble) Decision {
-	if ends := looks.whole.Add(looks.hold(d.PodLook)); told != nil && d.Now.Before(ends) {
-		return d.troubled(looks, told).wakeAt(ends)
+	if ends := looks.whole.Add(looks.hold(d.snap.obs.PodLook)); told != nil && d.snap.now.Before(ends) {
+		return d.troubled(looks, told).wakeAt(ends, WakePodsChecked)
 	}
 	return d.troubled(looks, nil)
 }
 
-// judge takes over what was found. It is nil if that could not be read.
+// judge takes over what a check found. The trouble is nil if that could not be read.
 func judge(d Decision, looks PodLooks, told *v1alpha1.PodTrouble) (PodLooks, *v1alpha1.PodTrouble) {
-	looks.last, looks.taken = d.Now, looks.taken+1
-	if d.Trouble == nil {
+	looks.last, looks.taken = d.snap.now, looks.taken+1
+	if d.snap.obs.Trouble == nil {
 		return looks, told
 	}
-	found := *d.Trouble
-	found.Pods = min(found.Pods, d.pods.Updated.Wanted) // pods that failed, and have been replaced, count as well
+	found := *d.snap.obs.Trouble
+	found.Pods = min(found.Pods, d.snap.pods.Updated.Wanted) // pods that failed, and have been replaced, count as well
 	switch {
 	case found.Pods == 0 && told != nil && told.Reason == v1alpha1.PodsCrash && looks.most <= looks.foundAt:
 		return looks, told // a container that crashes runs in between
@@ -122,7 +124,7 @@ func judge(d Decision, looks PodLooks, told *v1alpha1.PodTrouble) (PodLooks, *v1
 		}
 		looks.foundAt = looks.most
 		return looks, &v1alpha1.PodTrouble{
-			Reason: found.Reason, Revision: d.record.UpdateRevision, Pods: found.Pods, Message: troubleText(found.Message), Since: *d.time(),
+			Reason: found.Reason, Revision: d.snap.record.UpdateRevision, Pods: found.Pods, Message: troubleText(found.Message), Since: *d.snap.time(),
 		}
 	case found.Pods <= told.Pods:
 		return looks, told
@@ -132,12 +134,12 @@ func judge(d Decision, looks PodLooks, told *v1alpha1.PodTrouble) (PodLooks, *v1
 	return looks, &more
 }
 
-// maxTrouble is how many runes a PodTrouble has room for.
+// maxTrouble limits the runes of a PodTrouble.
 const maxTrouble = 300
 
 func troubleText(text string) string { return boundedTo(text, maxTrouble-1) }
 
-// in are the looks in a step of an attempt: none if they were in another one.
+// in returns the checks in a step of an attempt: none if they were in another one.
 func (k PodLooks) in(attempt int64, step int32) PodLooks {
 	if k.attempt == attempt && k.step == step && !k.grown.IsZero() {
 		return k
@@ -145,7 +147,7 @@ func (k PodLooks) in(attempt int64, step int32) PodLooks {
 	return PodLooks{attempt: attempt, step: step, most: -1}
 }
 
-// seen notes how many updated pods are available, and how many are wanted.
+// seen records how many updated pods are available, and how many are wanted.
 func (k PodLooks) seen(now time.Time, available, wanted int32) PodLooks {
 	if available > k.most {
 		k.most, k.grown = available, now
@@ -162,9 +164,11 @@ func (k PodLooks) seen(now time.Time, available, wanted int32) PodLooks {
 	return k
 }
 
-// due is when to look next: the first time once no more pods have come for a while, or not all of them for longer. Until trouble is told the
-// looks stay close: an image may take minutes to come, and what runs it may crash then. All but the first are as far apart as their cost asks
-// for: n releases that look every n/4 seconds or less often make four requests in a second, however many they are.
+// due returns when to check next: the first time once no more pods have come for a while, or not
+// all of them for longer. Until trouble is reported the checks stay close: an image may take
+// minutes to come, and what runs it may crash then. All but the first are as far apart as their
+// cost asks for: n releases that check every n/4 seconds or less often make four requests in a
+// second.
 func (k PodLooks) due(every time.Duration, told bool) time.Time {
 	const patience, untold = 4, 2
 	switch {
@@ -181,7 +185,7 @@ func (k PodLooks) due(every time.Duration, told bool) time.Time {
 	return idle
 }
 
-// hold is for how long all pods must be available before trouble is over.
+// hold returns how long all pods must be available before trouble is over.
 func (k PodLooks) hold(every time.Duration) time.Duration {
 	if k.found <= 1 {
 		return 0
@@ -189,38 +193,23 @@ func (k PodLooks) hold(every time.Duration) time.Duration {
 	return backoff(min(every, slowestLook), k.found-1) // it costs nothing
 }
 
-// backoff doubles a time so often.
+// backoff doubles a time so often, up to longestUnseen.
 func backoff(every time.Duration, times int) time.Duration {
 	const most = 10
 	return min(every<<min(times, most), max(longestUnseen, every))
 }
 
+// troubleBegins returns the event of trouble that was not reported before; nil if there is none.
+func troubleBegins(r *report) *Event {
+	is, was := r.s.record.PodTrouble, r.before.PodTrouble
+	if is == nil || was != nil && was.Revision == is.Revision && was.Reason == is.Reason {
+		return nil
+	}
+	return &Event{Warning: true, Reason: v1alpha1.ReasonPodTrouble, Message: bounded("batch " + r.status.Batch + ": " + is.Words(r.s.record.TargetReplicas))}
+}
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
 	return b
-}
-
-// troubleWords say what is wrong with updated pods; empty if nothing is, or if the state says it.
-func (t *telling) troubleWords() string {
-	trouble := t.record.PodTrouble
-	switch t.state.(type) {
-	case Rolling, Shifting, Blocked, Paused, Stopped:
-		if trouble != nil {
-			return trouble.Words(t.record.TargetReplicas)
-		}
-	case Absent, Arriving, Completed, Drifted, Entering, Failed, Finishing, Idle, Leaving, PastGit, Preparing, Replaced, Starting, Unsecured, Waiting,
-		WorkloadHeld:
-	}
-	return ""
-}
-
-// troubleBegins is the event of trouble that was not told before; nil if there is none.
-func (t *telling) troubleBegins() *Event {
-	is, was := t.record.PodTrouble, t.before.PodTrouble
-	if is == nil || was != nil && was.Revision == is.Revision && was.Reason == is.Reason {
-		return nil
-	}
-	return &Event{Warning: true, Reason: v1alpha1.ReasonPodTrouble, Message: bounded("batch " + t.status.Batch + ": " + is.Words(t.record.TargetReplicas))}
 }

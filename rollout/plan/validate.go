@@ -1,14 +1,15 @@
 package plan
 
 import (
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate says what is wrong with the steps and limits of a release. The API server has
-// checked most of it; the rest it can't express.
+// Validate returns the problems of the steps and limits of a release. The API server has checked
+// most of it; the rest it can't express.
 func Validate(spec *v1alpha1.BatchReleaseSpec, path *field.Path) field.ErrorList {
 	strategy := path.Child("strategy")
 	problems := validateSteps(spec.Strategy.Steps, strategy.Child("steps"))
@@ -80,4 +81,83 @@ func validateLimit(limit *intstr.IntOrString, path *field.Path) field.ErrorList 
 		return field.ErrorList{field.Invalid(path, limit.String(), "must be a number of pods >= 0 or a percentage such as 25%")}
 	}
 	return nil
+}
+
+// validate returns the problems of the steps that the release goes through; nil if there are none.
+// A rollback has steps of its own, and goes on despite problems of the release's.
+func validate(s *snapshot) error {
+	spec := s.release.Spec
+	if s.record.rollingBack() {
+		spec.Strategy.Steps, spec.Strategy.Traffic = spec.Steps(true), nil
+	}
+	problems := Validate(&spec, field.NewPath("spec"))
+	problems = append(problems, uncounted(s)...)
+	return append(problems, surgeLost(s)...).ToAggregate()
+}
+
+// uncounted refuses to wait for pods that are terminating where the cluster does not count them. A
+// rollback goes on without.
+func uncounted(s *snapshot) field.ErrorList {
+	policy := s.release.Spec.Strategy.PodReplacement
+	if policy != v1alpha1.ReplaceWhenTerminated || s.record.rollingBack() || !s.pods.Uncounted {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "strategy", "podReplacement"), policy,
+		"the cluster does not count the pods that are terminating (status.terminatingReplicas of ReplicaSets): upgrade to Kubernetes 1.35, "+
+			"enable the feature gate DeploymentReplicaSetTerminatingReplicas, or take the field out")}
+}
+
+// surgeLost refuses to replace pods in place of a workload whose own strategy surges, unless the
+// release says how many may be unavailable. A rollback goes on without.
+func surgeLost(s *snapshot) field.ErrorList {
+	w := s.workload
+	if w == nil || s.record.rollingBack() || s.release.Spec.Strategy.MaxUnavailable != nil || !some(w.MaxSurge) ||
+		w.Mover.Bounds(w.MaxSurge, w.MaxUnavailable, max(w.Replicas, 1)).Surge > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Required(field.NewPath("spec", "strategy", "maxUnavailable"),
+		"the workload's own strategy has maxSurge "+w.MaxSurge.String()+", but a release replaces its pods in place: "+
+			"say how many of them may be unavailable at a time")}
+}
+
+// some reports whether a limit is more than 0.
+func some(limit *intstr.IntOrString) bool {
+	if limit == nil {
+		return false
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(limit, percent, true)
+	return err == nil && n > 0
+}
+
+// validateOrder refuses a key that does not name exactly one property to order by.
+func validateOrder(keys []v1alpha1.OrderKey, path *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	for i, key := range keys {
+		at := path.Index(i)
+		if given := given(key); given != 1 {
+			problems = append(problems, field.Invalid(at, given, "must have exactly one of nodeLabel, deletePriority, age, name"))
+		}
+		problems = append(problems, validateWord(key.Age, at.Child("age"), v1alpha1.OldestFirst, v1alpha1.NewestFirst)...)
+		problems = append(problems, validateWord(key.Name, at.Child("name"), v1alpha1.Ascending, v1alpha1.Descending)...)
+	}
+	return problems
+}
+
+// given counts what a key names.
+func given(key v1alpha1.OrderKey) int {
+	n := 0
+	for _, is := range []bool{key.NodeLabel != nil, key.DeletePriority != nil, key.Age != "", key.Name != ""} {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+// validateWord refuses a word that is set and unknown.
+func validateWord[T ~string](word T, path *field.Path, known ...T) field.ErrorList {
+	if word == "" || slices.Contains(known, word) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, word, known)}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// validateTraffic has the rules for routes, and for what steps say of requests.
+// validateTraffic checks the routes, and what steps say of requests.
 func validateTraffic(strategy *v1alpha1.ReleaseStrategy, path *field.Path) field.ErrorList {
 	steps, traffic := path.Child("steps"), path.Child("traffic")
 	if strategy.Traffic == nil {
@@ -31,7 +31,7 @@ func validateTraffic(strategy *v1alpha1.ReleaseStrategy, path *field.Path) field
 // saysTraffic reports whether a step says something of requests.
 func saysTraffic(step v1alpha1.Step) bool { return step.Traffic != "" || len(step.Matches) > 0 }
 
-// refuseTraffic refuses what steps say of requests.
+// refuseTraffic refuses all that steps say of requests.
 func refuseTraffic(steps []v1alpha1.Step, path *field.Path, why string) field.ErrorList {
 	var problems field.ErrorList
 	for i := range steps {
@@ -45,7 +45,7 @@ func refuseTraffic(steps []v1alpha1.Step, path *field.Path, why string) field.Er
 	return problems
 }
 
-// validateRoutes refuses what would be shared twice, and to keep for a while what is not kept.
+// validateRoutes refuses a route that is named twice, and a delay for pods that are not kept.
 func validateRoutes(traffic *v1alpha1.Traffic, path *field.Path) field.ErrorList {
 	if len(traffic.Routes) == 0 {
 		return field.ErrorList{field.Required(path.Child("routes"), "at least one route")}
@@ -66,7 +66,8 @@ func validateRoutes(traffic *v1alpha1.Traffic, path *field.Path) field.ErrorList
 	return problems
 }
 
-// validateWeights has the share of the requests never fall, end with all, and be no more than that of the pods.
+// validateWeights refuses weights that fall, do not end with all requests, or exceed the share of
+// the pods.
 func validateWeights(strategy *v1alpha1.ReleaseStrategy, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	last, most := len(strategy.Steps)-1, int32(0)
@@ -88,7 +89,8 @@ func validateWeights(strategy *v1alpha1.ReleaseStrategy, path *field.Path) field
 	return problems
 }
 
-// validateCapacity refuses more requests than the step has pods for, as far as that can be known without spec.replicas.
+// validateCapacity refuses more requests than the step has pods for, as far as that is known
+// without spec.replicas.
 func validateCapacity(step *v1alpha1.Step, weight int32, overload bool, path *field.Path) field.ErrorList {
 	pods, err := parseShare(step.Replicas)
 	if err != nil {
@@ -117,18 +119,18 @@ func validateCapacity(step *v1alpha1.Step, weight int32, overload bool, path *fi
 
 const noPods = "a step with replicas: 0 has no pods that could get requests"
 
-// validateMatches refuses what a route of the kind can't match, and what would be compared twice.
+// validateMatches refuses matches that a route of the kind does not support, and duplicates.
 func validateMatches(matches []v1alpha1.RequestMatch, routes []v1alpha1.TrafficRoute, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	for i := range matches {
 		match, at := &matches[i], path.Index(i)
 		problems = append(problems, validateNames(match.Headers, at.Child("headers"), strings.ToLower)...)
 		problems = append(problems, validateNames(match.QueryParams, at.Child("queryParams"), strings.Clone)...)
-		if routed(routes, v1alpha1.RouteGRPC) || routed(routes, v1alpha1.RouteIngress) {
+		if hasKind(routes, v1alpha1.RouteGRPC) || hasKind(routes, v1alpha1.RouteIngress) {
 			problems = append(problems, headersOnly(match, at)...)
 		}
 	}
-	if !routed(routes, v1alpha1.RouteIngress) {
+	if !hasKind(routes, v1alpha1.RouteIngress) {
 		return problems
 	}
 	for i := range matches {
@@ -144,7 +146,7 @@ func validateMatches(matches []v1alpha1.RequestMatch, routes []v1alpha1.TrafficR
 
 const oneHeader = "an Ingress takes one match with one header: use an HTTPRoute for more"
 
-// headersOnly refuses what only HTTPRoutes can match.
+// headersOnly refuses matches that only HTTPRoutes support.
 func headersOnly(match *v1alpha1.RequestMatch, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	if match.Path != nil {
@@ -158,11 +160,12 @@ func headersOnly(match *v1alpha1.RequestMatch, path *field.Path) field.ErrorList
 
 const forHTTPRoutes = "works only with HTTPRoutes: for a GRPCRoute or an Ingress, a match can name only headers"
 
-func routed(routes []v1alpha1.TrafficRoute, kind v1alpha1.TrafficRouteKind) bool {
+func hasKind(routes []v1alpha1.TrafficRoute, kind v1alpha1.TrafficRouteKind) bool {
 	return slices.ContainsFunc(routes, func(r v1alpha1.TrafficRoute) bool { return r.Kind == kind })
 }
 
-// validateNames has each header, or query parameter, be compared once: routes take no second one.
+// validateNames refuses a header, or query parameter, that is compared twice: routes take no second
+// one.
 func validateNames(values []v1alpha1.ValueMatch, path *field.Path, same func(string) string) field.ErrorList {
 	var problems field.ErrorList
 	seen := map[string]bool{}

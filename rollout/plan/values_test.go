@@ -13,7 +13,7 @@ import (
 // A look is a value, and so is what it looks at: only the functions that make one write to it. All else makes another.
 func TestNothingChangesALook(t *testing.T) {
 	t.Parallel()
-	makers := []string{"lookAt", "with"}
+	makers := []string{"snapshotOf", "with"}
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func looksOf(f *ast.FuncDecl) []string {
 		if star, is := kind.(*ast.StarExpr); is {
 			kind = star.X
 		}
-		if ident, is := kind.(*ast.Ident); is && (ident.Name == "look" || ident.Name == "Decision" || ident.Name == "telling") {
+		if ident, is := kind.(*ast.Ident); is && (ident.Name == "snapshot" || ident.Name == "Decision" || ident.Name == "report") {
 			for _, name := range field.Names {
 				names = append(names, name.Name)
 			}
@@ -70,7 +70,7 @@ func looksOf(f *ast.FuncDecl) []string {
 }
 
 // ownFields are those of a Decision itself, which is passed by value, and of what puts one into words.
-var ownFields = []string{"look", "actions", "needs", "statusFirst", "wake", "happened", "refused", "timed", "looks", "status"}
+var ownFields = []string{"snap", "actions", "needs", "statusFirst", "wakes", "happened", "refused", "timed", "looks", "status"}
 
 // writesTo are the places where a function assigns to something that a value points to.
 func writesTo(f *ast.FuncDecl, value string) []token.Pos {

@@ -282,11 +282,11 @@ func (x *pass) Tell(events []plan.Event) { x.report.Events = append(x.report.Eve
 
 // Settle writes the status of a pass that has nothing left to do, and then tells people. One that only tells of a hand-back waits for
 // another pass.
-func (x *pass) Settle(_ context.Context, last plan.Plan, told []plan.Event) (time.Duration, error) {
+func (x *pass) Settle(_ context.Context, last plan.Plan, told []plan.Event) ([]plan.Wake, error) {
 	if p := x.process; !p.waited && p.handed && plan.OnlyHandsBack(x.stored, &last.Status) {
 		p.waited = true
 		x.Tell(told)
-		return 0, nil
+		return nil, nil
 	}
 	if !sameStatus(x.stored, &last.Status) {
 		x.writeStatus(&last.Status)
@@ -294,9 +294,9 @@ func (x *pass) Settle(_ context.Context, last plan.Plan, told []plan.Event) (tim
 	if x.report.Ended == "" {
 		x.Tell(told)
 		x.judgeTold(last)
-		x.report.Wake = last.Wake
+		x.report.Wake = last.Wake()
 	}
-	return 0, x.ended()
+	return last.Wakes, x.ended()
 }
 
 // Keep writes the status that a pass had reached before an action ended it, unless its process has ended too.

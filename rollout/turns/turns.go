@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
@@ -65,15 +64,16 @@ type Teller interface {
 
 // Ender ends a pass.
 type Ender interface {
-	// Settle writes the status of a pass that has nothing left to do, and then tells people. It returns after how long to look again.
-	Settle(ctx context.Context, last plan.Plan, told []plan.Event) (time.Duration, error)
+	// Settle writes the status of a pass that has nothing left to do, and then publishes its events. It returns when to decide again
+	// though nothing has changed.
+	Settle(ctx context.Context, last plan.Plan, told []plan.Event) ([]plan.Wake, error)
 	// Keep writes the status that a pass had reached before an action failed. Without it the next pass would not know that a
 	// step was entered, and would take its pods for a mistake.
 	Keep(ctx context.Context, told []plan.Event) error
 }
 
-// Run runs a pass. It returns after how long to look again.
-func Run(ctx context.Context, s Shell) (time.Duration, error) {
+// Run runs a pass. It returns when to decide again though nothing has changed.
+func Run(ctx context.Context, s Shell) ([]plan.Wake, error) {
 	var told []plan.Event
 	for range most {
 		next := s.Plan()
@@ -82,11 +82,11 @@ func Run(ctx context.Context, s Shell) (time.Duration, error) {
 		case errors.Is(err, ErrRefused):
 			continue
 		case errors.Is(err, ErrUnasked): // the caches may not show yet whether it was done
-			return plan.AgainSoon, s.Keep(ctx, told)
+			return []plan.Wake{{After: plan.AgainSoon, Why: plan.WakeUnanswered}}, s.Keep(ctx, told)
 		case err != nil && len(next.Actions) > 0:
-			return 0, errors.Join(err, s.Keep(ctx, told))
+			return nil, errors.Join(err, s.Keep(ctx, told))
 		case err != nil:
-			return 0, err
+			return nil, err
 		case again && len(next.Actions) == 0 && !next.StatusFirst:
 			continue // only more was observed: the plan starts from the same status
 		}
@@ -100,7 +100,7 @@ func Run(ctx context.Context, s Shell) (time.Duration, error) {
 			told = nil
 		}
 	}
-	return 0, ErrEndless
+	return nil, ErrEndless
 }
 
 // turn carries out one plan. It reports whether to ask again.

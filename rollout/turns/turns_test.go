@@ -54,9 +54,9 @@ func (s *script) Tell(events []plan.Event) {
 	}
 }
 
-func (s *script) Settle(_ context.Context, _ plan.Plan, told []plan.Event) (time.Duration, error) {
+func (s *script) Settle(_ context.Context, _ plan.Plan, told []plan.Event) ([]plan.Wake, error) {
 	s.Tell(told)
-	return time.Minute, s.do("settle")
+	return []plan.Wake{{After: time.Minute, Why: plan.WakeDeadline}}, s.do("settle")
 }
 
 func (s *script) Keep(context.Context, []plan.Event) error { return s.do("keep") }
@@ -89,9 +89,9 @@ func TestPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &script{plans: test.plans, fails: test.fails}
-			wake, err := Run(t.Context(), s)
-			if !errors.Is(err, test.err) || (err == nil) != (wake == time.Minute) {
-				t.Errorf("wakes after %v with error %v, want error %v", wake, err, test.err)
+			wakes, err := Run(t.Context(), s)
+			if !errors.Is(err, test.err) || (err == nil) != (plan.First(wakes).After == time.Minute) {
+				t.Errorf("wakes after %v with error %v, want error %v", wakes, err, test.err)
 			}
 			if !slices.Equal(s.done, test.want) {
 				t.Errorf("done: %q, want %q", s.done, test.want)
