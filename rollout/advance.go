@@ -65,7 +65,7 @@ func (s shell) Act(ctx context.Context, actions []plan.Action) error {
 }
 
 func (s shell) Satisfy(ctx context.Context, needs plan.Needs) error {
-	err := s.r.satisfy(ctx, s.v, needs)
+	err := s.r.observer.satisfy(ctx, s.v, needs)
 	trying := needs.Trying()
 	if trying.Key == "" || !s.r.unasked(ctx, s.v, err) {
 		return err
@@ -172,7 +172,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, v *view, status *v1alpha1.
 }
 
 // tell publishes events of a status that is written.
-func (r *Reconciler) tell(release *v1alpha1.BatchRelease, events []plan.Event) {
+func (r *cluster) tell(release *v1alpha1.BatchRelease, events []plan.Event) {
 	for _, event := range events {
 		if event.Quiet {
 			kube.LogOnly(r.recorder, release, event.Reason, event.Message)
@@ -235,7 +235,7 @@ func (r *Reconciler) log(ctx context.Context, v *view, action plan.Action) {
 
 // overtaken returns errOutdated if the cache now has another release than the pass decides on, or another spec or size of
 // its workload. The version of a ReplicaSet or a pod guards a write to it, but does not cover these.
-func (r *Reconciler) overtaken(ctx context.Context, v *view) error {
+func (r *cluster) overtaken(ctx context.Context, v *view) error {
 	var release v1alpha1.BatchRelease
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(v.release), &release, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
@@ -269,25 +269,25 @@ func (r *Reconciler) podsOvertaken(v *view) bool {
 func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) error {
 	switch a := action.(type) {
 	case plan.MovePods:
-		return v.parts().move(ctx, r, v, a.Write)
+		return v.parts().move(ctx, r.kinds, v, a.Write)
 	case plan.TakeOver:
-		return r.takeOver(ctx, v, a)
+		return r.workloads.takeOver(ctx, v, a)
 	case plan.HandBack:
-		return r.handBack(ctx, v, a)
+		return r.workloads.handBack(ctx, v, a)
 	case plan.OpenGate:
-		return r.openGate(ctx, v, a)
+		return r.objects.openGate(ctx, v, a)
 	case plan.CloseGate:
-		return r.closeGate(ctx, v, a)
+		return r.objects.closeGate(ctx, v, a)
 	case plan.RecordRevision:
-		return r.keep(ctx, v, a)
+		return r.history.keep(ctx, v, a)
 	case plan.UpdateRevision:
-		return r.mark(ctx, v, a)
+		return r.history.mark(ctx, v, a)
 	case plan.PruneRevision:
-		return r.forget(ctx, v, a)
+		return r.history.forget(ctx, v, a)
 	case plan.Annotate:
-		return r.annotate(ctx, v, a)
+		return r.objects.annotate(ctx, v, a)
 	case plan.Traffic:
-		return r.writeTraffic(ctx, v, a.Write)
+		return r.routeWriter.writeTraffic(ctx, v, a.Write)
 	default:
 		return fmt.Errorf("action %T is unknown", action)
 	}

@@ -22,7 +22,7 @@ func canaryKey(key routeKey) routeKey {
 }
 
 // canaryOf is the second Ingress of one, if the release has made it and nobody has deleted it; nil if there is none.
-func (v *view) canaryOf(key routeKey) *unstructured.Unstructured {
+func canaryOf(v *view, key routeKey) *unstructured.Unstructured {
 	canary := v.traffic.routes[canaryKey(key)]
 	if key.kind != v1alpha1.RouteIngress || canary == nil || !ownedBy(canary, v.release.UID) || canary.GetDeletionTimestamp() != nil {
 		return nil
@@ -31,7 +31,7 @@ func (v *view) canaryOf(key routeKey) *unstructured.Unstructured {
 }
 
 // canaryTaken says that somebody else has an Ingress of the name of the second one; nil if nobody has.
-func (v *view) canaryTaken(key routeKey) *v1alpha1.TrafficProblem {
+func canaryTaken(v *view, key routeKey) *v1alpha1.TrafficProblem {
 	canary := v.traffic.routes[canaryKey(key)]
 	if key.kind != v1alpha1.RouteIngress || canary == nil || ownedBy(canary, v.release.UID) {
 		return nil
@@ -44,17 +44,17 @@ func (v *view) canaryTaken(key routeKey) *v1alpha1.TrafficProblem {
 
 // writeCanary has the second Ingress of one share requests, or deletes it where there are none to share. The first is written before it, and
 // refers to the stable side by then: requests always reach endpoints that are ready.
-func (r *Reconciler) writeCanary(ctx context.Context, v *view, key routeKey, service string, share traffic.Share) error {
+func (r *routeWriter) writeCanary(ctx context.Context, v *view, key routeKey, service string, share traffic.Share) error {
 	if key.kind != v1alpha1.RouteIngress {
 		return nil
 	}
 	owner := *metav1.NewControllerRef(v.release, v1alpha1.GroupVersion.WithKind("BatchRelease"))
 	wanted, problem := route.CanaryIngress(v.traffic.routes[key], useOf(v.release, service), share, owner)
 	if problem != nil {
-		v.process.traffic.unshared[heldKey{key, service}] = knownProblem{*problem, v.decidedOn(v.traffic.routes[key]), r.clock.Now()}
+		v.process.traffic.unshared[heldKey{key, service}] = knownProblem{*problem, decidedOn(v, v.traffic.routes[key]), r.clock.Now()}
 		return nil
 	}
-	known := v.canaryOf(key)
+	known := canaryOf(v, key)
 	switch {
 	case wanted == nil:
 		return r.dropCanary(ctx, v, key)
@@ -67,10 +67,10 @@ func (r *Reconciler) writeCanary(ctx context.Context, v *view, key routeKey, ser
 	return r.writeRoute(ctx, v, canaryKey(key), known, changed)
 }
 
-func (r *Reconciler) createCanary(ctx context.Context, v *view, key routeKey, canary *unstructured.Unstructured) error {
+func (r *routeWriter) createCanary(ctx context.Context, v *view, key routeKey, canary *unstructured.Unstructured) error {
 	err := r.client.Create(ctx, canary)
 	if err == nil {
-		v.sawRoute(canaryKey(key), canary)
+		sawRoute(v, canaryKey(key), canary)
 		return nil
 	}
 	if !apierrors.IsAlreadyExists(err) {
@@ -78,14 +78,14 @@ func (r *Reconciler) createCanary(ctx context.Context, v *view, key routeKey, ca
 	}
 	fresh := routeOf(route.GroupVersionKind(key.kind))
 	if err := r.live.Get(ctx, canaryKey(key).NamespacedName, fresh); err == nil {
-		v.sawRoute(canaryKey(key), fresh)
+		sawRoute(v, canaryKey(key), fresh)
 	}
 	return errOutdated
 }
 
 // dropCanary deletes the second Ingress of one, if there is one of the release.
-func (r *Reconciler) dropCanary(ctx context.Context, v *view, key routeKey) error {
-	canary := v.canaryOf(key)
+func (r *routeWriter) dropCanary(ctx context.Context, v *view, key routeKey) error {
+	canary := canaryOf(v, key)
 	if canary == nil {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (r *Reconciler) dropCanary(ctx context.Context, v *view, key routeKey) erro
 	case kube.Outdated:
 		fresh := routeOf(route.GroupVersionKind(key.kind))
 		if err := r.live.Get(ctx, name, fresh); err == nil {
-			v.sawRoute(canaryKey(key), fresh)
+			sawRoute(v, canaryKey(key), fresh)
 		}
 		return errOutdated
 	case kube.Refused:

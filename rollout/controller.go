@@ -47,18 +47,19 @@ var kindKept = appsv1.SchemeGroupVersion.WithKind("ControllerRevision")
 
 // Reconciler carries out what plan.Next decides for each BatchRelease.
 type Reconciler struct {
-	client    client.Client
-	live      client.Reader
-	recorder  events.EventRecorder
-	clock     clock.PassiveClock
-	processes *processes
-	// snapshots of namespaces are what a preflight judges.
-	snapshots *snapshots
-	// watches are of the pods that are replaced one by one, and podsChanged tells of them.
-	watches     *podwatch.Watches
+	*cluster
+	observer    *observer
+	pods        *podReader
+	history     *historian
+	workloads   *workloadWriter
+	objects     *objectWriter
+	sides       *sides
+	routeReader *routeReader
+	routeWriter *routeWriter
+	kinds       *kindShell
+	maps        *watchMaps
+	// podsChanged passes on releases whose watched pods have changed.
 	podsChanged chan event.GenericEvent
-	// routes is nil unless releases may share requests.
-	routes *routes
 }
 
 // NewReconciler makes a Reconciler that reads from the caches of a client, and from live
@@ -66,17 +67,15 @@ type Reconciler struct {
 func NewReconciler(
 	cached client.Client, live client.Reader, watching client.WithWatch, recorder events.EventRecorder, now clock.PassiveClock,
 ) *Reconciler {
-	r := &Reconciler{
+	r := newReconciler(&cluster{
 		client:    client.WithFieldOwner(cached, v1alpha1.OwnerRollout),
 		live:      live,
 		recorder:  recorder,
 		clock:     now,
 		processes: newProcesses(now),
-
 		snapshots: &snapshots{live: live},
-
-		podsChanged: make(chan event.GenericEvent),
-	}
+	})
+	r.podsChanged = make(chan event.GenericEvent)
 	r.watches = podwatch.New(watching, r.podChanged)
 	return r
 }
@@ -126,12 +125,12 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, opts Options) error {
 		Named("rollout").
 		For(&v1alpha1.BatchRelease{}).
 		Owns(&v1alpha1.Gate{}).
-		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfWorkload)).
-		Watches(&appsv1.StatefulSet{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfWorkload)).
-		Watches(&appsv1.DaemonSet{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfWorkload)).
+		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfWorkload)).
+		Watches(&appsv1.StatefulSet{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfWorkload)).
+		Watches(&appsv1.DaemonSet{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfWorkload)).
 		WatchesRawSource(source.Channel(r.podsChanged, &handler.EnqueueRequestForObject{})).
-		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(r.releasesBeside), builder.WithPredicates(leaves)).
-		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.releasesOfReplicaSet)).
+		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesBeside), builder.WithPredicates(leaves)).
+		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfReplicaSet)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: cmp.Or(opts.Concurrency, DefaultConcurrency), RateLimiter: kube.BackOff(),
 		})
@@ -204,11 +203,11 @@ var leaves = predicate.Funcs{
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-func (r *Reconciler) releasesBeside(ctx context.Context, obj client.Object) []reconcile.Request {
+func (r *watchMaps) releasesBeside(ctx context.Context, obj client.Object) []reconcile.Request {
 	return r.releasesOf(ctx, obj.GetNamespace(), workloadKey(obj.(*v1alpha1.BatchRelease).Spec.WorkloadRef))
 }
 
-func (r *Reconciler) releasesOfWorkload(ctx context.Context, obj client.Object) []reconcile.Request {
+func (r *watchMaps) releasesOfWorkload(ctx context.Context, obj client.Object) []reconcile.Request {
 	w, err := workload.Of(obj)
 	if err != nil {
 		return nil
@@ -216,7 +215,7 @@ func (r *Reconciler) releasesOfWorkload(ctx context.Context, obj client.Object) 
 	return r.releasesOf(ctx, obj.GetNamespace(), workloadKey(v1alpha1.WorkloadReference{Kind: w.Kind(), Name: w.GetName()}))
 }
 
-func (r *Reconciler) releasesOfReplicaSet(ctx context.Context, obj client.Object) []reconcile.Request {
+func (r *watchMaps) releasesOfReplicaSet(ctx context.Context, obj client.Object) []reconcile.Request {
 	owner := metav1.GetControllerOf(obj)
 	if owner == nil || owner.Kind != "Deployment" {
 		return nil
@@ -224,7 +223,7 @@ func (r *Reconciler) releasesOfReplicaSet(ctx context.Context, obj client.Object
 	return r.releasesOf(ctx, obj.GetNamespace(), workloadKey(v1alpha1.WorkloadReference{Kind: owner.Kind, Name: owner.Name}))
 }
 
-func (r *Reconciler) releasesOf(ctx context.Context, namespace, key string) []reconcile.Request {
+func (r *watchMaps) releasesOf(ctx context.Context, namespace, key string) []reconcile.Request {
 	var releases v1alpha1.BatchReleaseList
 	err := r.client.List(ctx, &releases, client.InNamespace(namespace),
 		client.MatchingFields{indexWorkload: key}, client.UnsafeDisableDeepCopy)
@@ -244,7 +243,7 @@ const unseenPods = 3 * time.Second
 // Reconcile brings one release as far as it can go now.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	process := r.processes.of(req.NamespacedName)
-	view, err := r.observe(ctx, req.NamespacedName, process)
+	view, err := r.observer.observe(ctx, req.NamespacedName, process)
 	if errors.Is(err, errUnseen) { // the watch tells when it has
 		return r.wakeFirst(ctx, []plan.Wake{{After: unseenPods, Why: plan.WakePodsUnseen}}), nil
 	}

@@ -13,18 +13,18 @@ import (
 // readDrift compares the workload's template with a released one. It asks the API server what it
 // makes of that today: what it, or a webhook, fills in now and did not then is no drift. The answer is
 // remembered, since a workload may stay as somebody has made it for a long time.
-func (r *Reconciler) readDrift(ctx context.Context, v *view, t plan.Template) error {
+func (r *observer) readDrift(ctx context.Context, v *view, t plan.Template) error {
 	asked := knownDrift{from: t, given: v.given, present: digestOfWorkload(v.workload)}
 	if known := v.process.drift; known.drift != nil && known.from == asked.from &&
 		known.given == asked.given && known.present == asked.present {
 		v.facts.Drift = known.drift
 		return nil
 	}
-	template, err := r.template(ctx, v, t)
+	template, err := r.history.template(ctx, v, t)
 	if err != nil {
 		return err
 	}
-	released, _, err := r.try(ctx, v, template)
+	released, _, err := r.history.try(ctx, v, template)
 	if err != nil && !refusal(err) {
 		return fmt.Errorf("try released template: %w", r.wroteWorkload(ctx, v, kube.OutcomeOf(err)))
 	}

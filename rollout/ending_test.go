@@ -40,7 +40,7 @@ func TestHandBackAloneMayWaitToBeTold(t *testing.T) {
 		"the release had not begun": {now, but(rolling, func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseInitial }), finalizing, false},
 		"a write is refused":        {now, rolling, but(finalizing, func(s *v1alpha1.BatchReleaseStatus) { s.RefusedWrite = &v1alpha1.RefusedWrite{} }), false},
 	} {
-		r := &Reconciler{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})}
+		r := newReconciler(&cluster{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})})
 		v := &view{process: newProcess(r.clock), release: &v1alpha1.BatchRelease{}, persisted: test.stored}
 		v.process.ending.since = test.handedBack
 		shell{r: r, v: v}.Intend(&test.status)
@@ -98,7 +98,7 @@ func TestHandBackCountsThoughOthersWriteTheRelease(t *testing.T) {
 func TestStatusAfterOneThatWaits(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	r := &Reconciler{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})}
+	r := newReconciler(&cluster{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})})
 	rolling := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, Attempt: 1}
 	v := &view{process: newProcess(r.clock), release: &v1alpha1.BatchRelease{}, persisted: rolling}
 	v.process.ending.since, v.process.statusWritten = now, now
@@ -119,7 +119,7 @@ func TestStatusAfterOneThatWaits(t *testing.T) {
 // Until a status is stored the plan knows that its attempt is not: what belongs to the one before must stay till then.
 func TestAttemptThatIsNotStored(t *testing.T) {
 	t.Parallel()
-	r := &Reconciler{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})}
+	r := newReconciler(&cluster{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})})
 	stored := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, Attempt: 1}
 	v := &view{process: newProcess(r.clock), release: &v1alpha1.BatchRelease{Status: stored}, persisted: stored}
 	if v.observation(time.Now()).Begun {

@@ -27,7 +27,7 @@ type failingPlaces struct {
 }
 
 // failingPods says what keeps the updated pods from being available, or from being created.
-func (r *Reconciler) failingPods(ctx context.Context, v *view, ordered bool, updated func(*corev1.Pod) bool) (string, error) {
+func (r *podReader) failingPods(ctx context.Context, v *view, ordered bool, updated func(*corev1.Pod) bool) (string, error) {
 	selector, err := r.selector(ctx, v)
 	if err != nil {
 		return "", err

@@ -60,7 +60,7 @@ func newOpener(t *testing.T) *opener {
 // open opens the gate in a pass of its own and returns what the plan sees of the gates after it.
 func (o *opener) open() (*view, error) {
 	v := &view{process: newProcess(clock.RealClock{}), release: o.release}
-	return v, o.openGate(o.Context(), v, o.action)
+	return v, o.objects.openGate(o.Context(), v, o.action)
 }
 
 // present is the gate that has the name, which something on a forge was opened for.

@@ -12,7 +12,7 @@ import (
 )
 
 // ungranted is which ReferenceGrant a route of another namespace lacks; nil if none, or if nobody can see the namespace.
-func (r *Reconciler) ungranted(ctx context.Context, v *view, key routeKey, named v1alpha1.TrafficRoute) (*v1alpha1.TrafficProblem, error) {
+func (r *routeReader) ungranted(ctx context.Context, v *view, key routeKey, named v1alpha1.TrafficRoute) (*v1alpha1.TrafficProblem, error) {
 	if key.Namespace == v.release.Namespace || !r.routes.sees(key.Namespace) {
 		return nil, nil
 	}
@@ -28,19 +28,19 @@ func (r *Reconciler) ungranted(ctx context.Context, v *view, key routeKey, named
 }
 
 // mayRefer reports whether a route of another namespace may refer to both sides of a Service.
-func (r *Reconciler) mayRefer(ctx context.Context, v *view, named v1alpha1.TrafficRoute) (bool, error) {
+func (r *routeReader) mayRefer(ctx context.Context, v *view, named v1alpha1.TrafficRoute) (bool, error) {
 	grants, err := r.grants(ctx, v.release.Namespace)
 	return err == nil && route.MayRefer(named, grants), err
 }
 
 // mayReferFrom reports whether routes of another namespace may refer to anything in that of the release.
-func (r *Reconciler) mayReferFrom(ctx context.Context, v *view, key routeKey) (bool, error) {
+func (r *routeReader) mayReferFrom(ctx context.Context, v *view, key routeKey) (bool, error) {
 	grants, err := r.grants(ctx, v.release.Namespace)
 	return err == nil && route.MayReferFrom(key.kind, key.Namespace, grants), err
 }
 
 // grants are the ReferenceGrants of a namespace, in the newest version that is served.
-func (r *Reconciler) grants(ctx context.Context, namespace string) ([]unstructured.Unstructured, error) {
+func (r *routeReader) grants(ctx context.Context, namespace string) ([]unstructured.Unstructured, error) {
 	if !r.routes.sees(namespace) {
 		return nil, nil
 	}

@@ -28,7 +28,7 @@ import (
 
 // keep records a template as a ControllerRevision. The ReplicaSet is no place to keep it: the native controller deletes those beyond
 // revisionHistoryLimit.
-func (r *Reconciler) keep(ctx context.Context, v *view, a plan.RecordRevision) error {
+func (r *historian) keep(ctx context.Context, v *view, a plan.RecordRevision) error {
 	template, err := r.templateToKeep(ctx, v, &a)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (r *Reconciler) keep(ctx context.Context, v *view, a plan.RecordRevision) e
 }
 
 // templateToKeep is the template to record, with the defaults of the API server; nil if there is none to record.
-func (r *Reconciler) templateToKeep(ctx context.Context, v *view, a *plan.RecordRevision) (json.RawMessage, error) {
+func (r *historian) templateToKeep(ctx context.Context, v *view, a *plan.RecordRevision) (json.RawMessage, error) {
 	if a.Template != nil {
 		return r.unwrittenToKeep(ctx, v, a)
 	}
@@ -64,7 +64,7 @@ func (r *Reconciler) templateToKeep(ctx context.Context, v *view, a *plan.Record
 
 // unwrittenToKeep is a template to record that the workload never had. It may have other defaults by now, and is recorded as it would be. Where it
 // comes to one that is kept, which may be the one to go back to, that one's record stands.
-func (r *Reconciler) unwrittenToKeep(ctx context.Context, v *view, a *plan.RecordRevision) (json.RawMessage, error) {
+func (r *historian) unwrittenToKeep(ctx context.Context, v *view, a *plan.RecordRevision) (json.RawMessage, error) {
 	template, err := r.template(ctx, v, *a.Template)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (r *Reconciler) unwrittenToKeep(ctx context.Context, v *view, a *plan.Recor
 // triedWithin is how long a template is tried for the history's sake: a webhook may take its time, or ask to be asked again, and client-go does so.
 const triedWithin = 10 * time.Second
 
-func (r *Reconciler) tryWithin(ctx context.Context, v *view, template json.RawMessage) (workload.Workload, json.RawMessage, error) {
+func (r *historian) tryWithin(ctx context.Context, v *view, template json.RawMessage) (workload.Workload, json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, triedWithin)
 	defer cancel()
 	return r.try(ctx, v, template)
@@ -108,7 +108,7 @@ func (v *view) goneKept(name string) {
 }
 
 // mark rewrites the record of a kept template.
-func (r *Reconciler) mark(ctx context.Context, v *view, a plan.UpdateRevision) error {
+func (r *historian) mark(ctx context.Context, v *view, a plan.UpdateRevision) error {
 	annotations := map[string]any{}
 	for key, value := range recorded(a.Number, a.Record) {
 		if annotations[key] = value; value == "" {
@@ -133,7 +133,7 @@ func (r *Reconciler) mark(ctx context.Context, v *view, a plan.UpdateRevision) e
 
 // adoptRevision takes a ControllerRevision of the same name as the one wanted if it is ours
 // and holds the same template; the name follows from release and hash.
-func (r *Reconciler) adoptRevision(ctx context.Context, v *view, wanted *appsv1.ControllerRevision) error {
+func (r *historian) adoptRevision(ctx context.Context, v *view, wanted *appsv1.ControllerRevision) error {
 	var existing appsv1.ControllerRevision
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &existing); err != nil {
 		return fmt.Errorf("read ControllerRevision %s: %w", wanted.Name, gone(err))
@@ -236,7 +236,7 @@ func digestOfKept(revision *appsv1.ControllerRevision) string {
 }
 
 // keptTemplate reads a kept template.
-func (r *Reconciler) keptTemplate(ctx context.Context, v *view, name string) (json.RawMessage, error) {
+func (r *historian) keptTemplate(ctx context.Context, v *view, name string) (json.RawMessage, error) {
 	var revision appsv1.ControllerRevision
 	key := client.ObjectKey{Namespace: v.release.Namespace, Name: name}
 	if err := r.live.Get(ctx, key, &revision); err != nil {
@@ -250,7 +250,7 @@ func (r *Reconciler) keptTemplate(ctx context.Context, v *view, name string) (js
 }
 
 // forget deletes a kept template.
-func (r *Reconciler) forget(ctx context.Context, v *view, a plan.PruneRevision) error {
+func (r *historian) forget(ctx context.Context, v *view, a plan.PruneRevision) error {
 	revision := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: v.release.Namespace, Name: a.Name}}
 	if err := r.client.Delete(ctx, revision); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete ControllerRevision: %w", err)

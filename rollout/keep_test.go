@@ -100,7 +100,7 @@ func (c *recorder) records(t *testing.T, kept ...plan.Kept) error {
 	v.release.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 	v.release.Spec.Template = &runtime.RawExtension{Raw: []byte(web2)}
 	v.facts.Kept = kept
-	r := &Reconciler{client: c, live: c, clock: clock.RealClock{}}
+	r := newReconciler(&cluster{client: c, live: c, clock: clock.RealClock{}})
 	return shell{r: r, v: v}.Act(t.Context(), []plan.Action{plan.RecordRevision{
 		Template: &plan.Template{Given: true}, Revision: "v2", Digest: "as it was resolved", Number: 2,
 		Record: plan.Record{Outcome: v1alpha1.OutcomeRolledBack},

@@ -19,7 +19,7 @@ import (
 )
 
 // satisfy observes what the plan needs to know.
-func (r *Reconciler) satisfy(ctx context.Context, v *view, needs plan.Needs) error {
+func (r *observer) satisfy(ctx context.Context, v *view, needs plan.Needs) error {
 	reads := []struct {
 		what plan.Reads
 		read func(context.Context, *view) error
@@ -27,7 +27,7 @@ func (r *Reconciler) satisfy(ctx context.Context, v *view, needs plan.Needs) err
 		{plan.ReadRelease, r.readRelease},
 		{plan.ReadWorkload, r.readWorkload},
 		{plan.ReadCounts, r.readParts},
-		{plan.ReadPods, r.readPods},
+		{plan.ReadPods, r.pods.readPods},
 		{plan.ReadGates, r.readGates},
 		{plan.ReadKept, r.readKept},
 		{plan.ReadFailing, r.readFailing},
@@ -62,7 +62,7 @@ func (r *Reconciler) satisfy(ctx context.Context, v *view, needs plan.Needs) err
 }
 
 // readRelease makes sure that the release is the one that the pass began with.
-func (r *Reconciler) readRelease(ctx context.Context, v *view) error {
+func (r *observer) readRelease(ctx context.Context, v *view) error {
 	var release v1alpha1.BatchRelease
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(v.release), &release); err != nil {
 		return fmt.Errorf("read BatchRelease: %w", gone(err))
@@ -82,7 +82,7 @@ func gone(err error) error {
 	return err
 }
 
-func (r *Reconciler) readWorkload(ctx context.Context, v *view) error {
+func (r *cluster) readWorkload(ctx context.Context, v *view) error {
 	object := v.untypedWorkload()
 	err := r.live.Get(ctx, v.workloadName(), object)
 	if apierrors.IsNotFound(err) {
@@ -103,10 +103,12 @@ func (r *Reconciler) readWorkload(ctx context.Context, v *view) error {
 	return nil
 }
 
-func (r *Reconciler) readParts(ctx context.Context, v *view) error { return v.parts().read(ctx, r, v) }
+func (r *observer) readParts(ctx context.Context, v *view) error {
+	return v.parts().read(ctx, r.kinds, v)
+}
 
 // selector is the workload's; its pods, and the ReplicaSets of a Deployment, carry the labels that it selects.
-func (r *Reconciler) selector(_ context.Context, v *view) (client.MatchingLabelsSelector, error) {
+func (r *cluster) selector(_ context.Context, v *view) (client.MatchingLabelsSelector, error) {
 	selector, err := metav1.LabelSelectorAsSelector(v.workload.PodSelector())
 	if err != nil {
 		return client.MatchingLabelsSelector{}, fmt.Errorf("read selector of %s: %w", v.workload.Kind(), err)
@@ -114,7 +116,7 @@ func (r *Reconciler) selector(_ context.Context, v *view) (client.MatchingLabels
 	return client.MatchingLabelsSelector{Selector: selector}, nil
 }
 
-func (r *Reconciler) readGates(ctx context.Context, v *view) error {
+func (r *observer) readGates(ctx context.Context, v *view) error {
 	var list v1alpha1.GateList
 	err := r.live.List(ctx, &list, client.InNamespace(v.release.Namespace),
 		client.MatchingLabels{v1alpha1.ReleaseLabel: v.release.Name})
@@ -127,7 +129,7 @@ func (r *Reconciler) readGates(ctx context.Context, v *view) error {
 }
 
 // readKept lists what is kept, without the templates.
-func (r *Reconciler) readKept(ctx context.Context, v *view) error {
+func (r *observer) readKept(ctx context.Context, v *view) error {
 	list := keptList()
 	err := r.live.List(ctx, list, client.InNamespace(v.release.Namespace), client.MatchingLabels{v1alpha1.ReleaseLabel: v.release.Name})
 	if err != nil {
@@ -143,8 +145,8 @@ func (r *Reconciler) readKept(ctx context.Context, v *view) error {
 }
 
 // readFailing says in a sentence what is wrong with the updated pods.
-func (r *Reconciler) readFailing(ctx context.Context, v *view) error {
-	text, err := v.parts().failing(ctx, r, v)
+func (r *observer) readFailing(ctx context.Context, v *view) error {
+	text, err := v.parts().failing(ctx, r.kinds, v)
 	v.facts.Failing = text
 	return err
 }
@@ -161,7 +163,7 @@ func podsOf(list *corev1.PodList, set types.UID) []corev1.Pod {
 
 // wroteRelease is the error of a write to the release; errOutdated if it is not what was decided on any more, as it is
 // then remembered.
-func (r *Reconciler) wroteRelease(ctx context.Context, v *view, outcome kube.Outcome) error {
+func (r *cluster) wroteRelease(ctx context.Context, v *view, outcome kube.Outcome) error {
 	switch o := outcome.(type) {
 	case kube.Written, kube.Unchanged:
 		return nil
@@ -184,7 +186,7 @@ func (r *Reconciler) wroteRelease(ctx context.Context, v *view, outcome kube.Out
 
 // wroteWorkload is the error of a write to the workload, sent or tried; errOutdated if it is not what was decided on
 // any more. A patch that came too late is answered like one that is refused for what it says.
-func (r *Reconciler) wroteWorkload(ctx context.Context, v *view, outcome kube.Outcome) error {
+func (r *cluster) wroteWorkload(ctx context.Context, v *view, outcome kube.Outcome) error {
 	decided := v.workload
 	switch o := outcome.(type) {
 	case kube.Written, kube.Unchanged:
@@ -215,7 +217,7 @@ func (r *Reconciler) wroteWorkload(ctx context.Context, v *view, outcome kube.Ou
 }
 
 // wroteSet is wroteWorkload for a ReplicaSet.
-func (r *Reconciler) wroteSet(ctx context.Context, v *view, set *appsv1.ReplicaSet, outcome kube.Outcome) error {
+func (r *cluster) wroteSet(ctx context.Context, v *view, set *appsv1.ReplicaSet, outcome kube.Outcome) error {
 	err := kube.Err(outcome)
 	switch outcome.(type) {
 	case kube.Written, kube.Unchanged, kube.Failed:

@@ -26,13 +26,13 @@ func (nothingLeft) Get(_ context.Context, key client.ObjectKey, _ client.Object,
 // A Deployment that the cache has still, and that is gone when it is read, is gone to the next plan; what belongs to it is not read.
 func TestDeploymentGoesBeforeItIsRead(t *testing.T) {
 	t.Parallel()
-	r := &Reconciler{live: nothingLeft{}}
+	r := newReconciler(&cluster{live: nothingLeft{}})
 	v := &view{
 		process: newProcess(clock.RealClock{}), release: &v1alpha1.BatchRelease{},
 		workload: workload.New("Deployment"), setsLive: map[types.UID]bool{},
 	}
 	needs := plan.Needs{Reads: plan.ReadWorkload | plan.ReadCounts | plan.ReadPods | plan.ReadFailing}
-	if err := r.satisfy(t.Context(), v, needs); err != nil {
+	if err := r.observer.satisfy(t.Context(), v, needs); err != nil {
 		t.Fatal(err)
 	}
 	if o := v.observation(time.Now()); o.Workload != nil || o.Live != plan.ReadWorkload {

@@ -38,10 +38,10 @@ type knownNode struct {
 // findLost finds the nodes of pods on which nothing can become available: the pod on a node that is not ready says nothing any more,
 // and one that is deleted there stays. Only nodes are read whose pod gives reason to. One that is not read yet is waited for, like one
 // that is ready.
-func (r *Reconciler) findLost(ctx context.Context, v *view) error {
+func (r *podReader) findLost(ctx context.Context, v *view) error {
 	now, known := r.clock.Now(), v.process.nodes
 	v.pods.lost = map[string]bool{}
-	suspects := v.suspects(now)
+	suspects := suspects(v, now)
 	memory := max(nodeMemory, time.Duration(len(suspects))*readsWithin/maxNodeReads)
 	maps.DeleteFunc(known, func(_ string, n knownNode) bool { return now.Sub(n.at) > memory })
 	reads := 0
@@ -71,7 +71,7 @@ func (r *Reconciler) findLost(ctx context.Context, v *view) error {
 }
 
 // suspects are the nodes of pods that give reason to read them, by name.
-func (v *view) suspects(now time.Time) []string {
+func suspects(v *view, now time.Time) []string {
 	nodes := map[string]bool{}
 	for _, pod := range v.pods.pods {
 		if name := nodeOf(pod); name != "" && suspect(pod, now) {
@@ -96,7 +96,7 @@ func suspect(pod *corev1.Pod, now time.Time) bool {
 
 // nodeLost reports whether a node is there and not ready. The native controller counts none that is gone. A controller that may not read nodes
 // waits for all of them.
-func (r *Reconciler) nodeLost(ctx context.Context, name string) (bool, error) {
+func (r *podReader) nodeLost(ctx context.Context, name string) (bool, error) {
 	var node corev1.Node
 	err := r.live.Get(ctx, client.ObjectKey{Name: name}, &node)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {

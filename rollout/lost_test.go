@@ -102,9 +102,9 @@ func TestFindLost(t *testing.T) {
 			t.Parallel()
 			there := &nodesThere{ready: map[string]corev1.ConditionStatus{"n": test.node}}
 			clock := testingclock.NewFakePassiveClock(noon)
-			r, v := &Reconciler{live: there, clock: clock}, &view{process: newProcess(clock)}
+			r, v := newReconciler(&cluster{live: there, clock: clock}), &view{process: newProcess(clock)}
 			v.pods.pods = []*corev1.Pod{test.pod}
-			if err := r.findLost(t.Context(), v); err != nil {
+			if err := r.pods.findLost(t.Context(), v); err != nil {
 				t.Fatal(err)
 			}
 			if got := len(there.asked) > 0; got != test.asked {
@@ -122,12 +122,12 @@ func TestNodeIsReadAgain(t *testing.T) {
 	t.Parallel()
 	there := &nodesThere{ready: map[string]corev1.ConditionStatus{"n": corev1.ConditionUnknown}}
 	clock := testingclock.NewFakePassiveClock(noon)
-	r, v := &Reconciler{live: there, clock: clock}, &view{process: newProcess(clock)}
+	r, v := newReconciler(&cluster{live: there, clock: clock}), &view{process: newProcess(clock)}
 	v.pods.pods = []*corev1.Pod{onNode("n", time.Hour, corev1.ConditionFalse, corev1.ConditionFalse)}
 	var lost []bool
 	for _, after := range []time.Duration{0, nodeMemory, nodeMemory + 1} {
 		clock.SetTime(noon.Add(after))
-		if err := r.findLost(t.Context(), v); err != nil {
+		if err := r.pods.findLost(t.Context(), v); err != nil {
 			t.Fatal(err)
 		}
 		lost = append(lost, v.pods.lost["n"])
@@ -141,7 +141,7 @@ func TestNodeIsReadAgain(t *testing.T) {
 	}
 	v.pods.pods = nil
 	clock.SetTime(noon.Add(time.Hour))
-	if err := r.findLost(t.Context(), v); err != nil || len(v.process.nodes) > 0 {
+	if err := r.pods.findLost(t.Context(), v); err != nil || len(v.process.nodes) > 0 {
 		t.Errorf("want nothing known any more of a node that nobody asks for, got %v, %v", v.process.nodes, err)
 	}
 }
@@ -153,7 +153,7 @@ func TestManyNodesAreReadLittleByLittle(t *testing.T) {
 	const many = 1000
 	there := &nodesThere{ready: map[string]corev1.ConditionStatus{}}
 	clock := testingclock.NewFakePassiveClock(noon)
-	r, v := &Reconciler{live: there, clock: clock}, &view{process: newProcess(clock)}
+	r, v := newReconciler(&cluster{live: there, clock: clock}), &view{process: newProcess(clock)}
 	for i := range many {
 		name := fmt.Sprintf("n%04d", i)
 		there.ready[name] = corev1.ConditionUnknown
@@ -162,7 +162,7 @@ func TestManyNodesAreReadLittleByLittle(t *testing.T) {
 	for second := range many * int(readsWithin/time.Second) / maxNodeReads {
 		clock.SetTime(noon.Add(time.Duration(second) * time.Second))
 		for range 3 {
-			if err := r.findLost(t.Context(), v); err != nil {
+			if err := r.pods.findLost(t.Context(), v); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -191,9 +191,9 @@ func TestNodeThatIsNotThere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clock := testingclock.NewFakePassiveClock(noon)
-			r, v := &Reconciler{live: &nodesThere{err: test.err}, clock: clock}, &view{process: newProcess(clock)}
+			r, v := newReconciler(&cluster{live: &nodesThere{err: test.err}, clock: clock}), &view{process: newProcess(clock)}
 			v.pods.pods = []*corev1.Pod{onNode("n", time.Hour, corev1.ConditionFalse, corev1.ConditionFalse)}
-			if err := r.findLost(t.Context(), v); (err != nil) != test.fails {
+			if err := r.pods.findLost(t.Context(), v); (err != nil) != test.fails {
 				t.Errorf("error %v, want one: %t", err, test.fails)
 			}
 			if len(v.pods.lost) > 0 {

@@ -27,20 +27,20 @@ type nodes struct{ d *workload.DaemonSet }
 
 var _ parts = nodes{}
 
-func (p nodes) observe(ctx context.Context, r *Reconciler, v *view) error {
-	if err := r.observePods(ctx, v); err != nil {
+func (p nodes) observe(ctx context.Context, r *kindShell, v *view) error {
+	if err := r.pods.observePods(ctx, v); err != nil {
 		return err
 	}
 	p.seePlaces(v, r.clock.Now())
-	return errors.Join(r.findLost(ctx, v), p.learnName(ctx, r, v))
+	return errors.Join(r.pods.findLost(ctx, v), p.learnName(ctx, r, v))
 }
 
-func (p nodes) read(ctx context.Context, r *Reconciler, v *view) error {
-	if err := r.readPlaces(ctx, v); err != nil {
+func (p nodes) read(ctx context.Context, r *kindShell, v *view) error {
+	if err := r.pods.readPlaces(ctx, v); err != nil {
 		return err
 	}
 	p.seePlaces(v, r.clock.Now())
-	return r.findLost(ctx, v)
+	return r.pods.findLost(ctx, v)
 }
 
 // seePlaces notes which nodes lack their pod, while the pods are known.
@@ -103,7 +103,7 @@ const (
 // learnName finds out which name the native controller gave the version that the template has: its status does not say. While the
 // DaemonSet is held only the ControllerRevision tells: what has another name than pods get would never count as updated, and would be
 // replaced again and again. At rest the name under which the template is kept will do.
-func (p nodes) learnName(ctx context.Context, r *Reconciler, v *view) error {
+func (p nodes) learnName(ctx context.Context, r *kindShell, v *view) error {
 	digest := digestOf(p.d.PodTemplate())
 	if p.d.Seen() < p.d.Generation || !v.inProgress() && keptName(v.facts.Kept, digest) != "" {
 		return nil
@@ -144,7 +144,7 @@ func (n *named) holds(labels map[types.UID]string) bool {
 }
 
 // find is the newest ControllerRevision of a template; its label, which is the name of the version, is empty if there is none.
-func (p nodes) find(ctx context.Context, r *Reconciler, v *view, digest string) (latest, error) {
+func (p nodes) find(ctx context.Context, r *kindShell, v *view, digest string) (latest, error) {
 	selector, err := r.selector(ctx, v)
 	if err != nil {
 		return latest{}, err
@@ -167,7 +167,7 @@ func (p nodes) find(ctx context.Context, r *Reconciler, v *view, digest string) 
 		return latest{}, err
 	}
 	for _, name := range names {
-		revision, err := r.history(ctx, v, name)
+		revision, err := r.history.history(ctx, v, name)
 		if err != nil {
 			return latest{}, err
 		}
@@ -201,7 +201,7 @@ func (l *latest) see(revision *appsv1.ControllerRevision) {
 
 // forged reports whether another version has the label, so that pods of it would count as updated, or it is none that a name can have. Of those that
 // the cluster has it is the one's with the native controller's name. What is kept of a version that was released is not somebody else's to delete.
-func (p nodes) forged(ctx context.Context, r *Reconciler, v *view, found latest) (bool, error) {
+func (p nodes) forged(ctx context.Context, r *kindShell, v *view, found latest) (bool, error) {
 	if found.others[found.label] && found.object != p.d.RevisionName(found.label) || len(validation.IsDNS1123Label(found.label)) > 0 {
 		return true, nil
 	}
@@ -209,7 +209,7 @@ func (p nodes) forged(ctx context.Context, r *Reconciler, v *view, found latest)
 		if kept.Revision != found.label || kept.Digest == found.digest {
 			continue
 		}
-		raw, err := r.keptTemplate(ctx, v, kept.Name)
+		raw, err := r.history.keptTemplate(ctx, v, kept.Name)
 		if err != nil {
 			return false, err
 		}
@@ -223,7 +223,7 @@ func (p nodes) forged(ctx context.Context, r *Reconciler, v *view, found latest)
 
 // historyNames name the ControllerRevisions of the DaemonSet.
 func (p nodes) historyNames(
-	ctx context.Context, r *Reconciler, v *view, selector client.MatchingLabelsSelector,
+	ctx context.Context, r *kindShell, v *view, selector client.MatchingLabelsSelector,
 ) ([]string, error) {
 	var names []string
 	list := keptList()
@@ -296,26 +296,26 @@ func (p nodes) foretell(v *view, answer workload.Workload, _ json.RawMessage, di
 	return cmp.Or(keptName(v.facts.Kept, digest), answer.Foretell())
 }
 
-func (p nodes) template(ctx context.Context, r *Reconciler, v *view, revision string) (json.RawMessage, error) {
-	return r.historyTemplate(ctx, v, p.d.RevisionName(revision))
+func (p nodes) template(ctx context.Context, r *kindShell, v *view, revision string) (json.RawMessage, error) {
+	return r.history.historyTemplate(ctx, v, p.d.RevisionName(revision))
 }
 
 func (nodes) templates(*view) []*corev1.PodTemplateSpec { return nil }
 
-func (nodes) move(ctx context.Context, r *Reconciler, v *view, write mover.Write) error {
+func (nodes) move(ctx context.Context, r *kindShell, v *view, write mover.Write) error {
 	w, known := write.(inplace.Replace)
 	if !known {
 		return fmt.Errorf("write %T is not one to a DaemonSet", write)
 	}
-	return r.replace(ctx, v, w)
+	return r.mover.replace(ctx, v, w)
 }
 
-func (p nodes) failing(ctx context.Context, r *Reconciler, v *view) (string, error) {
+func (p nodes) failing(ctx context.Context, r *kindShell, v *view) (string, error) {
 	if why := p.unnamed(v); why != "" {
 		return why, nil
 	}
 	revision := p.name(v, digestOf(p.d.PodTemplate()))
-	return r.failingPods(ctx, v, false, func(pod *corev1.Pod) bool {
+	return r.pods.failingPods(ctx, v, false, func(pod *corev1.Pod) bool {
 		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == revision
 	})
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // openGate creates a Gate with a nonce, or finds it created before the cache knew.
-func (r *Reconciler) openGate(ctx context.Context, v *view, a plan.OpenGate) error {
+func (r *objectWriter) openGate(ctx context.Context, v *view, a plan.OpenGate) error {
 	gate := &v1alpha1.Gate{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: v.release.Namespace,
@@ -52,7 +52,7 @@ func (r *Reconciler) openGate(ctx context.Context, v *view, a plan.OpenGate) err
 // refreshGate remembers the gate that has the name. One that is bound to something else, left
 // by somebody who made it by hand or by a release object of the same name, makes room, but not one of another
 // release that is there. One that is being deleted is shown to the plan, which waits: the watch says when it is gone.
-func (r *Reconciler) refreshGate(ctx context.Context, v *view, wanted *v1alpha1.Gate) error {
+func (r *objectWriter) refreshGate(ctx context.Context, v *view, wanted *v1alpha1.Gate) error {
 	var existing v1alpha1.Gate
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &existing); err != nil {
 		return fmt.Errorf("read Gate %s: %w", wanted.Name, gone(err))
@@ -75,7 +75,7 @@ func (r *Reconciler) refreshGate(ctx context.Context, v *view, wanted *v1alpha1.
 }
 
 // releaseOfGate reports whether the release is there that a gate is bound to.
-func (r *Reconciler) releaseOfGate(ctx context.Context, gate *v1alpha1.Gate) (bool, error) {
+func (r *objectWriter) releaseOfGate(ctx context.Context, gate *v1alpha1.Gate) (bool, error) {
 	var release v1alpha1.BatchRelease
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: gate.Namespace, Name: gate.Spec.ReleaseRef.Name}, &release, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
@@ -84,7 +84,7 @@ func (r *Reconciler) releaseOfGate(ctx context.Context, gate *v1alpha1.Gate) (bo
 	return err == nil && release.UID == gate.Spec.ReleaseRef.UID, nil
 }
 
-func (r *Reconciler) closeGate(ctx context.Context, v *view, a plan.CloseGate) error {
+func (r *objectWriter) closeGate(ctx context.Context, v *view, a plan.CloseGate) error {
 	gate := &v1alpha1.Gate{ObjectMeta: metav1.ObjectMeta{Namespace: v.release.Namespace, Name: a.Name}}
 	if err := r.client.Delete(ctx, gate); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete Gate: %w", err)
@@ -96,7 +96,7 @@ func (r *Reconciler) closeGate(ctx context.Context, v *view, a plan.CloseGate) e
 
 // annotate changes annotations and finalizer of the release if it still is the version that
 // was decided on.
-func (r *Reconciler) annotate(ctx context.Context, v *view, a plan.Annotate) error {
+func (r *objectWriter) annotate(ctx context.Context, v *view, a plan.Annotate) error {
 	written := annotated(v.release, a)
 	outcome := kube.Patch(ctx, r.client, v.release, written)
 	if err := r.wroteRelease(ctx, v, outcome); err != nil {

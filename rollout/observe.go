@@ -18,7 +18,7 @@ import (
 // observe reads a release and what belongs to it from the caches, and puts over it what the
 // process knows to be newer. It returns nil if the release is gone. What is listed belongs to the cache
 // too and is only read.
-func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName, p *process) (*view, error) {
+func (r *observer) observe(ctx context.Context, name types.NamespacedName, p *process) (*view, error) {
 	release, err := r.observeRelease(ctx, name, p)
 	if err != nil || release == nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName, p *
 		v.release.Status = *status
 	}
 	steps := []func(context.Context, *view) error{
-		r.observeGiven, r.observeWorkload, r.observeSiblings, r.observeKept, r.observeParts, r.observeGates, r.observeRouted,
+		r.observeGiven, r.observeWorkload, r.observeSiblings, r.observeKept, r.observeParts, r.observeGates, r.routeReader.observeRouted,
 	}
 	for _, step := range steps {
 		if err := step(ctx, v); err != nil {
@@ -41,7 +41,7 @@ func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName, p *
 	return v, nil
 }
 
-func (r *Reconciler) observeRelease(ctx context.Context, name types.NamespacedName, p *process) (*v1alpha1.BatchRelease, error) {
+func (r *observer) observeRelease(ctx context.Context, name types.NamespacedName, p *process) (*v1alpha1.BatchRelease, error) {
 	var release v1alpha1.BatchRelease
 	if err := r.client.Get(ctx, name, &release); err != nil {
 		return nil, client.IgnoreNotFound(err)
@@ -51,7 +51,7 @@ func (r *Reconciler) observeRelease(ctx context.Context, name types.NamespacedNa
 }
 
 // observeGiven computes the digest of spec.template, once for each generation.
-func (r *Reconciler) observeGiven(_ context.Context, v *view) error {
+func (r *observer) observeGiven(_ context.Context, v *view) error {
 	template := v.release.Spec.Template
 	if template == nil || len(template.Raw) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func (r *Reconciler) observeGiven(_ context.Context, v *view) error {
 	return nil
 }
 
-func (r *Reconciler) observeWorkload(ctx context.Context, v *view) error {
+func (r *observer) observeWorkload(ctx context.Context, v *view) error {
 	w := workload.New(v.release.Spec.WorkloadRef.Kind)
 	if w == nil { // the API server takes no other kinds
 		return nil
@@ -96,7 +96,7 @@ func (v *view) workloadName() types.NamespacedName {
 }
 
 // observeSiblings lists the other releases that name the workload.
-func (r *Reconciler) observeSiblings(ctx context.Context, v *view) error {
+func (r *observer) observeSiblings(ctx context.Context, v *view) error {
 	var list v1alpha1.BatchReleaseList
 	err := r.client.List(ctx, &list, client.InNamespace(v.release.Namespace),
 		client.MatchingFields{indexWorkload: workloadKey(v.release.Spec.WorkloadRef)}, client.UnsafeDisableDeepCopy)
@@ -112,11 +112,11 @@ func (r *Reconciler) observeSiblings(ctx context.Context, v *view) error {
 }
 
 // observeParts reads what the pods of the workload are in.
-func (r *Reconciler) observeParts(ctx context.Context, v *view) error {
+func (r *observer) observeParts(ctx context.Context, v *view) error {
 	if v.workload == nil {
 		return nil
 	}
-	return v.parts().observe(ctx, r, v)
+	return v.parts().observe(ctx, r.kinds, v)
 }
 
 func pointers[T any](items []T) []*T {
@@ -127,7 +127,7 @@ func pointers[T any](items []T) []*T {
 	return out
 }
 
-func (r *Reconciler) observeGates(ctx context.Context, v *view) error {
+func (r *observer) observeGates(ctx context.Context, v *view) error {
 	var list v1alpha1.GateList
 	err := r.client.List(ctx, &list, client.InNamespace(v.release.Namespace),
 		client.MatchingFields{indexRelease: string(v.release.UID)}, client.UnsafeDisableDeepCopy)
@@ -142,7 +142,7 @@ func (r *Reconciler) observeGates(ctx context.Context, v *view) error {
 
 // observeKept reads the names of the kept templates. The templates themselves are read when
 // one is written back.
-func (r *Reconciler) observeKept(ctx context.Context, v *view) error {
+func (r *observer) observeKept(ctx context.Context, v *view) error {
 	list := keptList()
 	err := r.client.List(ctx, list, client.InNamespace(v.release.Namespace),
 		client.MatchingFields{indexOwner: string(v.release.UID)}, client.UnsafeDisableDeepCopy)

@@ -26,7 +26,7 @@ const podWrites = 8
 
 // readPods lists the pods of the ReplicaSets, and the labels of their nodes if the order needs them. Only
 // releases with an order or pause points ask for it.
-func (r *Reconciler) readPods(ctx context.Context, v *view) error {
+func (r *podReader) readPods(ctx context.Context, v *view) error {
 	selector, err := r.selector(ctx, v)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (r *Reconciler) readPods(ctx context.Context, v *view) error {
 }
 
 // nodeLabels are the labels of all nodes by name; none if the order does not go by them.
-func (r *Reconciler) nodeLabels(ctx context.Context, release *v1alpha1.BatchRelease) (map[string]map[string]string, error) {
+func (r *podReader) nodeLabels(ctx context.Context, release *v1alpha1.BatchRelease) (map[string]map[string]string, error) {
 	needed := false
 	for _, key := range release.Spec.Strategy.Order {
 		needed = needed || key.NodeLabel != nil
@@ -122,7 +122,7 @@ func decodeMark(pod *corev1.Pod) *order.Mark {
 }
 
 // orderPods writes costs to pods. A pod that is gone by now needs none.
-func (r *Reconciler) orderPods(ctx context.Context, v *view, a deployment.OrderPods) error {
+func (r *podWriter) orderPods(ctx context.Context, v *view, a deployment.OrderPods) error {
 	v.facts.Live &^= plan.ReadPods
 	var writes errgroup.Group
 	writes.SetLimit(podWrites)
@@ -132,12 +132,12 @@ func (r *Reconciler) orderPods(ctx context.Context, v *view, a deployment.OrderP
 	if err := writes.Wait(); err != nil {
 		return err
 	}
-	v.sawCosts(a.Changes)
+	sawCosts(v, a.Changes)
 	return nil
 }
 
 // sawCosts takes over what was written to pods.
-func (v *view) sawCosts(changes []order.Change) {
+func sawCosts(v *view, changes []order.Change) {
 	written := map[types.UID]order.Change{}
 	for _, change := range changes {
 		written[change.Pod.UID] = change
@@ -151,7 +151,7 @@ func (v *view) sawCosts(changes []order.Change) {
 }
 
 // writeCost patches one pod, if it is the one that it was decided on.
-func (r *Reconciler) writeCost(ctx context.Context, namespace string, change order.Change) error {
+func (r *podWriter) writeCost(ctx context.Context, namespace string, change order.Change) error {
 	annotations := map[string]any{corev1.PodDeletionCost: nil, v1alpha1.OrderAnnotation: nil}
 	if text := change.Text(); text != "" {
 		annotations[corev1.PodDeletionCost] = text

@@ -25,11 +25,13 @@ type ordinals struct{ s *workload.StatefulSet }
 
 var _ parts = ordinals{}
 
-func (ordinals) observe(ctx context.Context, r *Reconciler, v *view) error {
-	return r.observePods(ctx, v)
+func (ordinals) observe(ctx context.Context, r *kindShell, v *view) error {
+	return r.pods.observePods(ctx, v)
 }
 
-func (ordinals) read(ctx context.Context, r *Reconciler, v *view) error { return r.readPlaces(ctx, v) }
+func (ordinals) read(ctx context.Context, r *kindShell, v *view) error {
+	return r.pods.readPlaces(ctx, v)
+}
 
 func (p ordinals) mover(v *view) mover.Mover {
 	m := hold.StatefulSet(p.s)
@@ -81,20 +83,20 @@ func (p ordinals) foretell(v *view, answer workload.Workload, template json.RawM
 	return cmp.Or(keptName(v.facts.Kept, digest), hash, answer.Foretell())
 }
 
-func (p ordinals) template(ctx context.Context, r *Reconciler, v *view, revision string) (json.RawMessage, error) {
-	return r.historyTemplate(ctx, v, p.s.RevisionName(revision))
+func (p ordinals) template(ctx context.Context, r *kindShell, v *view, revision string) (json.RawMessage, error) {
+	return r.history.historyTemplate(ctx, v, p.s.RevisionName(revision))
 }
 
 func (ordinals) templates(*view) []*corev1.PodTemplateSpec { return nil }
 
-func (p ordinals) move(ctx context.Context, r *Reconciler, v *view, write mover.Write) error {
+func (p ordinals) move(ctx context.Context, r *kindShell, v *view, write mover.Write) error {
 	w, known := write.(inplace.Write)
 	if !known {
 		return fmt.Errorf("write %T is not one to a StatefulSet", write)
 	}
 	switch w := w.(type) {
 	case inplace.Replace:
-		return r.replace(ctx, v, w)
+		return r.mover.replace(ctx, v, w)
 	case inplace.Window:
 		return p.setPartition(ctx, r, v, w)
 	}
@@ -102,7 +104,7 @@ func (p ordinals) move(ctx context.Context, r *Reconciler, v *view, write mover.
 }
 
 // setPartition writes the partition, and the note in the annotation that it is ours, in one write.
-func (p ordinals) setPartition(ctx context.Context, r *Reconciler, v *view, a inplace.Window) error {
+func (p ordinals) setPartition(ctx context.Context, r *kindShell, v *view, a inplace.Window) error {
 	held := hold.Of(p.s)
 	if held == nil {
 		return errOutdated
@@ -114,16 +116,16 @@ func (p ordinals) setPartition(ctx context.Context, r *Reconciler, v *view, a in
 		return err
 	}
 	differs := func(w workload.Workload) []string { return otherPartition(w, a.Partition) }
-	if err := r.tryWrite(ctx, v, patch, brings{}, differs); err != nil {
+	if err := r.workloads.tryWrite(ctx, v, patch, brings{}, differs); err != nil {
 		return err
 	}
 	before := v.workload
-	if err := r.patchWorkload(ctx, v, patch); err != nil {
+	if err := r.workloads.patchWorkload(ctx, v, patch); err != nil {
 		return err
 	}
 	v.process.scaled = r.clock.Now()
 	if err := changes((brings{}).others(v, before, v.workload, nil), true); err != nil {
-		return errors.Join(err, r.secureAgain(ctx, v, now))
+		return errors.Join(err, r.workloads.secureAgain(ctx, v, now))
 	}
 	if fields := otherPartition(v.workload, a.Partition); len(fields) > 0 {
 		return &rewritten{fields: fields, written: true}
@@ -155,9 +157,9 @@ func window(partition int32) string {
 	return strconv.FormatInt(int64(partition), 10)
 }
 
-func (p ordinals) failing(ctx context.Context, r *Reconciler, v *view) (string, error) {
+func (p ordinals) failing(ctx context.Context, r *kindShell, v *view) (string, error) {
 	ordered := p.s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
-	return r.failingPods(ctx, v, ordered, func(pod *corev1.Pod) bool {
+	return r.pods.failingPods(ctx, v, ordered, func(pod *corev1.Pod) bool {
 		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == p.s.Status.UpdateRevision
 	})
 }

@@ -94,13 +94,13 @@ func TestPodsAreNotDeletedAfterALoss(t *testing.T) {
 						}
 					}
 				}
-				until(func() bool { return r.observePods(ctx, v) == nil && v.pods.fresh })
+				until(func() bool { return r.pods.observePods(ctx, v) == nil && v.pods.fresh })
 				seen, changed := v.pods, ready("web-0", set.UID)
 				changed.ResourceVersion = "4"
 				test.happens(changed)
 				there.events.Modify(changed)
 				until(func() bool {
-					err := r.observePods(ctx, v)
+					err := r.pods.observePods(ctx, v)
 					return err == nil && slices.ContainsFunc(v.pods.pods, func(p *corev1.Pod) bool { return p.ResourceVersion == "4" })
 				})
 				v.pods = seen

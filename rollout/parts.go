@@ -22,8 +22,8 @@ type parts interface {
 // readParts reads them.
 type readParts interface {
 	// observe reads them from what is cached or watched, and read from the API server.
-	observe(context.Context, *Reconciler, *view) error
-	read(context.Context, *Reconciler, *view) error
+	observe(context.Context, *kindShell, *view) error
+	read(context.Context, *kindShell, *view) error
 	// owns reports whether a pod belongs to the workload.
 	owns(*view, *corev1.Pod) bool
 }
@@ -31,9 +31,9 @@ type readParts interface {
 // ailingParts finds out what is wrong with them.
 type ailingParts interface {
 	// failing says in a sentence what keeps updated pods from being available.
-	failing(context.Context, *Reconciler, *view) (string, error)
+	failing(context.Context, *kindShell, *view) (string, error)
 	// updatedPods are those of the version that is released, as they are known or read from the API server.
-	updatedPods(context.Context, *Reconciler, *view) ([]*corev1.Pod, error)
+	updatedPods(context.Context, *kindShell, *view) ([]*corev1.Pod, error)
 }
 
 // seenParts says what was seen.
@@ -50,9 +50,9 @@ type seenParts interface {
 // movedParts moves them, and finds the templates of their versions.
 type movedParts interface {
 	// move carries out a write of the mover.
-	move(context.Context, *Reconciler, *view, mover.Write) error
+	move(context.Context, *kindShell, *view, mover.Write) error
 	// template is that of a revision, as the cluster keeps it without our doing; nil if it has none.
-	template(ctx context.Context, r *Reconciler, v *view, revision string) (json.RawMessage, error)
+	template(ctx context.Context, r *kindShell, v *view, revision string) (json.RawMessage, error)
 	// templates are those of all versions as they are known.
 	templates(*view) []*corev1.PodTemplateSpec
 }

@@ -41,7 +41,7 @@ var errUnseen = errors.New("the watch of the pods has not seen them yet")
 
 // observePods takes the pods from their watch while the workload is held. It begins once the native controller has seen the
 // workload, as nothing moves before: the pods that it begins with are as good as a list. If it does not work they are read live.
-func (r *Reconciler) observePods(ctx context.Context, v *view) error {
+func (r *podReader) observePods(ctx context.Context, v *view) error {
 	release := client.ObjectKeyFromObject(v.release)
 	if !v.inProgress() {
 		r.watches.Forget(release)
@@ -63,11 +63,11 @@ func (r *Reconciler) observePods(ctx context.Context, v *view) error {
 	case seen == podwatch.Late:
 		return r.readPlaces(ctx, v)
 	case seen == podwatch.Fresh:
-		v.sawPods(v.ownPods(pods))
+		v.sawPods(ownPods(v, pods))
 		v.pods.fresh = true
 		return nil
 	default:
-		v.pods = podsSeen{listed: true, pods: v.ownPods(v.process.pods.List(pods))}
+		v.pods = podsSeen{listed: true, pods: ownPods(v, v.process.pods.List(pods))}
 		return nil
 	}
 }
@@ -82,7 +82,7 @@ func (v *view) inProgress() bool {
 }
 
 // readPlaces lists the pods live.
-func (r *Reconciler) readPlaces(ctx context.Context, v *view) error {
+func (r *podReader) readPlaces(ctx context.Context, v *view) error {
 	selector, err := r.selector(ctx, v)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (r *Reconciler) readPlaces(ctx context.Context, v *view) error {
 	if err := r.live.List(ctx, &list, client.InNamespace(v.release.Namespace), selector); err != nil {
 		return fmt.Errorf("read pods: %w", err)
 	}
-	v.sawPods(v.ownPods(pointers(list.Items)))
+	v.sawPods(ownPods(v, pointers(list.Items)))
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (v *view) sawPods(pods []*corev1.Pod) {
 	v.facts.Live |= plan.ReadCounts
 }
 
-func (v *view) ownPods(pods []*corev1.Pod) []*corev1.Pod {
+func ownPods(v *view, pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !ownedBy(pod, v.workload.GetUID()) })
 }
 
@@ -126,7 +126,7 @@ const podDeletes = 16
 
 // replace deletes each pod that is still the one that was decided on, until the workload or the release changes:
 // an answer may take long.
-func (r *Reconciler) replace(ctx context.Context, v *view, a inplace.Replace) error {
+func (r *podWriter) replace(ctx context.Context, v *view, a inplace.Replace) error {
 	var deletes errgroup.Group
 	deletes.SetLimit(podDeletes)
 	gone := make([]bool, len(a.Pods))
@@ -173,7 +173,7 @@ func going(pods []*corev1.Pod, uid types.UID, now time.Time) []*corev1.Pod {
 }
 
 // deletePod reports whether the pod is being deleted: false if it is not what it was.
-func (r *Reconciler) deletePod(ctx context.Context, namespace string, pod *inplace.Pod) (bool, error) {
+func (r *podWriter) deletePod(ctx context.Context, namespace string, pod *inplace.Pod) (bool, error) {
 	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod.Name}}
 	outcome := kube.OutcomeOf(r.client.Delete(ctx, object, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.Version}))
 	switch outcome.(type) {
@@ -194,7 +194,7 @@ func (r *Reconciler) deletePod(ctx context.Context, namespace string, pod *inpla
 
 // samePod reports whether the API server still has a pod as it was observed. It lists by name, as the controller's role
 // lets it list pods and not get one.
-func (r *Reconciler) samePod(ctx context.Context, namespace string, pod *inplace.Pod) (bool, error) {
+func (r *podWriter) samePod(ctx context.Context, namespace string, pod *inplace.Pod) (bool, error) {
 	list := metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 	if err := r.live.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{metav1.ObjectNameField: pod.Name}); err != nil {
@@ -207,7 +207,7 @@ func (r *Reconciler) samePod(ctx context.Context, namespace string, pod *inplace
 
 // historyTemplate is the template that the native controller keeps in a ControllerRevision of a workload; nil if there is none
 // of that name.
-func (r *Reconciler) historyTemplate(ctx context.Context, v *view, name string) (json.RawMessage, error) {
+func (r *historian) historyTemplate(ctx context.Context, v *view, name string) (json.RawMessage, error) {
 	revision, err := r.history(ctx, v, name)
 	if err != nil || revision == nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (r *Reconciler) historyTemplate(ctx context.Context, v *view, name string) 
 }
 
 // history is a ControllerRevision of the native controller; nil if the workload has none of that name.
-func (r *Reconciler) history(ctx context.Context, v *view, name string) (*appsv1.ControllerRevision, error) {
+func (r *historian) history(ctx context.Context, v *view, name string) (*appsv1.ControllerRevision, error) {
 	var revision appsv1.ControllerRevision
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: v.release.Namespace, Name: name}, &revision)
 	if apierrors.IsNotFound(err) || err == nil && !ownedBy(&revision, v.workload.GetUID()) {

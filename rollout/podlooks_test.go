@@ -88,7 +88,7 @@ func looking(t *testing.T) plan.Plan {
 func TestALookThatIsNotToldDoesNotCount(t *testing.T) {
 	t.Parallel()
 	clock := testingclock.NewFakePassiveClock(noon)
-	r := &Reconciler{client: &contested{conflicts: 1}, live: &contested{}, clock: clock, processes: newProcesses(clock), recorder: events.NewFakeRecorder(9)}
+	r := newReconciler(&cluster{client: &contested{conflicts: 1}, live: &contested{}, clock: clock, processes: newProcesses(clock), recorder: events.NewFakeRecorder(9)})
 	next := looking(t)
 	process, release := newProcess(clock), &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "release-1", ResourceVersion: "7"}}
 	pass := func() error {
@@ -107,7 +107,7 @@ func TestALookThatIsNotToldDoesNotCount(t *testing.T) {
 func TestLooksOfManyReleasesAreFurtherApart(t *testing.T) {
 	t.Parallel()
 	clock := testingclock.NewFakePassiveClock(noon)
-	r := &Reconciler{clock: clock, processes: newProcesses(clock)}
+	r := newReconciler(&cluster{clock: clock, processes: newProcesses(clock)})
 	v := &view{process: newProcess(clock), release: &v1alpha1.BatchRelease{}}
 	for _, test := range []struct {
 		releases int

@@ -28,7 +28,7 @@ type knownFit struct {
 
 // readPreflight lists what in the namespace can limit a release. These objects are in no cache: they
 // are requested once in a release, and a watch would cost memory all the time.
-func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shape) error {
+func (r *observer) readPreflight(ctx context.Context, v *view, shape plan.Shape) error {
 	if known := v.process.fits; known.found != nil && known.shape == shape && known.given == v.given &&
 		r.clock.Since(known.at) < fitMemory {
 		v.facts.Preflight = known.found
@@ -55,7 +55,7 @@ func (r *Reconciler) readPreflight(ctx context.Context, v *view, shape plan.Shap
 }
 
 // check compares what is about to begin with what its namespace has, and reports whether that is kept from a moment ago.
-func (r *Reconciler) check(
+func (r *observer) check(
 	ctx context.Context, v *view, release preflight.Release, read func(context.Context, string) (surveyed, error),
 ) (preflight.Findings, bool, error) {
 	namespace, err := read(ctx, v.release.Namespace)
@@ -72,8 +72,8 @@ func (r *Reconciler) check(
 
 // decodedTemplate is a template that is about to be released. The API server's defaults don't matter for
 // what a quota counts.
-func (r *Reconciler) decodedTemplate(ctx context.Context, v *view, t plan.Template) (*corev1.PodTemplateSpec, error) {
-	raw, err := r.template(ctx, v, t)
+func (r *observer) decodedTemplate(ctx context.Context, v *view, t plan.Template) (*corev1.PodTemplateSpec, error) {
+	raw, err := r.history.template(ctx, v, t)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (r *Reconciler) decodedTemplate(ctx context.Context, v *view, t plan.Templa
 }
 
 // runningTemplate is that of the workload, as the cache has it unless it is needed whole.
-func (r *Reconciler) runningTemplate(ctx context.Context, v *view, whole bool) (*corev1.PodTemplateSpec, error) {
+func (r *cluster) runningTemplate(ctx context.Context, v *view, whole bool) (*corev1.PodTemplateSpec, error) {
 	if whole && isStripped(v.workload.PodTemplate()) {
 		if err := r.readWorkload(ctx, v); err != nil {
 			return nil, err

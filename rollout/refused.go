@@ -41,7 +41,7 @@ func unanswered(err error) plan.Refusal {
 
 // unasked reports whether the API server fails at a write alone: it fails, and answers what is read. Where it fails at
 // everything, nothing is known of the write, and no release is to blame.
-func (r *Reconciler) unasked(ctx context.Context, v *view, err error) bool {
+func (r *cluster) unasked(ctx context.Context, v *view, err error) bool {
 	if err == nil || outdated(err) || !kube.Unanswered(err) && !errors.Is(err, errSame) {
 		return false
 	}

@@ -23,7 +23,7 @@ type replicaSets struct{ d *workload.Deployment }
 
 var _ parts = replicaSets{}
 
-func (p replicaSets) observe(ctx context.Context, r *Reconciler, v *view) error {
+func (p replicaSets) observe(ctx context.Context, r *kindShell, v *view) error {
 	var list appsv1.ReplicaSetList
 	err := r.client.List(ctx, &list, client.InNamespace(v.release.Namespace),
 		client.MatchingFields{indexOwner: string(p.d.UID)}, client.UnsafeDisableDeepCopy)
@@ -40,7 +40,7 @@ func (p replicaSets) observe(ctx context.Context, r *Reconciler, v *view) error 
 	return nil
 }
 
-func (p replicaSets) read(ctx context.Context, r *Reconciler, v *view) error {
+func (p replicaSets) read(ctx context.Context, r *kindShell, v *view) error {
 	var list appsv1.ReplicaSetList
 	selector, err := r.selector(ctx, v)
 	if err != nil {
@@ -89,7 +89,7 @@ func (replicaSets) foretell(v *view, answer workload.Workload, _ json.RawMessage
 }
 
 // template is that of a ReplicaSet.
-func (replicaSets) template(ctx context.Context, r *Reconciler, v *view, revision string) (json.RawMessage, error) {
+func (replicaSets) template(ctx context.Context, r *kindShell, v *view, revision string) (json.RawMessage, error) {
 	i := slices.IndexFunc(v.sets, func(set *appsv1.ReplicaSet) bool {
 		return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == revision
 	})
@@ -122,24 +122,24 @@ func (replicaSets) templates(v *view) []*corev1.PodTemplateSpec {
 }
 
 // move carries out a write of the Deployment's mover.
-func (replicaSets) move(ctx context.Context, r *Reconciler, v *view, write mover.Write) error {
+func (replicaSets) move(ctx context.Context, r *kindShell, v *view, write mover.Write) error {
 	w, known := write.(deployment.Write)
 	if !known {
 		return fmt.Errorf("write %T is not one to a Deployment", write)
 	}
 	switch w := w.(type) {
 	case deployment.Scale:
-		return r.scale(ctx, v, w)
+		return r.mover.scale(ctx, v, w)
 	case deployment.Create:
-		return r.createSet(ctx, v, w)
+		return r.mover.createSet(ctx, v, w)
 	case deployment.OrderPods:
-		return r.orderPods(ctx, v, w)
+		return r.mover.orderPods(ctx, v, w)
 	}
 	return nil
 }
 
 // failing lists the pods of the updated ReplicaSet that are not ready, and says why in a sentence.
-func (p replicaSets) failing(ctx context.Context, r *Reconciler, v *view) (string, error) {
+func (p replicaSets) failing(ctx context.Context, r *kindShell, v *view) (string, error) {
 	selector, err := r.selector(ctx, v)
 	if err != nil {
 		return "", err

@@ -94,7 +94,7 @@ func (b brings) instead(v *view, after workload.Workload) []string {
 
 // tryWrite asks the API server for the result of a write of the workload. What admission makes of its template is a template that
 // nobody has approved, whichever field the write is about.
-func (r *Reconciler) tryWrite(
+func (r *workloadWriter) tryWrite(
 	ctx context.Context, v *view, patch client.Patch, template brings, differs func(workload.Workload) []string,
 ) error {
 	foreseen, came, err := r.dryRun(ctx, v, patch)
@@ -139,7 +139,7 @@ func notHandedBack(w workload.Workload, asked v1alpha1.HeldWorkload) []string {
 }
 
 // dryRun is the workload as a patch would leave it, and its template as it came.
-func (r *Reconciler) dryRun(ctx context.Context, v *view, patch client.Patch) (workload.Workload, json.RawMessage, error) {
+func (r *workloadWriter) dryRun(ctx context.Context, v *view, patch client.Patch) (workload.Workload, json.RawMessage, error) {
 	answer := v.untypedWorkload()
 	tried := kube.OutcomeOf(r.client.Patch(ctx, answer, patch, strict, client.DryRunAll))
 	if err := r.wroteWorkload(ctx, v, tried); err != nil {

@@ -77,14 +77,14 @@ type heldKey struct {
 	service string
 }
 
-func (r *Reconciler) observeRouted(ctx context.Context, v *view) error {
+func (r *routeReader) observeRouted(ctx context.Context, v *view) error {
 	seen, err := r.observeTraffic(ctx, v)
 	v.facts.Traffic = seen
 	return err
 }
 
 // observeTraffic reads what requests are shared by; nil if the release has no traffic and has left none.
-func (r *Reconciler) observeTraffic(ctx context.Context, v *view) (*traffic.Seen, error) {
+func (r *routeReader) observeTraffic(ctx context.Context, v *view) (*traffic.Seen, error) {
 	spec := v.release.Spec.Strategy.Traffic
 	if r.routes == nil {
 		if spec == nil && v.release.Status.Traffic == nil {
@@ -120,7 +120,7 @@ func (r *Reconciler) observeTraffic(ctx context.Context, v *view) (*traffic.Seen
 
 // leftOf is what the caches have of a release: routes that it holds, as their annotations say, and Services that it owns. Anybody may write to
 // thousands of routes of their namespace that the release holds them: none of these is read.
-func (r *Reconciler) leftOf(ctx context.Context, v *view) ([]routeKey, []*corev1.Service, error) {
+func (r *routeReader) leftOf(ctx context.Context, v *view) ([]routeKey, []*corev1.Service, error) {
 	var held []routeKey
 	for _, kind := range route.Kinds {
 		is, err := r.kindOf(ctx, v, kind)
@@ -162,7 +162,7 @@ func (r *Reconciler) leftOf(ctx context.Context, v *view) ([]routeKey, []*corev1
 }
 
 // seeTraffic is what there is of the traffic of a release, but for the times.
-func (r *Reconciler) seeTraffic(ctx context.Context, v *view, held []routeKey, services []*corev1.Service) (*traffic.Seen, error) {
+func (r *routeReader) seeTraffic(ctx context.Context, v *view, held []routeKey, services []*corev1.Service) (*traffic.Seen, error) {
 	p := v.process.traffic
 	v.traffic = trafficSeen{services: map[string]*corev1.Service{}, live: v.traffic.live, reclaimed: map[heldKey]*unstructured.Unstructured{}}
 	if v.traffic.live == nil {
@@ -171,7 +171,7 @@ func (r *Reconciler) seeTraffic(ctx context.Context, v *view, held []routeKey, s
 	for _, service := range p.services.List(services) {
 		v.traffic.services[service.Name] = service
 	}
-	if err := r.observeUsers(ctx, v); err != nil {
+	if err := r.sides.observeUsers(ctx, v); err != nil {
 		return nil, err
 	}
 	seen := &traffic.Seen{Services: len(v.traffic.services) > 0}
@@ -183,15 +183,15 @@ func (r *Reconciler) seeTraffic(ctx context.Context, v *view, held []routeKey, s
 	if seen.Routes, err = r.seenRoutes(ctx, v); err != nil {
 		return nil, err
 	}
-	if seen.Stable, err = r.seeSide(ctx, v, traffic.StableSide); err != nil {
+	if seen.Stable, err = r.sides.seeSide(ctx, v, traffic.StableSide); err != nil {
 		return nil, err
 	}
-	seen.Canary, err = r.seeSide(ctx, v, traffic.CanarySide)
+	seen.Canary, err = r.sides.seeSide(ctx, v, traffic.CanarySide)
 	return seen, err
 }
 
 // observeRoutes reads the routes that the release names, and those that it holds; or says why that can't be done.
-func (r *Reconciler) observeRoutes(ctx context.Context, v *view, held []routeKey) (*v1alpha1.TrafficProblem, error) {
+func (r *routeReader) observeRoutes(ctx context.Context, v *view, held []routeKey) (*v1alpha1.TrafficProblem, error) {
 	keys := map[routeKey]bool{}
 	for _, key := range slices.Concat(held, v.process.traffic.held) {
 		keys[key] = true
@@ -214,7 +214,7 @@ func (r *Reconciler) observeRoutes(ctx context.Context, v *view, held []routeKey
 }
 
 // readRoutes reads routes from the cache, with what this process knows to be newer in their place.
-func (r *Reconciler) readRoutes(ctx context.Context, v *view, keys map[routeKey]bool) error {
+func (r *routeReader) readRoutes(ctx context.Context, v *view, keys map[routeKey]bool) error {
 	cached := map[v1alpha1.TrafficRouteKind][]*unstructured.Unstructured{}
 	for key := range keys {
 		reader := v.traffic.kinds[key.kind].reader
@@ -249,7 +249,7 @@ func (r *routes) sees(namespace string) bool {
 }
 
 // seenRoutes are the routes that the release names, in their order, and then those that it holds besides.
-func (r *Reconciler) seenRoutes(ctx context.Context, v *view) ([]traffic.Route, error) {
+func (r *routeReader) seenRoutes(ctx context.Context, v *view) ([]traffic.Route, error) {
 	var seen []traffic.Route
 	named := map[string]bool{}
 	if spec := v.release.Spec.Strategy.Traffic; spec != nil {
@@ -279,7 +279,7 @@ func (r *Reconciler) seenRoutes(ctx context.Context, v *view) ([]traffic.Route, 
 }
 
 // leftRoutes are the routes that the release holds and that are not among those that it names.
-func (r *Reconciler) leftRoutes(ctx context.Context, v *view, named map[string]bool) ([]traffic.Route, error) {
+func (r *routeReader) leftRoutes(ctx context.Context, v *view, named map[string]bool) ([]traffic.Route, error) {
 	var left []traffic.Route
 	for _, key := range slices.SortedFunc(maps.Keys(v.traffic.routes), compareKeys) {
 		for _, service := range heldServices(v.traffic.routes[key], v.release) {
@@ -323,7 +323,7 @@ func heldServices(object *unstructured.Unstructured, release *v1alpha1.BatchRele
 
 // seenRoute is a route that the release names. Of one in another namespace nothing is told while the release may not share it, not even whether it is
 // there: whoever writes the release may have no right to know.
-func (r *Reconciler) seenRoute(ctx context.Context, v *view, key routeKey, named v1alpha1.TrafficRoute) (traffic.Route, error) {
+func (r *routeReader) seenRoute(ctx context.Context, v *view, key routeKey, named v1alpha1.TrafficRoute) (traffic.Route, error) {
 	ungranted, err := r.ungranted(ctx, v, key, named)
 	if err != nil {
 		return traffic.Route{}, err
@@ -333,9 +333,9 @@ func (r *Reconciler) seenRoute(ctx context.Context, v *view, key routeKey, named
 		missing.Problem = cmp.Or(ungranted, r.missing(v, key))
 		return missing, nil
 	}
-	refused := cmp.Or(v.canaryTaken(key), r.routeProblem(v, heldKey{key, named.Service}), ungranted)
+	refused := cmp.Or(canaryTaken(v, key), r.routeProblem(v, heldKey{key, named.Service}), ungranted)
 	if refused == nil {
-		v.reclaim(key, named)
+		reclaim(v, key, named)
 	}
 	one := r.readRoute(v, key, named)
 	if ungranted != nil {
@@ -348,7 +348,7 @@ func (r *Reconciler) seenRoute(ctx context.Context, v *view, key routeKey, named
 }
 
 // missing says that a route is not there.
-func (r *Reconciler) missing(v *view, key routeKey) *v1alpha1.TrafficProblem {
+func (r *routeReader) missing(v *view, key routeKey) *v1alpha1.TrafficProblem {
 	if v.traffic.kinds[key.kind].gone {
 		return notServed(key)
 	}
@@ -361,24 +361,24 @@ func (r *Reconciler) missing(v *view, key routeKey) *v1alpha1.TrafficProblem {
 
 // reclaim notes what a route that the release names was before somebody took away that the release holds it, where that can be told: then it is the
 // release's again. Where somebody else has a Service of the name of a side, the route may be meant for that.
-func (v *view) reclaim(key routeKey, named v1alpha1.TrafficRoute) {
-	if !v.sidesAreFree(named.Service) {
+func reclaim(v *view, key routeKey, named v1alpha1.TrafficRoute) {
+	if !sidesAreFree(v, named.Service) {
 		return
 	}
 	use := useOf(v.release, named.Service)
-	again := route.Reclaimed(key.kind, v.traffic.routes[key], v.canaryOf(key), use, v.release.Spec.Strategy.Steps)
+	again := route.Reclaimed(key.kind, v.traffic.routes[key], canaryOf(v, key), use, v.release.Spec.Strategy.Steps)
 	if again != nil {
 		v.traffic.reclaimed[heldKey{key, named.Service}] = again
 	}
 }
 
 // readRoute is a route that is there. One that is reclaimed has to be written.
-func (r *Reconciler) readRoute(v *view, key routeKey, named v1alpha1.TrafficRoute) traffic.Route {
+func (r *routeReader) readRoute(v *view, key routeKey, named v1alpha1.TrafficRoute) traffic.Route {
 	object, again := v.traffic.routes[key], v.traffic.reclaimed[heldKey{key, named.Service}]
 	if again != nil {
 		object = again
 	}
-	one := route.KindOf(key.kind).Read(object, v.canaryOf(key), useOf(v.release, named.Service))
+	one := route.KindOf(key.kind).Read(object, canaryOf(v, key), useOf(v.release, named.Service))
 	one.TrafficRoute = named
 	one.Whole = one.Whole && again == nil
 	return one
@@ -387,7 +387,7 @@ func (r *Reconciler) readRoute(v *view, key routeKey, named v1alpha1.TrafficRout
 // leftRoute is a route that the release holds and does not name. In another namespace it counts only while that of the release still lets
 // such routes refer to its Services, or if this process knows that it counted before: anybody may write to a route that a release is its holder,
 // and have the release wait for it to be restored.
-func (r *Reconciler) leftRoute(ctx context.Context, v *view, key routeKey, service string) (traffic.Route, error) {
+func (r *routeReader) leftRoute(ctx context.Context, v *view, key routeKey, service string) (traffic.Route, error) {
 	left := v1alpha1.TrafficRoute{Kind: key.kind, Name: key.Name, Service: service}
 	if key.Namespace != v.release.Namespace {
 		left.Namespace = key.Namespace

@@ -68,7 +68,7 @@ func TestClaimsOfOtherNamespaces(t *testing.T) {
 	own := routeOf(route.GroupVersionKind(v1alpha1.RouteHTTP))
 	own.SetNamespace("shop")
 	c.claims = append(c.claims, *own)
-	r := &Reconciler{client: c, clock: clock.RealClock{}, routes: &routes{kinds: &kinds{clock: clock.RealClock{}, known: known}}}
+	r := newReconciler(&cluster{client: c, clock: clock.RealClock{}, routes: &routes{kinds: &kinds{clock: clock.RealClock{}, known: known}}})
 	v := &view{release: &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}}
 	for name, tc := range map[string]struct {
 		grants []unstructured.Unstructured
@@ -78,7 +78,7 @@ func TestClaimsOfOtherNamespaces(t *testing.T) {
 		"one namespace may":            {from("edge"), map[string]int{"shop": 1, "edge": 5000}},
 	} {
 		c.grants, c.lists = tc.grants, 0
-		held, _, err := r.leftOf(t.Context(), v)
+		held, _, err := r.routeReader.leftOf(t.Context(), v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,13 +98,13 @@ func TestClaimsOfOtherNamespaces(t *testing.T) {
 // TestProblemOfOneService: that one Service's share of a route could not be written says nothing about another one's.
 func TestProblemOfOneService(t *testing.T) {
 	t.Parallel()
-	r := &Reconciler{clock: clock.RealClock{}}
+	r := newReconciler(&cluster{clock: clock.RealClock{}})
 	v := &view{release: &v1alpha1.BatchRelease{}, process: &process{traffic: newTrafficProcess(r.clock)}}
 	key := routeKey{kind: v1alpha1.RouteHTTP}
 	v.traffic.routes = map[routeKey]*unstructured.Unstructured{key: routeOf(route.GroupVersionKind(v1alpha1.RouteHTTP))}
 	problem := v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNotShareable}
-	v.process.traffic.unshared[heldKey{key, "web"}] = knownProblem{problem, v.decidedOn(v.traffic.routes[key]), r.clock.Now()}
-	if r.routeProblem(v, heldKey{key, "web"}) == nil || r.routeProblem(v, heldKey{key, "api"}) != nil {
+	v.process.traffic.unshared[heldKey{key, "web"}] = knownProblem{problem, decidedOn(v, v.traffic.routes[key]), r.clock.Now()}
+	if r.routeReader.routeProblem(v, heldKey{key, "web"}) == nil || r.routeReader.routeProblem(v, heldKey{key, "api"}) != nil {
 		t.Error("want the problem told of the Service that it is about, and of no other")
 	}
 }
@@ -112,7 +112,7 @@ func TestProblemOfOneService(t *testing.T) {
 // TestWhyARouteIsNotSeen: each reason wants something else of people.
 func TestWhyARouteIsNotSeen(t *testing.T) {
 	t.Parallel()
-	r := &Reconciler{routes: &routes{namespaces: []string{"shop"}}}
+	r := newReconciler(&cluster{routes: &routes{namespaces: []string{"shop"}}})
 	for name, tc := range map[string]struct {
 		namespace string
 		kind      v1alpha1.TrafficRouteKind
@@ -125,7 +125,7 @@ func TestWhyARouteIsNotSeen(t *testing.T) {
 		v := &view{}
 		v.traffic.kinds = map[v1alpha1.TrafficRouteKind]seenKind{v1alpha1.RouteGRPC: {gone: true}}
 		key := routeKey{tc.kind, client.ObjectKey{Namespace: tc.namespace, Name: "web"}}
-		if got := r.missing(v, key); got.Type != tc.want || got.Object != string(tc.kind)+" "+tc.namespace+"/web" {
+		if got := r.routeReader.missing(v, key); got.Type != tc.want || got.Object != string(tc.kind)+" "+tc.namespace+"/web" {
 			t.Errorf("%s: want %s, got %+v", name, tc.want, got)
 		}
 	}

@@ -87,8 +87,8 @@ type watcher struct {
 // watch adds what is always served.
 func (w *watcher) watch(b *builder.Builder) *builder.Builder {
 	return b.
-		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(w.r.releasesOfService)).
-		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(w.r.releasesOfSlice)).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(w.r.maps.releasesOfService)).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(w.r.maps.releasesOfSlice)).
 		WatchesRawSource(source.Func(w.started))
 }
 
@@ -129,9 +129,9 @@ func (w *watcher) lost() {
 
 // begin indexes the cache of a kind and has the controller told of its changes. Before it starts, the controller waits until the cache has seen all.
 func (w *watcher) begin(of cache.Cache, kind schema.GroupVersionKind) error {
-	ctx, object, releases := context.Background(), routeOf(kind), w.r.releasesOfGrant
+	ctx, object, releases := context.Background(), routeOf(kind), w.r.maps.releasesOfGrant
 	if !slices.Contains(route.GrantKinds, kind) {
-		releases = w.r.releasesOfRoute
+		releases = w.r.maps.releasesOfRoute
 		if err := of.IndexField(ctx, object, indexHolder, holderNames); err != nil {
 			return fmt.Errorf("index by %s: %w", indexHolder, err)
 		}
@@ -236,7 +236,7 @@ func serviceOf(obj client.Object) []string {
 }
 
 // releasesOfRoute are the releases that name a route, those that hold it, and the one whose canary Ingress it is.
-func (r *Reconciler) releasesOfRoute(ctx context.Context, obj client.Object) []reconcile.Request {
+func (r *watchMaps) releasesOfRoute(ctx context.Context, obj client.Object) []reconcile.Request {
 	kind := v1alpha1.TrafficRouteKind(obj.GetObjectKind().GroupVersionKind().Kind)
 	key := routeKey{kind, client.ObjectKeyFromObject(obj)}
 	requests := r.releasesBy(ctx, client.MatchingFields{indexRoute: key.String()})
@@ -248,16 +248,16 @@ func (r *Reconciler) releasesOfRoute(ctx context.Context, obj client.Object) []r
 
 // releasesOfGrant are the releases that name routes of other namespaces: nobody has so many of these that it would be worth telling them
 // apart.
-func (r *Reconciler) releasesOfGrant(ctx context.Context, _ client.Object) []reconcile.Request {
+func (r *watchMaps) releasesOfGrant(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.releasesBy(ctx, client.MatchingFields{indexGranted: granted})
 }
 
 // releasesOfService are the release whose side it is, and those that name it, or need its name.
-func (r *Reconciler) releasesOfService(ctx context.Context, obj client.Object) []reconcile.Request {
+func (r *watchMaps) releasesOfService(ctx context.Context, obj client.Object) []reconcile.Request {
 	return append(r.releasesBy(ctx, client.MatchingFields{indexNamed: client.ObjectKeyFromObject(obj).String()}), releaseOwning(ctx, obj)...)
 }
 
-func (r *Reconciler) releasesOfSlice(ctx context.Context, obj client.Object) []reconcile.Request {
+func (r *watchMaps) releasesOfSlice(ctx context.Context, obj client.Object) []reconcile.Request {
 	var service corev1.Service
 	key := client.ObjectKey{Namespace: obj.GetNamespace(), Name: obj.GetLabels()[discoveryv1.LabelServiceName]}
 	if err := r.client.Get(ctx, key, &service, client.UnsafeDisableDeepCopy); err != nil { // nobody's, or gone
@@ -274,7 +274,7 @@ func releaseOwning(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: owner.Name}}}
 }
 
-func (r *Reconciler) releasesBy(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+func (r *watchMaps) releasesBy(ctx context.Context, options ...client.ListOption) []reconcile.Request {
 	var releases v1alpha1.BatchReleaseList
 	if err := r.client.List(ctx, &releases, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil // only possible before the cache has started, when everything is queued anyway

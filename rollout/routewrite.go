@@ -18,24 +18,24 @@ import (
 )
 
 // writeTraffic carries out a write, and has the pass see the result.
-func (r *Reconciler) writeTraffic(ctx context.Context, v *view, write traffic.Write) error {
+func (r *routeWriter) writeTraffic(ctx context.Context, v *view, write traffic.Write) error {
 	if r.routes == nil || v.process.traffic == nil {
 		return errOutdated // nothing was seen that could be written
 	}
 	if err := r.sendTraffic(ctx, v, write); err != nil {
 		return err
 	}
-	seen, err := r.observeTraffic(ctx, v)
+	seen, err := r.routeReader.observeTraffic(ctx, v)
 	v.facts.Traffic = seen
 	return err
 }
 
-func (r *Reconciler) sendTraffic(ctx context.Context, v *view, write traffic.Write) error {
+func (r *routeWriter) sendTraffic(ctx context.Context, v *view, write traffic.Write) error {
 	switch w := write.(type) {
 	case traffic.PointSide:
-		return r.pointSide(ctx, v, w)
+		return r.sides.pointSide(ctx, v, w)
 	case traffic.DropSides:
-		return r.dropSides(ctx, v)
+		return r.sides.dropSides(ctx, v)
 	case traffic.ShareRoute:
 		return r.shareRoute(ctx, v, w)
 	case traffic.RestoreRoute:
@@ -46,7 +46,7 @@ func (r *Reconciler) sendTraffic(ctx context.Context, v *view, write traffic.Wri
 }
 
 // shareRoute has a route share requests.
-func (r *Reconciler) shareRoute(ctx context.Context, v *view, w traffic.ShareRoute) error {
+func (r *routeWriter) shareRoute(ctx context.Context, v *view, w traffic.ShareRoute) error {
 	key := keyOf(v.release.Namespace, w.Route)
 	object := v.traffic.routes[key]
 	if object == nil {
@@ -54,8 +54,8 @@ func (r *Reconciler) shareRoute(ctx context.Context, v *view, w traffic.ShareRou
 	}
 	of := heldKey{key, w.Route.Service}
 	delete(v.process.traffic.unshared, of)
-	if !r.readRoute(v, key, w.Route).Whole { // somebody has changed it
-		if err := r.sidesFollow(ctx, v, w.Route.Service); err != nil {
+	if !r.routeReader.readRoute(v, key, w.Route).Whole { // somebody has changed it
+		if err := r.sides.sidesFollow(ctx, v, w.Route.Service); err != nil {
 			return err
 		}
 	}
@@ -65,7 +65,7 @@ func (r *Reconciler) shareRoute(ctx context.Context, v *view, w traffic.ShareRou
 	}
 	shared, problem := route.KindOf(key.kind).Share(base, useOf(v.release, w.Route.Service), w.Share)
 	if problem != nil {
-		v.process.traffic.unshared[of] = knownProblem{*problem, v.decidedOn(object), r.clock.Now()}
+		v.process.traffic.unshared[of] = knownProblem{*problem, decidedOn(v, object), r.clock.Now()}
 		return nil
 	}
 	if err := r.writeRoute(ctx, v, key, object, shared); err != nil {
@@ -74,14 +74,14 @@ func (r *Reconciler) shareRoute(ctx context.Context, v *view, w traffic.ShareRou
 	if err := r.writeCanary(ctx, v, key, w.Route.Service, w.Share); err != nil || v.process.traffic.unshared[of].problem.Type != "" {
 		return err
 	}
-	if one := r.readRoute(v, key, w.Route); !one.Whole || !equality.Semantic.DeepEqual(one.Share, w.Share) {
+	if one := r.routeReader.readRoute(v, key, w.Route); !one.Whole || !equality.Semantic.DeepEqual(one.Share, w.Share) {
 		return &rewritten{fields: []string{"spec.rules"}, written: true}
 	}
 	return nil
 }
 
 // restoreRoute gives a route back what it had.
-func (r *Reconciler) restoreRoute(ctx context.Context, v *view, w traffic.RestoreRoute) error {
+func (r *routeWriter) restoreRoute(ctx context.Context, v *view, w traffic.RestoreRoute) error {
 	key := keyOf(v.release.Namespace, w.Route)
 	object := v.traffic.routes[key]
 	if object == nil {
@@ -102,30 +102,30 @@ func (r *Reconciler) restoreRoute(ctx context.Context, v *view, w traffic.Restor
 	if err := r.dropCanary(ctx, v, key); err != nil {
 		return err
 	}
-	if one := r.readRoute(v, key, w.Route); one.Held || one.Strays && reclaimed {
+	if one := r.routeReader.readRoute(v, key, w.Route); one.Held || one.Strays && reclaimed {
 		return &rewritten{fields: []string{"metadata.annotations[" + v1alpha1.TrafficAnnotation + "]"}, written: true}
 	}
 	return nil
 }
 
 // heldRoute is a route as it is, or as it was before somebody took away that the release holds it.
-func (r *Reconciler) heldRoute(ctx context.Context, v *view, key routeKey, service string) (*unstructured.Unstructured, error) {
+func (r *routeWriter) heldRoute(ctx context.Context, v *view, key routeKey, service string) (*unstructured.Unstructured, error) {
 	if again := v.traffic.reclaimed[heldKey{key, service}]; again != nil {
-		return again, r.stillFree(ctx, v, service)
+		return again, r.sides.stillFree(ctx, v, service)
 	}
 	return v.traffic.routes[key], nil
 }
 
 // decidedOn tells apart what a share was decided on: with another step, in a rollback, or of another route, it may be of use.
-func (v *view) decidedOn(object *unstructured.Unstructured) string {
+func decidedOn(v *view, object *unstructured.Unstructured) string {
 	s := &v.release.Status
 	return fmt.Sprint(v.release.Generation, s.Attempt, s.CurrentStepIndex, s.Phase, object.GetUID(), object.GetGeneration())
 }
 
 // routeProblem is why a route could not be shared a moment ago; nil if there was nothing, or it was about something else.
-func (r *Reconciler) routeProblem(v *view, key heldKey) *v1alpha1.TrafficProblem {
+func (r *routeReader) routeProblem(v *view, key heldKey) *v1alpha1.TrafficProblem {
 	known := v.process.traffic.unshared[key]
-	if known.of != v.decidedOn(v.traffic.routes[key.routeKey]) {
+	if known.of != decidedOn(v, v.traffic.routes[key.routeKey]) {
 		return nil
 	}
 	left := problemAgain - r.clock.Since(known.at)
@@ -140,13 +140,13 @@ func (r *Reconciler) routeProblem(v *view, key heldKey) *v1alpha1.TrafficProblem
 const problemAgain = 10 * time.Second
 
 // writeRoute writes the difference between a route as it was seen and as it is to be.
-func (r *Reconciler) writeRoute(ctx context.Context, v *view, key routeKey, seen, wanted *unstructured.Unstructured) error {
+func (r *routeWriter) writeRoute(ctx context.Context, v *view, key routeKey, seen, wanted *unstructured.Unstructured) error {
 	outcome := kube.Patch(ctx, r.client, seen, wanted, routeOwner(wanted)...)
 	switch outcome.(type) {
 	case kube.Unchanged:
 		return nil
 	case kube.Written:
-		v.sawRoute(key, wanted)
+		sawRoute(v, key, wanted)
 		return nil
 	case kube.Outdated, kube.Gone:
 		fresh := routeOf(route.GroupVersionKind(key.kind))
@@ -154,7 +154,7 @@ func (r *Reconciler) writeRoute(ctx context.Context, v *view, key routeKey, seen
 			if sameVersion(fresh, seen) {
 				return fmt.Errorf("patch %s: %w: %w", key.kind, errSame, kube.Err(outcome))
 			}
-			v.sawRoute(key, fresh)
+			sawRoute(v, key, fresh)
 		} else if client.IgnoreNotFound(err) == nil {
 			v.process.traffic.objects[key.kind].Forget(key.NamespacedName)
 		}
@@ -175,7 +175,7 @@ func routeOwner(wanted *unstructured.Unstructured) []client.PatchOption {
 }
 
 // sawRoute takes over what a read of, or a write to, a route answered, but for who wrote which field, as in the cache.
-func (v *view) sawRoute(key routeKey, object *unstructured.Unstructured) {
+func sawRoute(v *view, key routeKey, object *unstructured.Unstructured) {
 	object.SetManagedFields(nil)
 	v.process.traffic.objects[key.kind].Saw(object)
 	v.traffic.routes[key] = object

@@ -45,7 +45,7 @@ var notCopied = []string{
 }
 
 // scale changes the replicas of a ReplicaSet if it still is what was decided on.
-func (r *Reconciler) scale(ctx context.Context, v *view, a deployment.Scale) error {
+func (r *podWriter) scale(ctx context.Context, v *view, a deployment.Scale) error {
 	set := v.set(a.Set.UID)
 	if set == nil || ptr.Deref(set.Spec.Replicas, 1) != a.From {
 		return errOutdated
@@ -88,7 +88,7 @@ func (r *Reconciler) scale(ctx context.Context, v *view, a deployment.Scale) err
 const setsMemory = 10 * time.Second
 
 // patchSet patches a ReplicaSet, and returns the answer.
-func (r *Reconciler) patchSet(
+func (r *podWriter) patchSet(
 	ctx context.Context, v *view, set *appsv1.ReplicaSet, patch client.Patch, options ...client.PatchOption,
 ) (*appsv1.ReplicaSet, error) {
 	answer := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}
@@ -99,7 +99,7 @@ func (r *Reconciler) patchSet(
 }
 
 // shrinkBack takes a ReplicaSet back to a size at once, before more pods come of a template that admission has changed.
-func (r *Reconciler) shrinkBack(ctx context.Context, v *view, set *appsv1.ReplicaSet, size int32) error {
+func (r *podWriter) shrinkBack(ctx context.Context, v *view, set *appsv1.ReplicaSet, size int32) error {
 	if sizeOf(set) <= size {
 		return nil
 	}
@@ -145,7 +145,7 @@ func orNone(count int32) any {
 const maxCollisions = 5
 
 // createSet makes the ReplicaSet of the Deployment's template as the native controller would.
-func (r *Reconciler) createSet(ctx context.Context, v *view, a deployment.Create) error {
+func (r *podWriter) createSet(ctx context.Context, v *view, a deployment.Create) error {
 	if v.wholeTemplate() == nil {
 		decided := v.workload.GetResourceVersion()
 		if err := r.readWorkload(ctx, v); err != nil {
@@ -176,7 +176,7 @@ func (r *Reconciler) createSet(ctx context.Context, v *view, a deployment.Create
 }
 
 // tryCreateSet creates a ReplicaSet, or finds it created before the cache knew.
-func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *unstructured.Unstructured) error {
+func (r *podWriter) tryCreateSet(ctx context.Context, v *view, set *unstructured.Unstructured) error {
 	err := r.dryRunSet(ctx, set)
 	if err == nil {
 		err = r.overtaken(ctx, v)
@@ -202,7 +202,7 @@ func (r *Reconciler) tryCreateSet(ctx context.Context, v *view, set *unstructure
 }
 
 // madeSet takes over a ReplicaSet that was made.
-func (r *Reconciler) madeSet(ctx context.Context, v *view, asked, answer *unstructured.Unstructured) error {
+func (r *podWriter) madeSet(ctx context.Context, v *view, asked, answer *unstructured.Unstructured) error {
 	made := &appsv1.ReplicaSet{}
 	if err := typed(answer, made); err != nil {
 		return err
@@ -218,7 +218,7 @@ func (r *Reconciler) madeSet(ctx context.Context, v *view, asked, answer *unstru
 
 // dryRunSet asks the API server for the result of creating a ReplicaSet: nobody would find one of another
 // template, and the next would be made beside it.
-func (r *Reconciler) dryRunSet(ctx context.Context, set *unstructured.Unstructured) error {
+func (r *podWriter) dryRunSet(ctx context.Context, set *unstructured.Unstructured) error {
 	foreseen := set.DeepCopy()
 	if err := r.client.Create(ctx, foreseen, client.DryRunAll); err != nil {
 		return err

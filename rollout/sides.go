@@ -60,9 +60,9 @@ func namedServices(release *v1alpha1.BatchRelease) []string {
 }
 
 // seeSide is a side as it is.
-func (r *Reconciler) seeSide(ctx context.Context, v *view, name traffic.SideName) (traffic.Side, error) {
+func (r *sides) seeSide(ctx context.Context, v *view, name traffic.SideName) (traffic.Side, error) {
 	services := namedServices(v.release)
-	side := traffic.Side{Made: len(services) > 0, Empty: true, Ready: math.MaxInt32, Problem: v.sideProblem(name)}
+	side := traffic.Side{Made: len(services) > 0, Empty: true, Ready: math.MaxInt32, Problem: sideProblem(v, name)}
 	for i, service := range services {
 		object := v.traffic.services[sideService(service, name)]
 		if object == nil {
@@ -113,7 +113,7 @@ type comparison struct {
 
 // compareSide compares a Service of a side with what a write of its revision makes of it. Where the user's can't have sides any more, what there is
 // goes on as it is.
-func (r *Reconciler) compareSide(
+func (r *sides) compareSide(
 	ctx context.Context, v *view, service string, w traffic.PointSide, is *corev1.Service,
 ) (comparison, error) {
 	user := v.traffic.users[service]
@@ -138,7 +138,7 @@ func versionsOf(user, side *corev1.Service) answered {
 }
 
 // endpointsOf is how many pods a Service has as ready endpoints, and whether it has none that serve.
-func (r *Reconciler) endpointsOf(ctx context.Context, service *corev1.Service) (ready int32, empty bool, err error) {
+func (r *sides) endpointsOf(ctx context.Context, service *corev1.Service) (ready int32, empty bool, err error) {
 	var list discoveryv1.EndpointSliceList
 	err = r.client.List(ctx, &list, client.InNamespace(service.Namespace),
 		client.MatchingFields{indexService: service.Name}, client.UnsafeDisableDeepCopy)
@@ -193,7 +193,7 @@ func answers(c *discoveryv1.EndpointConditions) bool {
 func is(condition *bool) bool { return condition == nil || *condition }
 
 // pointSide makes the Services of a side, or has them select another revision, or be again as they were written.
-func (r *Reconciler) pointSide(ctx context.Context, v *view, w traffic.PointSide) error {
+func (r *sides) pointSide(ctx context.Context, v *view, w traffic.PointSide) error {
 	delete(v.process.traffic.problems, w.Name)
 	for _, service := range namedServices(v.release) {
 		user, problem, err := r.userService(ctx, v, service)
@@ -207,7 +207,7 @@ func (r *Reconciler) pointSide(ctx context.Context, v *view, w traffic.PointSide
 			return err
 		}
 		if problem != nil {
-			v.process.traffic.problems[w.Name] = knownProblem{problem: *problem, of: v.sideRestsOn(w.Name)}
+			v.process.traffic.problems[w.Name] = knownProblem{problem: *problem, of: sideRestsOn(v, w.Name)}
 			return nil
 		}
 	}
@@ -216,7 +216,7 @@ func (r *Reconciler) pointSide(ctx context.Context, v *view, w traffic.PointSide
 
 // sidesFollow returns errOutdated if the user's Service has changed, and its sides not yet: whoever changes a route may have changed the Service right
 // before, and the cache may have the route first.
-func (r *Reconciler) sidesFollow(ctx context.Context, v *view, service string) error {
+func (r *sides) sidesFollow(ctx context.Context, v *view, service string) error {
 	user, problem, err := r.userService(ctx, v, service)
 	if problem != nil || err != nil {
 		return err
@@ -238,7 +238,7 @@ func (r *Reconciler) sidesFollow(ctx context.Context, v *view, service string) e
 }
 
 // writeSide makes a Service of a side, or changes the one that there is to it; or says that it is somebody else's.
-func (r *Reconciler) writeSide(ctx context.Context, v *view, user, side *corev1.Service) (*v1alpha1.TrafficProblem, error) {
+func (r *sides) writeSide(ctx context.Context, v *view, user, side *corev1.Service) (*v1alpha1.TrafficProblem, error) {
 	known := v.traffic.services[side.Name]
 	if known == nil {
 		answer := side.DeepCopy()
@@ -249,7 +249,7 @@ func (r *Reconciler) writeSide(ctx context.Context, v *view, user, side *corev1.
 		if err != nil {
 			return nil, fmt.Errorf("create Service: %w", err)
 		}
-		return nil, v.sawSide(user, side, answer)
+		return nil, sawSide(v, user, side, answer)
 	}
 	wanted := withSide(known, side)
 	outcome := kube.Patch(ctx, r.client, known, wanted)
@@ -257,7 +257,7 @@ func (r *Reconciler) writeSide(ctx context.Context, v *view, user, side *corev1.
 	case kube.Unchanged:
 		return nil, nil
 	case kube.Written:
-		return nil, v.sawSide(user, side, wanted)
+		return nil, sawSide(v, user, side, wanted)
 	case kube.Outdated, kube.Gone:
 		_, err := r.refreshSide(ctx, v, side)
 		if err == nil {
@@ -270,7 +270,7 @@ func (r *Reconciler) writeSide(ctx context.Context, v *view, user, side *corev1.
 }
 
 // sawSide takes over the answer to a write of a side. Admission may have made something else of it.
-func (v *view) sawSide(user, side, answer *corev1.Service) error {
+func sawSide(v *view, user, side, answer *corev1.Service) error {
 	answer.ManagedFields = nil // as in the cache
 	v.process.traffic.services.Saw(answer)
 	v.traffic.services[answer.Name] = answer
@@ -287,7 +287,7 @@ func (v *view) sawSide(user, side, answer *corev1.Service) error {
 }
 
 // refreshSide remembers the Service that has the name of a side's, if it is ours: somebody may have taken its labels away, by which it is watched.
-func (r *Reconciler) refreshSide(ctx context.Context, v *view, side *corev1.Service) (*v1alpha1.TrafficProblem, error) {
+func (r *sides) refreshSide(ctx context.Context, v *view, side *corev1.Service) (*v1alpha1.TrafficProblem, error) {
 	var existing corev1.Service
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(side), &existing); err != nil {
 		return nil, fmt.Errorf("read Service %s: %w", side.Name, gone(err))
@@ -299,11 +299,11 @@ func (r *Reconciler) refreshSide(ctx context.Context, v *view, side *corev1.Serv
 	}
 	v.process.traffic.users.Saw(&existing)
 	v.traffic.users[existing.Name] = &existing
-	return v.taken(&existing), nil
+	return taken(v, &existing), nil
 }
 
 // taken says that somebody else has a Service of the name of a side's. That of another release is not to be deleted: it gets requests.
-func (v *view) taken(existing *corev1.Service) *v1alpha1.TrafficProblem {
+func taken(v *view, existing *corev1.Service) *v1alpha1.TrafficProblem {
 	problem := &v1alpha1.TrafficProblem{Object: "Service " + client.ObjectKeyFromObject(existing).String()}
 	owner := metav1.GetControllerOf(existing)
 	if owner != nil && owner.Kind == "BatchRelease" && owner.Name != v.release.Name {
@@ -316,7 +316,7 @@ func (v *view) taken(existing *corev1.Service) *v1alpha1.TrafficProblem {
 }
 
 // dropSides deletes the Services of both sides, each as it was seen.
-func (r *Reconciler) dropSides(ctx context.Context, v *view) error {
+func (r *sides) dropSides(ctx context.Context, v *view) error {
 	for _, service := range v.traffic.services {
 		key := client.ObjectKeyFromObject(service)
 		err := r.client.Delete(ctx, service, client.Preconditions{UID: &service.UID, ResourceVersion: &service.ResourceVersion})

@@ -160,7 +160,7 @@ func TestServiceThatHasTheNameOfASide(t *testing.T) {
 		"a release's before, as web": {owned("BatchRelease", "web"), v1alpha1.TrafficNameTaken},
 	} {
 		v := &view{release: &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "own"}}}
-		if problem := v.taken(&tc.service); problem.Type != tc.want || problem.Object != "Service shop/web-canary" {
+		if problem := taken(v, &tc.service); problem.Type != tc.want || problem.Object != "Service shop/web-canary" {
 			t.Errorf("%s: want %s, got %+v", name, tc.want, problem)
 		}
 	}
@@ -183,7 +183,7 @@ func TestServiceSelectsThePodsOfAWorkloadFromTheCache(t *testing.T) {
 			t.Parallel()
 			server := &routedServer{}
 			server.service.Name, server.service.Spec.Selector = tc.service, tc.selector
-			r := &Reconciler{live: server}
+			r := newReconciler(&cluster{live: server})
 			cached := unstripped()
 			cached.UID = "u"
 			stripped(t, cached)
@@ -191,7 +191,7 @@ func TestServiceSelectsThePodsOfAWorkloadFromTheCache(t *testing.T) {
 			v.process.traffic = newTrafficProcess(clock.RealClock{})
 			v.traffic = trafficSeen{users: map[string]*corev1.Service{}, live: map[string]bool{}}
 			v.release.Spec.WorkloadRef.Kind = "Deployment"
-			user, problem, err := r.userService(t.Context(), v, "web")
+			user, problem, err := r.sides.userService(t.Context(), v, "web")
 			if err != nil {
 				t.Fatal(err)
 			}

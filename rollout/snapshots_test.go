@@ -94,8 +94,8 @@ func (l *limited) List(_ context.Context, list client.ObjectList, _ ...client.Li
 // Nobody is held up by a quota that was raised since somebody else was.
 func TestQuotaRaisedAMomentAgo(t *testing.T) {
 	t.Parallel()
-	cluster := &limited{}
-	r := &Reconciler{clock: clock.RealClock{}, snapshots: &snapshots{live: cluster}}
+	server := &limited{}
+	r := newReconciler(&cluster{clock: clock.RealClock{}, snapshots: &snapshots{live: server}})
 	web := &appsv1.Deployment{}
 	web.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web"}}
 	fits := func() bool {
@@ -104,7 +104,7 @@ func TestQuotaRaisedAMomentAgo(t *testing.T) {
 			release: &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}},
 		}
 		v.release.Spec.Template = &runtime.RawExtension{Raw: []byte(`{}`)}
-		if err := r.readPreflight(t.Context(), v, plan.Shape{Template: plan.Template{Given: true}, Replicas: 2, Surge: 1}); err != nil {
+		if err := r.observer.readPreflight(t.Context(), v, plan.Shape{Template: plan.Template{Given: true}, Replicas: 2, Surge: 1}); err != nil {
 			t.Fatal(err)
 		}
 		return !v.facts.Preflight.Fails()
@@ -112,7 +112,7 @@ func TestQuotaRaisedAMomentAgo(t *testing.T) {
 	if fits() {
 		t.Error("a release fits into a namespace that is full")
 	}
-	cluster.raised = true
+	server.raised = true
 	if !fits() {
 		t.Error("the next release does not fit after the quota was raised")
 	}

@@ -26,7 +26,7 @@ const strict = client.FieldValidation(metav1.FieldValidationStrict)
 
 // takeOver writes template, paused, strategy and hold in one write. In any other order there
 // is a moment in which the native controller rolls by itself, or removes every old pod.
-func (r *Reconciler) takeOver(ctx context.Context, v *view, a plan.TakeOver) error {
+func (r *workloadWriter) takeOver(ctx context.Context, v *view, a plan.TakeOver) error {
 	patch := hold.Set(hold.AsDecided(v.workload), v.workload, a.Hold)
 	v.workload.Secure(patch)
 	template, err := r.bringing(ctx, v, patch, a.Template, a.Digest)
@@ -66,11 +66,11 @@ func isOpen(w workload.Workload) bool {
 }
 
 // bringing adds a template to a patch, if it is to bring one.
-func (r *Reconciler) bringing(ctx context.Context, v *view, patch *kube.JSONPatch, t *plan.Template, digest string) (brings, error) {
+func (r *workloadWriter) bringing(ctx context.Context, v *view, patch *kube.JSONPatch, t *plan.Template, digest string) (brings, error) {
 	if t == nil {
 		return brings{digest: digest}, nil
 	}
-	template, err := r.template(ctx, v, *t)
+	template, err := r.history.template(ctx, v, *t)
 	if err != nil {
 		return brings{}, err
 	}
@@ -83,7 +83,7 @@ func (r *Reconciler) bringing(ctx context.Context, v *view, patch *kube.JSONPatc
 const refusalMemory = 50 * time.Second
 
 // handBack is takeOver's counterpart, in one write for the same reason.
-func (r *Reconciler) handBack(ctx context.Context, v *view, a plan.HandBack) error {
+func (r *workloadWriter) handBack(ctx context.Context, v *view, a plan.HandBack) error {
 	back := hold.HandBack(v.workload, a.Hold.HeldWorkload, nil)
 	template, err := r.bringing(ctx, v, back, a.Template, a.Digest)
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *Reconciler) handBack(ctx context.Context, v *view, a plan.HandBack) err
 }
 
 // tellDropped records an event for a native rollback that a hand-back has dropped.
-func (r *Reconciler) tellDropped(v *view, before workload.Workload) {
+func (r *workloadWriter) tellDropped(v *view, before workload.Workload) {
 	to := workload.RollbackTo(before)
 	if to == "" {
 		return
@@ -127,7 +127,7 @@ func (r *Reconciler) tellDropped(v *view, before workload.Workload) {
 }
 
 // secureAgain holds the workload at once whose template admission has changed with a write: the native controller is about to roll it.
-func (r *Reconciler) secureAgain(ctx context.Context, v *view, held plan.Hold) error {
+func (r *workloadWriter) secureAgain(ctx context.Context, v *view, held plan.Hold) error {
 	held.Window = ""
 	again := hold.Set(hold.AsDecided(v.workload), v.workload, held)
 	v.workload.Secure(again)
@@ -138,7 +138,7 @@ func (r *Reconciler) secureAgain(ctx context.Context, v *view, held plan.Hold) e
 	return r.patchWorkload(ctx, v, patch)
 }
 
-func (r *Reconciler) patchWorkload(ctx context.Context, v *view, patch client.Patch) error {
+func (r *workloadWriter) patchWorkload(ctx context.Context, v *view, patch client.Patch) error {
 	written := v.untypedWorkload()
 	if err := r.wroteWorkload(ctx, v, kube.OutcomeOf(r.client.Patch(ctx, written, patch, strict))); err != nil {
 		return fmt.Errorf("patch %s: %w", v.workload.Kind(), err)
@@ -148,7 +148,7 @@ func (r *Reconciler) patchWorkload(ctx context.Context, v *view, patch client.Pa
 
 // template is the JSON of a pod template: the release's own, a kept one, or one
 // that the cluster has.
-func (r *Reconciler) template(ctx context.Context, v *view, t plan.Template) (json.RawMessage, error) {
+func (r *historian) template(ctx context.Context, v *view, t plan.Template) (json.RawMessage, error) {
 	if t.Given {
 		return json.RawMessage(v.release.Spec.Template.Raw), nil
 	}
@@ -157,7 +157,7 @@ func (r *Reconciler) template(ctx context.Context, v *view, t plan.Template) (js
 			return r.keptTemplate(ctx, v, kept.Name)
 		}
 	}
-	template, err := v.parts().template(ctx, r, v, t.Revision)
+	template, err := v.parts().template(ctx, r.kinds, v, t.Revision)
 	if err == nil && template == nil {
 		err = fmt.Errorf("no template of revision %s is kept", t.Revision)
 	}
@@ -166,8 +166,8 @@ func (r *Reconciler) template(ctx context.Context, v *view, t plan.Template) (js
 
 // resolve asks the API server, without changing anything, what it makes of a template: with
 // its defaults, or why it refuses it.
-func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) error {
-	template, err := r.template(ctx, v, t)
+func (r *observer) resolve(ctx context.Context, v *view, t plan.Template) error {
+	template, err := r.history.template(ctx, v, t)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (r *Reconciler) resolve(ctx context.Context, v *view, t plan.Template) erro
 			return nil
 		}
 	}
-	answer, came, err := r.try(ctx, v, template)
+	answer, came, err := r.history.try(ctx, v, template)
 	switch {
 	case refusal(err):
 		resolved.Refused = kube.Refusal(err)
@@ -219,7 +219,7 @@ func droppedOf(t plan.Template, template, came json.RawMessage) ([]string, error
 }
 
 // overlooked is what overlooks says of a template that would count as the present one.
-func (r *Reconciler) overlooked(ctx context.Context, v *view, template json.RawMessage, digest string) (string, error) {
+func (r *observer) overlooked(ctx context.Context, v *view, template json.RawMessage, digest string) (string, error) {
 	if v.workload == nil || digest != digestOfWorkload(v.workload) {
 		return "", nil
 	}
@@ -232,7 +232,7 @@ func (r *Reconciler) overlooked(ctx context.Context, v *view, template json.RawM
 }
 
 // try is the workload as it would be with another template, and that template as it came.
-func (r *Reconciler) try(ctx context.Context, v *view, template json.RawMessage) (workload.Workload, json.RawMessage, error) {
+func (r *historian) try(ctx context.Context, v *view, template json.RawMessage) (workload.Workload, json.RawMessage, error) {
 	patch, err := new(kube.JSONPatch).Set("/spec/template", template).Patch()
 	if err != nil {
 		return nil, nil, err

@@ -23,26 +23,26 @@ const mostLookedAt = 500
 
 // readTrouble finds out what is wrong with the updated pods. It is for people alone: if it can't be read the release goes on, and looks
 // again later.
-func (r *Reconciler) readTrouble(ctx context.Context, v *view) error {
+func (r *observer) readTrouble(ctx context.Context, v *view) error {
 	v.facts.Trouble = nil
-	pods, err := v.parts().updatedPods(ctx, r, v)
+	pods, err := v.parts().updatedPods(ctx, r.kinds, v)
 	if err != nil {
 		log.FromContext(ctx).V(1).Info("Cannot read the pods to find out what is wrong with them", "error", err.Error())
 		return nil
 	}
-	found := troubleOf(slices.DeleteFunc(pods, v.failedEarlier))
+	found := troubleOf(slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return failedEarlier(v, pod) }))
 	v.facts.Trouble = &found
 	return nil
 }
 
 // failedEarlier reports whether a pod has failed that was made before the step began. A ReplicaSet leaves such a pod there for weeks, and it
 // tells nothing about those of the step.
-func (v *view) failedEarlier(pod *corev1.Pod) bool {
+func failedEarlier(v *view, pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed && pod.CreationTimestamp.Before(v.release.Status.StepStartedAt)
 }
 
 // updatedPods are those of the updated ReplicaSet.
-func (p replicaSets) updatedPods(ctx context.Context, r *Reconciler, v *view) ([]*corev1.Pod, error) {
+func (p replicaSets) updatedPods(ctx context.Context, r *kindShell, v *view) ([]*corev1.Pod, error) {
 	set := v.setOf(digestOfWorkload(p.d))
 	if set == nil {
 		return nil, nil
@@ -62,16 +62,16 @@ func (p replicaSets) updatedPods(ctx context.Context, r *Reconciler, v *view) ([
 	return pointers(podsOf(&list, set.UID)), nil
 }
 
-func (p ordinals) updatedPods(ctx context.Context, r *Reconciler, v *view) ([]*corev1.Pod, error) {
-	return r.placedPods(ctx, v, p.s.Status.UpdateRevision)
+func (p ordinals) updatedPods(ctx context.Context, r *kindShell, v *view) ([]*corev1.Pod, error) {
+	return r.pods.placedPods(ctx, v, p.s.Status.UpdateRevision)
 }
 
-func (p nodes) updatedPods(ctx context.Context, r *Reconciler, v *view) ([]*corev1.Pod, error) {
-	return r.placedPods(ctx, v, p.name(v, digestOf(p.d.PodTemplate())))
+func (p nodes) updatedPods(ctx context.Context, r *kindShell, v *view) ([]*corev1.Pod, error) {
+	return r.pods.placedPods(ctx, v, p.name(v, digestOf(p.d.PodTemplate())))
 }
 
 // placedPods are those of a revision that have places. They are watched: that costs no request.
-func (r *Reconciler) placedPods(ctx context.Context, v *view, revision string) ([]*corev1.Pod, error) {
+func (r *podReader) placedPods(ctx context.Context, v *view, revision string) ([]*corev1.Pod, error) {
 	if !v.pods.listed {
 		if err := r.readPlaces(ctx, v); err != nil {
 			return nil, err

@@ -214,7 +214,7 @@ func TestPodsThatFailedEarlierAreNoTrouble(t *testing.T) {
 			set := &workload.StatefulSet{StatefulSet: &appsv1.StatefulSet{Status: appsv1.StatefulSetStatus{UpdateRevision: revision}}}
 			v := &view{workload: set, release: &v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{StepStartedAt: test.began}}}
 			v.pods = podsSeen{listed: true, pods: test.pods}
-			if err := (&Reconciler{}).readTrouble(t.Context(), v); err != nil {
+			if err := newReconciler(&cluster{}).observer.readTrouble(t.Context(), v); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(&test.want, v.facts.Trouble); diff != "" {

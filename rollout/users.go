@@ -28,7 +28,7 @@ func servicesNamed(obj client.Object) []string {
 }
 
 // observeUsers reads the Services that the release names, and whoever else's have the names of their sides.
-func (r *Reconciler) observeUsers(ctx context.Context, v *view) error {
+func (r *sides) observeUsers(ctx context.Context, v *view) error {
 	var cached []*corev1.Service
 	for _, key := range servicesNamed(v.release) {
 		namespace, name, _ := strings.Cut(key, "/")
@@ -52,7 +52,7 @@ func (r *Reconciler) observeUsers(ctx context.Context, v *view) error {
 }
 
 // userService reads the Service of a user live, once in a pass; or says why it can't have sides.
-func (r *Reconciler) userService(ctx context.Context, v *view, name string) (*corev1.Service, *v1alpha1.TrafficProblem, error) {
+func (r *sides) userService(ctx context.Context, v *view, name string) (*corev1.Service, *v1alpha1.TrafficProblem, error) {
 	if !v.traffic.live[name] {
 		if err := r.readService(ctx, v, name); err != nil {
 			return nil, nil, err
@@ -67,7 +67,7 @@ func (r *Reconciler) userService(ctx context.Context, v *view, name string) (*co
 }
 
 // readService reads a Service that is not the release's.
-func (r *Reconciler) readService(ctx context.Context, v *view, name string) error {
+func (r *sides) readService(ctx context.Context, v *view, name string) error {
 	key, service := client.ObjectKey{Namespace: v.release.Namespace, Name: name}, &corev1.Service{}
 	err := r.live.Get(ctx, key, service)
 	switch {
@@ -88,7 +88,7 @@ func (r *Reconciler) readService(ctx context.Context, v *view, name string) erro
 }
 
 // userProblem is why the Service of a user, which may be missing, can't have sides; nil if it can.
-func (r *Reconciler) userProblem(ctx context.Context, v *view, name string, user *corev1.Service) (*v1alpha1.TrafficProblem, error) {
+func (r *sides) userProblem(ctx context.Context, v *view, name string, user *corev1.Service) (*v1alpha1.TrafficProblem, error) {
 	if user == nil {
 		return &v1alpha1.TrafficProblem{
 			Type: v1alpha1.TrafficServiceNotFound, Object: "Service " + client.ObjectKey{Namespace: v.release.Namespace, Name: name}.String(),
@@ -107,16 +107,16 @@ func (r *Reconciler) userProblem(ctx context.Context, v *view, name string, user
 }
 
 // sideProblem is what kept a side from being written; nil if nothing did, or something has changed since that it may have been about.
-func (v *view) sideProblem(name traffic.SideName) *v1alpha1.TrafficProblem {
+func sideProblem(v *view, name traffic.SideName) *v1alpha1.TrafficProblem {
 	known := v.process.traffic.problems[name]
-	if known.problem.Type == "" || known.of != v.sideRestsOn(name) {
+	if known.problem.Type == "" || known.of != sideRestsOn(v, name) {
 		return nil
 	}
 	return known.problem.DeepCopy()
 }
 
 // sideRestsOn tells apart what a write of a side rests on: the user's Services, whoever has the names of the side's, and the labels of the workload's pods.
-func (v *view) sideRestsOn(name traffic.SideName) string {
+func sideRestsOn(v *view, name traffic.SideName) string {
 	var on strings.Builder
 	fmt.Fprint(&on, v.release.Generation)
 	if v.workload != nil {
@@ -133,20 +133,20 @@ func (v *view) sideRestsOn(name traffic.SideName) string {
 }
 
 // sidesAreFree reports whether nobody else has Services of the names of a Service's sides.
-func (v *view) sidesAreFree(service string) bool {
+func sidesAreFree(v *view, service string) bool {
 	sides := route.SidesOf(service)
 	return v.traffic.users[sides.Stable] == nil && v.traffic.users[sides.Canary] == nil
 }
 
 // stillFree returns errOutdated if somebody else has made a Service of the name of a side meanwhile.
-func (r *Reconciler) stillFree(ctx context.Context, v *view, service string) error {
+func (r *sides) stillFree(ctx context.Context, v *view, service string) error {
 	sides := route.SidesOf(service)
 	for _, name := range []string{sides.Stable, sides.Canary} {
 		if err := r.readService(ctx, v, name); err != nil {
 			return err
 		}
 	}
-	if !v.sidesAreFree(service) {
+	if !sidesAreFree(v, service) {
 		return errOutdated
 	}
 	return nil

@@ -9,17 +9,17 @@
 //
 // Inside:
 //
-//	Observation ──► snapshot ──► state ──► Decision ──► report ──► Plan
+//		Observation ──► snapshot ──► state ──► Decision ──► report ──► Plan
 //
-//   - snapshot (snapshot.go) has the release in parts: record, history, steps, gates, hold, pods.
-//     Each part is a type in a file of its name.
-//   - the tables of states (states.go) have a row for each state: when it holds, what is done in
-//     it, and how the API, people and alerts see it.
-//   - stages (roll.go) list the parts of a pass that moves pods, takeOverStages (takeover.go) those
-//     of a take-over, requests (decide.go) what users and Git may ask for, causes (stop.go) what
-//     stops a release, wakes.go what wakes one up.
-//   - Decision (decision.go) collects actions, needs and wake-ups, and changes the record.
-//   - report (report.go, words.go, conditions.go, events.go) renders a decision for people.
+//	  - snapshot (snapshot.go) has the release in parts: record, history, steps, gates, hold, pods.
+//	    Each part is a type in a file of its name.
+//	  - the tables of states (states.go) have a row for each state: when it holds, what is done in
+//	    it, and how the API, people and alerts see it.
+//	  - stages (roll.go) list the parts of a pass that moves pods, takeOverStages (takeover.go) those
+//	    of a take-over, requests (decide.go) what users and Git may ask for, causes (stop.go) what
+//	    stops a release, wakes.go what wakes one up.
+//	  - Decision (decision.go) collects actions, needs and wake-ups, and changes the record.
+//	  - report (report.go, words.go, conditions.go, events.go) renders a decision for people.
 //
 // The package knows no kind of workload: it asks a mover (rollout/mover) how pods move. A record has
 // no reason, message or condition in it: nothing is decided by words.
