@@ -154,11 +154,9 @@ func (r *reporting) repeat(ctx context.Context) (bool, error) {
 
 // post sends one status, unless the forge has it, or has refused it before.
 func (r *reporting) post(ctx context.Context, intent lifecycle.PostStatus) (bool, error) {
-	if !intent.Post.Posted {
-		posted, err := r.forges.post(ctx, r.source, r.release.UID, intent.Post.Status)
-		if err != nil || !posted {
-			return err == nil, err
-		}
+	posted, err := r.forges.post(ctx, r.source, r.release.UID, intent.Post.Status)
+	if err != nil || !posted {
+		return err == nil, err
 	}
 	slot := func(s *v1alpha1.BatchReleaseStatus) **v1alpha1.ForgeReport {
 		if intent.Of == lifecycle.ToldOfWaiting {

@@ -17,9 +17,6 @@ import (
 // workload: for a Deployment, the pod template hash. A ReplicaSet has its own as a label.
 const hashAnnotation = v1alpha1.Prefix + "pod-template-hash"
 
-// formerAnnotation holds the digest that the template had by the former rule, if that is another one.
-const formerAnnotation = v1alpha1.Prefix + "former-template-digest"
-
 // Strip is a cache transform: of the pod template of workloads and ReplicaSets, which is most
 // of their size, it leaves the digest, and of workloads the name of the version, as annotations of an otherwise empty template. It
 // also takes off what nobody reads. Whoever needs the template of a cached object reads it live.
@@ -85,15 +82,11 @@ func strip(template *corev1.PodTemplateSpec) error {
 	if isStripped(template) {
 		return nil
 	}
-	digest, former, err := podtemplate.Digests(template)
+	digest, err := podtemplate.Digest(template)
 	if err != nil {
 		return fmt.Errorf("digest of pod template: %w", err)
 	}
-	marks := map[string]string{v1alpha1.DigestAnnotation: digest}
-	if former != digest {
-		marks[formerAnnotation] = former
-	}
-	*template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: marks}}
+	*template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.DigestAnnotation: digest}}}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/internal/podtemplate"
@@ -73,5 +74,18 @@ func TestStripKeepsNoHashOfAReplicaSet(t *testing.T) {
 	stripped(t, set)
 	if marks := set.Spec.Template.Annotations; len(marks) != 1 || digestOfSet(set) == "" {
 		t.Errorf("marks = %v, want the digest alone", marks)
+	}
+}
+
+func unusual(memory string) *appsv1.Deployment {
+	d := unstripped()
+	d.Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
+	return d
+}
+
+func stripped(t *testing.T, obj any) {
+	t.Helper()
+	if _, err := Strip(obj); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -103,7 +103,6 @@ func (v *view) observation(now time.Time) plan.Observation {
 		o.Refusals = v.process.refusals
 		o.Watched = v.process.watches.Watched(&v.release.Status, now)
 	}
-	renewDigests(&o, v.renewed())
 	return o
 }
 

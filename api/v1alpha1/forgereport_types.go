@@ -13,8 +13,7 @@ type ForgeReport struct {
 	Description string `json:"description"`
 	// +optional
 	URL string `json:"url,omitempty"`
-	// Content is what was posted, as values: what is posted next depends on it. Reports by earlier versions of Sluice
-	// lack it.
+	// Content is what was posted, as values: what is posted next depends on it.
 	// +optional
 	Content *ReportContent `json:"content,omitempty"`
 	// Posts is how many statuses were posted on this commit in this context.

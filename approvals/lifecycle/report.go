@@ -89,7 +89,7 @@ func stands(last *v1alpha1.ForgeReport, standing *forge.Status) bool {
 
 // follows reports whether a status of the same commit is to be posted, which makes up for one that was lost.
 func follows(last *v1alpha1.ForgeReport, posts []report.Post) bool {
-	return slices.ContainsFunc(posts, func(p report.Post) bool { return !p.Posted && p.Status.SHA == last.Commit })
+	return slices.ContainsFunc(posts, func(p report.Post) bool { return p.Status.SHA == last.Commit })
 }
 
 // deploying shows a release of which something was told as a deployment, if the source asks for it.

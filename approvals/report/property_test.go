@@ -185,9 +185,7 @@ func (w *world) tell() {
 			return
 		}
 		w.unread(next)
-		if !next[0].Posted {
-			w.post(next[0])
-		}
+		w.post(next[0])
 		if rapid.IntRange(0, 4).Draw(w.T, "crash") > 0 {
 			*slot = After(*slot, next[0], made)
 		}
@@ -204,7 +202,6 @@ func (w *world) unread(told []Post) {
 	}
 	now := append(Waiting(other, Options{}), Next(other, w.gates(), Options{})...)
 	for _, post := range told {
-		post.Posted = false
 		if !slices.ContainsFunc(now, func(p Post) bool { return equality.Semantic.DeepEqual(p, post) }) {
 			w.Fatalf("%v is to be told, and it is not after a status with other words: %v", lines([]Post{post}), lines(now))
 		}

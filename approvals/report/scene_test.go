@@ -179,10 +179,6 @@ func lines(posts []Post) []string {
 	var read []string
 	for _, post := range posts {
 		r := post.Status
-		if post.Posted {
-			read = append(read, "write down "+string(post.Content.Kind))
-			continue
-		}
 		line := fmt.Sprintf("%.4s %s %s", r.SHA, r.State, r.Description)
 		if r.TargetURL != "" {
 			line += " -> " + r.TargetURL

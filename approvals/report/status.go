@@ -39,9 +39,6 @@ func (o Options) SyncContext() string { return o.Prefix() + "sync" }
 type Post struct {
 	Status  forge.StatusRequest
 	Content v1alpha1.ReportContent
-	// Posted says that the forge has the status, posted by a version that recorded no content: the content is recorded,
-	// and nothing is posted.
-	Posted bool
 }
 
 // Next says which statuses to post now, in this order: none where everything is reported. Gates are those
@@ -61,11 +58,7 @@ func Next(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, o Options) []Po
 	if !known || release.Status.Commit == "" {
 		return next
 	}
-	switch post := o.leadToPage(now.post(release.Status.Commit, context), release, last); {
-	case due(post.Status, last):
-		next = append(next, post)
-	case last.Content == nil && same(post.Status, last):
-		post.Posted = true
+	if post := o.leadToPage(now.post(release.Status.Commit, context), release, last); due(post.Status, last) {
 		next = append(next, post)
 	}
 	return next
@@ -78,9 +71,6 @@ func After(last *v1alpha1.ForgeReport, post Post, now time.Time) *v1alpha1.Forge
 		next = last.DeepCopy()
 	}
 	next.Content = post.Content.DeepCopy()
-	if post.Posted {
-		return next
-	}
 	posted := post.Status
 	if next.Commit != posted.SHA || next.Context != posted.Context {
 		next.Posts = 0

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/utils/lru"
+	"github.com/sluice-dev/sluice/internal/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -19,16 +19,16 @@ type delivery struct {
 // maxDeliveries that are remembered: hours of a busy repository.
 const maxDeliveries = 10_000
 
-// deliveries are those that were taken, or are being taken, of all that were signed.
+// deliveries remembers the signed deliveries that were taken, or are being taken.
 type deliveries struct {
 	mu   sync.Mutex
-	seen *lru.Cache
+	seen *lru.Cache[string, bool]
 }
 
-func newDeliveries() *deliveries { return &deliveries{seen: lru.New(maxDeliveries)} }
+func newDeliveries() *deliveries { return &deliveries{seen: lru.New[string, bool](maxDeliveries)} }
 
-// names by which a delivery is known again: the forge's number, and what was signed, for somebody who sends what
-// he has seen with a number that he made up.
+// names returns the names by which a delivery is recognized: the forge's number, and the signature, as an
+// attacker may send a copy with a made-up number.
 func (d delivery) names() []string {
 	names := []string{d.source.String() + " " + strings.ToLower(d.signature)}
 	if d.guid != "" {
@@ -42,12 +42,12 @@ func (s *deliveries) begin(d delivery) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range d.names() {
-		if _, found := s.seen.Get(name); found {
+		if s.seen.Get(name) {
 			return false
 		}
 	}
 	for _, name := range d.names() {
-		s.seen.Add(name, nil)
+		s.seen.Put(name, true, 1)
 	}
 	return true
 }
@@ -57,6 +57,6 @@ func (s *deliveries) forget(d delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range d.names() {
-		s.seen.Remove(name)
+		s.seen.Take(name)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/internal/limit"
 	"github.com/sluice-dev/sluice/internal/remote"
 )
 
@@ -60,8 +61,8 @@ type Receiver struct {
 	options Options
 	routes  *http.ServeMux
 
-	addresses  *limits
-	namespaces *limits
+	addresses  *limit.Limits[netip.Prefix]
+	namespaces *limit.Limits[string]
 	deliveries *deliveries
 	places     *places
 	// complaints are logged now and then: whoever can reach us must not fill the log.
@@ -79,8 +80,8 @@ func New(cached client.Client, live client.Reader, options Options) *Receiver {
 		secrets:    newSecrets(live, options.Clock),
 		options:    options,
 		routes:     http.NewServeMux(),
-		addresses:  newLimits(),
-		namespaces: newLimits(),
+		addresses:  limit.New[netip.Prefix](perSecond, burst, maxSeen),
+		namespaces: limit.New[string](perSecond, burst, maxSeen),
 		deliveries: newDeliveries(),
 		places:     newPlaces(),
 		complaints: rate.Sometimes{Interval: 10 * time.Second},
@@ -98,7 +99,7 @@ func New(cached client.Client, live client.Reader, options Options) *Receiver {
 // allow counts a request that is not signed, and reports whether its address may send so many.
 func (r *Receiver) allow(req *http.Request) bool {
 	from := remote.Network(remote.Client(req, r.options.TrustedProxies))
-	return r.addresses.allow(from, r.options.Clock.Now())
+	return r.addresses.Allow(from, r.options.Clock.Now())
 }
 
 // ServeHTTP implements http.Handler.

@@ -122,7 +122,7 @@ func (r *Receiver) follow(ctx context.Context, source *v1alpha1.ReleaseSource, d
 		return elsewhere
 	}
 	objects, err := r.concerned(ctx, source, event)
-	if len(objects) > 0 && !r.namespaces.allow(source.Namespace, r.options.Clock.Now()) {
+	if len(objects) > 0 && !r.namespaces.Allow(source.Namespace, r.options.Clock.Now()) {
 		return limited
 	}
 	for _, object := range objects {

@@ -3,12 +3,11 @@ package access
 import (
 	"net/http"
 	"net/netip"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
-	"k8s.io/utils/lru"
 
+	"github.com/sluice-dev/sluice/internal/limit"
 	"github.com/sluice-dev/sluice/internal/remote"
 )
 
@@ -21,29 +20,22 @@ const (
 	maxAddresses      = 4096
 )
 
-// attempts are the tries to log in lately.
+// attempts limits tries to log in, of each address and of all together.
 type attempts struct {
 	// proxies are the proxies that are trusted to name the client's address.
 	proxies []netip.Prefix
-
-	mu   sync.Mutex
-	all  *rate.Limiter
-	seen *lru.Cache
+	each    *limit.Limits[netip.Prefix]
+	all     *rate.Limiter
 }
 
 func newAttempts(proxies []netip.Prefix) *attempts {
-	return &attempts{proxies: proxies, all: rate.NewLimiter(allTriesPerSecond, allTriesBurst), seen: lru.New(maxAddresses)}
+	return &attempts{
+		proxies: proxies, each: limit.New[netip.Prefix](triesPerSecond, triesBurst, maxAddresses), all: rate.NewLimiter(allTriesPerSecond, allTriesBurst),
+	}
 }
 
-// allow reports whether somebody may try to log in. A client beyond its own limit does not use up the limit of others.
+// allow reports whether a client may try to log in. Tries beyond its own limit don't use up that of others.
 func (a *attempts) allow(r *http.Request, now time.Time) bool {
 	from := remote.Network(remote.Client(r, a.proxies))
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	limiter, _ := a.seen.Get(from)
-	if limiter == nil {
-		limiter = rate.NewLimiter(triesPerSecond, triesBurst)
-		a.seen.Add(from, limiter)
-	}
-	return limiter.(*rate.Limiter).AllowN(now, 1) && a.all.AllowN(now, 1)
+	return a.each.Allow(from, now) && a.all.AllowN(now, 1)
 }

@@ -7,10 +7,10 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/sluice-dev/sluice/internal/lru"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/lru"
 )
 
 // Cluster is the door of the dashboard in a cluster. A person who has logged in has a session, sealed in a cookie, and is impersonated.
@@ -21,7 +21,7 @@ type Cluster struct {
 	service  *service // nil without OIDC
 	attempts *attempts
 	// left are sessions that people have logged out of before they expired. Other replicas do not know them.
-	left *lru.Cache
+	left *lru.Cache[string, bool]
 }
 
 // maxLeft is how many of these sessions are remembered.
@@ -48,7 +48,7 @@ func NewCluster(cfg *rest.Config, scheme *runtime.Scheme, options Options) (*Clu
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{options: options, keys: keys, people: known, attempts: newAttempts(options.TrustedProxies), left: lru.New(maxLeft)}
+	c := &Cluster{options: options, keys: keys, people: known, attempts: newAttempts(options.TrustedProxies), left: lru.New[string, bool](maxLeft)}
 	if options.OIDC != nil {
 		if c.service, err = newService(*options.OIDC, options); err != nil {
 			return nil, err
@@ -117,7 +117,7 @@ func (c *Cluster) session(r *http.Request) (session, bool) {
 			continue
 		}
 		who, err := admit(s.Who)
-		if _, left := c.left.Get(string(s.ID)); err != nil || left || len(s.ID) == 0 {
+		if left := c.left.Get(string(s.ID)); err != nil || left || len(s.ID) == 0 {
 			continue
 		}
 		s.Who = who
@@ -148,7 +148,7 @@ func (c *Cluster) logout(w http.ResponseWriter, r *http.Request, s session) {
 		tell(w, r, message{http.StatusMethodNotAllowed, "Still logged in", "Log out by the button on a page of the dashboard."})
 		return
 	}
-	c.left.Add(string(s.ID), nil)
+	c.left.Put(string(s.ID), true, 1)
 	http.SetCookie(w, c.setting(sessionPurpose, "", -1))
 	http.Redirect(w, r, loginPath, http.StatusSeeOther)
 }

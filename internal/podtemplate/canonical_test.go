@@ -44,21 +44,6 @@ func TestDigestTakesQuantitiesForWhatTheyAre(t *testing.T) {
 	}
 }
 
-// A digest that was written down before stays, for a template that is written as most are.
-func TestDigestIsTheFormerOneWhereQuantitiesAreWrittenAsUsual(t *testing.T) {
-	t.Parallel()
-	usual := read(t, `{"metadata":{"labels":{"app":"web"},"annotations":{}},"spec":{"nodeSelector":{},"containers":[{"name":"a","image":"b","resources":{
-		"limits":{"memory":"512Mi","cpu":"2","ephemeral-storage":"1G"},"requests":{"memory":"128Mi","cpu":"250m"}}}],
-		"volumes":[{"name":"v","emptyDir":{"sizeLimit":"64Ki"}},{"name":"w","emptyDir":{}}]}}`)
-	former, err := Former(usual)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if digest := digestOf(t, usual); digest != former {
-		t.Errorf("digest = %s, want %s: every release that is under way at an upgrade has that", digest, former)
-	}
-}
-
 func TestDigestLeavesTheTemplateAlone(t *testing.T) {
 	t.Parallel()
 	template := read(t, `{"spec":{"nodeSelector":{},"containers":[{"name":"a","resources":{"limits":{"memory":"1073741824"}}}]}}`)
@@ -243,37 +228,4 @@ func otherwise(t *rapid.T, q resource.Quantity) resource.Quantity {
 		}
 	}
 	return q
-}
-
-// TestDigestsAreThoseOfTheTwoRules holds Digests against Digest and Former, for templates in every way of writing.
-func TestDigestsAreThoseOfTheTwoRules(t *testing.T) {
-	t.Parallel()
-	seen := map[bool]int{}
-	rapid.Check(t, func(t *rapid.T) {
-		var template corev1.PodTemplateSpec
-		drawValue(t, reflect.ValueOf(&template).Elem(), 0)
-		if rapid.Bool().Draw(t, "labelled") {
-			metav1.SetMetaDataLabel(&template.ObjectMeta, appsv1.DefaultDeploymentUniqueLabelKey, "5c66667f6")
-		}
-		before := template.DeepCopy()
-		now, former, err := Digests(&template)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantNow, errNow := Digest(&template)
-		wantFormer, errFormer := Former(&template)
-		if errNow != nil || errFormer != nil {
-			t.Fatal(errNow, errFormer)
-		}
-		if now != wantNow || former != wantFormer {
-			t.Fatalf("digests %s and %s, want %s and %s: records of both rules must be known\n%+v", now, former, wantNow, wantFormer, template)
-		}
-		if !reflect.DeepEqual(before, &template) {
-			t.Fatalf("Digests changes its template from %v to %v", before, template)
-		}
-		seen[now == former]++
-	})
-	if seen[true] == 0 || seen[false] == 0 {
-		t.Errorf("the same and different digests: %v, want both to have come up", seen)
-	}
 }

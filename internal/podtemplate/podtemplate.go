@@ -46,25 +46,6 @@ func unlabelled(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	return template
 }
 
-// Digests returns what Digest and Former return. They are nearly always the same, and then it encodes the template once.
-func Digests(template *corev1.PodTemplateSpec) (now, former string, err error) {
-	canonical, changed := settled(template)
-	if now, err = digest(unlabelled(canonical)); err != nil || !changed {
-		return now, now, err
-	}
-	former, err = Former(template)
-	return now, former, err
-}
-
-// Former returns the digest that Digest returned before it compared as the native controller does. Records
-// of releases that were begun then have it.
-func Former(template *corev1.PodTemplateSpec) (string, error) {
-	if _, labelled := template.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; labelled {
-		template = unlabelled(template.DeepCopy())
-	}
-	return digest(template)
-}
-
 func digest(value any) (string, error) {
 	data, err := json.Marshal(value)
 	if err != nil {

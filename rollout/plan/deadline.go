@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -244,7 +243,7 @@ func refusalMark(status *v1alpha1.BatchReleaseStatus) mark {
 	if r == nil {
 		return mark{}
 	}
-	return mark{attempt: status.Attempt, since: r.Since.Unix(), write: cmp.Or(r.Key, r.Write), waited: r.WaitedSeconds}
+	return mark{attempt: status.Attempt, since: r.Since.Unix(), write: r.Key, waited: r.WaitedSeconds}
 }
 
 // queueMark identifies the wait of a new template for something on the workload; none if it waits

@@ -80,7 +80,7 @@ type ExternalChange struct {
 	Message string `json:"message"`
 }
 
-// whatChanged describes the kinds of changes.
+// whatChanged describes each change.
 var whatChanged = map[string]string{
 	v1alpha1.ReasonWorkloadUnpaused: "the workload was unpaused",
 	v1alpha1.ReasonStrategyChanged:  "the workload's strategy was changed",

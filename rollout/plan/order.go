@@ -82,7 +82,7 @@ func pauseBefore(d Decision, pod *order.Pod) Decision {
 	return d
 }
 
-// leavePausePoint goes on after a pause point. The progress deadline starts anew: no pod could
+// leavePausePoint goes on after a pause point. The progress deadline starts again: no pod could
 // become available meanwhile.
 func leavePausePoint(d Decision, at *v1alpha1.PausePoint) Decision {
 	return d.tell(pauseEnded{*at}).with(func(r *record) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -220,13 +219,7 @@ func (a Annotate) key() string {
 
 // sameWrite reports whether two recorded refusals are of the same write; the first may be nil.
 func sameWrite(before, now *v1alpha1.RefusedWrite) bool {
-	if before == nil {
-		return false
-	}
-	if before.Key == "" { // recorded by a version that compared the words, and knew Deployments alone
-		return before.Write == now.Write || before.Write == strings.Replace(now.Write, "the workload", "the Deployment", 1)
-	}
-	return before.Key == now.Key
+	return before != nil && before.Key == now.Key
 }
 
 // refusedWrite returns the report of the refused write, with the time of an earlier report.

@@ -147,33 +147,6 @@ func TestARefusalIsOneEvent(t *testing.T) {
 	}
 }
 
-// A version that compared the words has recorded the refusal: it is the same one, so that its deadline goes on.
-func TestARefusalOfAnEarlierVersionIsKnown(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		before v1alpha1.RefusedWrite
-		same   bool
-	}{
-		"of Deployments alone":       {v1alpha1.RefusedWrite{Write: "take over the Deployment with the template of the release"}, true},
-		"in the words of today":      {v1alpha1.RefusedWrite{Write: takeOverV2.Words}, true},
-		"another one":                {v1alpha1.RefusedWrite{Write: createV2.Words}, false},
-		"by its key, in other words": {v1alpha1.RefusedWrite{Key: takeOverV2.Key, Write: "take it over"}, true},
-		"another key, in its words":  {v1alpha1.RefusedWrite{Key: "Other", Write: takeOverV2.Words}, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			since := metav1.NewTime(noon.Add(-time.Minute))
-			test.before.Since, test.before.WaitedSeconds = since, 40
-			s := beginning(10).but(refusing(takeOverV2)).status(func(s *v1alpha1.BatchReleaseStatus) { s.RefusedWrite = &test.before })
-			told := next(t, s).Status.RefusedWrite
-			if told == nil || told.Since.Equal(&since) != test.same || told.Key != takeOverV2.Key {
-				t.Errorf("told is %+v; want the one of before: %t", told, test.same)
-			}
-		})
-	}
-}
-
 func TestRefusalsAreSentAgainLaterAndLater(t *testing.T) {
 	t.Parallel()
 	var known Refusals

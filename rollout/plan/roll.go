@@ -252,5 +252,5 @@ func makeRoom(d Decision, t mover.Task) Decision {
 }
 
 // slowestLook is after how long a workload that the native controller has not observed, and pods
-// that are not available, are looked at for the first time at the latest.
+// that are not available, are checked for the first time at the latest.
 const slowestLook = 30 * time.Second

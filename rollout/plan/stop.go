@@ -140,7 +140,7 @@ func podsShort(s *snapshot) bool {
 }
 
 // stand leaves a stopped release where it is. Its open gates may be decided meanwhile. The progress
-// deadline does not run, and starts anew when the release goes on.
+// deadline does not run, and starts again when the release goes on.
 func stand(d Decision) Decision {
 	var t mover.Task
 	switch {

@@ -348,7 +348,7 @@ func trafficPeak(s *snapshot) int32 {
 }
 
 // maxPatience limits how long the status of routes is awaited at the end and on the way back. A
-// process that starts counts anew, so it must not be long; Gateways of clouds take minutes.
+// process that starts counts again, so it must not be long; Gateways of clouds take minutes.
 const maxPatience = 5 * time.Minute
 
 // statusPatience returns how long the status of routes is awaited. It is shorter than the progress
