@@ -13,31 +13,15 @@ import (
 // parts are what the pods of a workload are in: ReplicaSets, or places of their own. They are all that the shell knows of a kind
 // beyond its object.
 type parts interface {
-	readParts
-	ailingParts
-	seenParts
-	movedParts
-}
-
-// readParts reads them.
-type readParts interface {
 	// observe reads them from what is cached or watched, and read from the API server.
 	observe(context.Context, *kindShell, *view) error
 	read(context.Context, *kindShell, *view) error
 	// owns reports whether a pod belongs to the workload.
 	owns(*view, *corev1.Pod) bool
-}
-
-// ailingParts finds out what is wrong with them.
-type ailingParts interface {
 	// failing says in a sentence what keeps updated pods from being available.
 	failing(context.Context, *kindShell, *view) (string, error)
 	// updatedPods are those of the version that is released, as they are known or read from the API server.
 	updatedPods(context.Context, *kindShell, *view) ([]*corev1.Pod, error)
-}
-
-// seenParts says what was seen.
-type seenParts interface {
 	// mover is the workload as its mover takes it, and size how many pods there are to be.
 	mover(*view) mover.Mover
 	size(*view) int32
@@ -45,10 +29,6 @@ type seenParts interface {
 	revision(v *view, digest string) string
 	// foretell is the name that the version of a template has already, or is going to have: it is that of an answer to a dry run.
 	foretell(v *view, answer workload.Workload, template json.RawMessage, digest string) string
-}
-
-// movedParts moves them, and finds the templates of their versions.
-type movedParts interface {
 	// move carries out a write of the mover.
 	move(context.Context, *kindShell, *view, mover.Write) error
 	// template is that of a revision, as the cluster keeps it without our doing; nil if it has none.

@@ -12,14 +12,12 @@ import (
 
 // Mover is a workload with its pods as they were seen, and knows how they move.
 type Mover interface {
-	Observed
-	Moving
-	Edges
-	Emptied
-}
-
-// Versions are those that the cluster has pods or templates of.
-type Versions interface {
+	// Native says how the workload stands to its native controller.
+	Native() Native
+	// Bounds makes pods of maxSurge and maxUnavailable, each nil for the default of the kind, as the native controller does.
+	Bounds(surge, unavailable *intstr.IntOrString, replicas int32) Bounds
+	// Count counts the pods. The updated ones are those of the version with this digest.
+	Count(digest string) Counts
 	// Has reports whether the cluster still has the template of a revision.
 	Has(revision string) bool
 	// Serving returns the revision that serves beside the version with this digest: the one that is given or, where that has no pods, the one that
@@ -27,21 +25,6 @@ type Versions interface {
 	Serving(digest, revision string) string
 	// Runs returns how many pods of a revision there are that are not being deleted.
 	Runs(revision string) int32
-}
-
-// Observed says what there is.
-type Observed interface {
-	// Native says how the workload stands to its native controller.
-	Native() Native
-	// Bounds makes pods of maxSurge and maxUnavailable, each nil for the default of the kind, as the native controller does.
-	Bounds(surge, unavailable *intstr.IntOrString, replicas int32) Bounds
-	// Count counts the pods. The updated ones are those of the version with this digest.
-	Count(digest string) Counts
-	Versions
-}
-
-// Moving says what one pass may change.
-type Moving interface {
 	// Make returns what must be written before there can be updated pods; nil if nothing.
 	Make(Task) Write
 	// Move takes the pods nearer to the target of a task, and to the rest of spec.replicas in other versions.
@@ -50,10 +33,6 @@ type Moving interface {
 	Keep(Task) Moves
 	// Now moves nothing. It says in which order pods would go.
 	Now(Task) Moves
-}
-
-// Edges is what a release needs where it begins and ends.
-type Edges interface {
 	// MayAct reports whether the native controller may still act on what the workload was before, so that no pod is to be
 	// moved. It has not seen the latest changes of the workload, as many as behind says.
 	MayAct(digest string, replicas int32, behind int64) bool
@@ -64,11 +43,6 @@ type Edges interface {
 	Finish(digest string) []Write
 	// Restore gives pods back what an Order wrote to them; nil if there is nothing.
 	Restore([]order.Pod) Write
-}
-
-// Emptied is what a release needs while spec.replicas is 0, and where the native controller has made pods of a version before its template
-// is given, or given again.
-type Emptied interface {
 	// Give returns what must be written before the workload, held or not, is given the template of this digest.
 	Give(digest string) []Write
 	// Clear takes all pods away.

@@ -37,33 +37,18 @@ var (
 
 // Shell observes a release and writes what is decided.
 type Shell interface {
-	Doer
-	Teller
-	Ender
-}
-
-// Doer carries plans out.
-type Doer interface {
 	// Plan is what to do by what is observed so far.
 	Plan() plan.Plan
 	// Act carries out actions in their order, up to the first that fails.
 	Act(ctx context.Context, actions []plan.Action) error
 	// Satisfy observes what a plan needs to know.
 	Satisfy(ctx context.Context, needs plan.Needs) error
-}
-
-// Teller keeps the status, and tells people what happened.
-type Teller interface {
 	// WriteStatus writes a status at once.
 	WriteStatus(ctx context.Context, status *v1alpha1.BatchReleaseStatus) error
 	// Intend takes over a status: the next plan starts from it.
 	Intend(status *v1alpha1.BatchReleaseStatus)
 	// Tell publishes events of a status that is written.
 	Tell(events []plan.Event)
-}
-
-// Ender ends a pass.
-type Ender interface {
 	// Settle writes the status of a pass that has nothing left to do, and then publishes its events. It returns when to decide again
 	// though nothing has changed.
 	Settle(ctx context.Context, last plan.Plan, told []plan.Event) ([]plan.Wake, error)

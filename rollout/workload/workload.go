@@ -16,29 +16,12 @@ import (
 // Workload is the object of a kind that can be released.
 type Workload interface {
 	metav1.Object
-	Identified
-	Sized
-	Held
-}
-
-// Held is what makes an object one that is taken over.
-type Held interface {
-	Owned
-	Holdable
-}
-
-// Identified is what object it is, and which pods are its own.
-type Identified interface {
 	// Object is the object in its Go type.
 	Object() client.Object
 	Kind() string
 	// PodTemplate is spec.template, to be changed in place.
 	PodTemplate() *corev1.PodTemplateSpec
 	PodSelector() *metav1.LabelSelector
-}
-
-// Sized is how many pods there are to be, and what the native controller makes of the object.
-type Sized interface {
 	// Size is how many pods there are to be.
 	Size() int32
 	// Deadline is spec.progressDeadlineSeconds; nil if the kind has none.
@@ -49,20 +32,12 @@ type Sized interface {
 	// that its pods get, or of a StatefulSet what follows its name in there. A control plane of another version may come to
 	// another name.
 	Foretell() string
-}
-
-// Owned is what of the object is its owner's.
-type Owned interface {
 	// Own is what the object gets back, if it is taken over as it is.
 	Own() v1alpha1.HeldWorkload
 	// Limits are maxSurge and maxUnavailable of a strategy as Own encodes it; nil where that has none.
 	Limits(strategy string) (surge, unavailable *intstr.IntOrString)
 	// Describe says in words what the object gets back.
 	Describe(v1alpha1.HeldWorkload) string
-}
-
-// Holdable is how the native controller is kept from rolling the object.
-type Holdable interface {
 	// Secure adds to a patch what keeps it from that, and GiveBack what undoes it.
 	Secure(*kube.JSONPatch)
 	GiveBack(*kube.JSONPatch, v1alpha1.HeldWorkload)
