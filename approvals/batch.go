@@ -5,21 +5,26 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/report"
+	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
 // batchOf is what people see of the pods that a gate's step has updated. Pods are not cached:
 // approvals reads them when it asks somebody.
 func (c cluster) batchOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease) (report.Batch, error) {
 	var pods corev1.PodList
-	of := podsOf(release.Spec.WorkloadRef, g.Spec.Revision)
-	if err := c.live.List(ctx, &pods, client.InNamespace(g.Namespace), of.labels); err != nil {
+	workload := release.Spec.WorkloadRef
+	kind := kinds.Named(workload.Kind)
+	if kind == nil {
+		return report.Batch{}, fmt.Errorf("kind %q can't be released", workload.Kind)
+	}
+	of := kind.Pods(workload.Name, g.Spec.Revision)
+	if err := c.live.List(ctx, &pods, client.InNamespace(g.Namespace), client.MatchingLabels(of.Labels)); err != nil {
 		return report.Batch{}, fmt.Errorf("list pods of revision %s: %w", g.Spec.Revision, err)
 	}
 	status := release.Status
@@ -29,32 +34,11 @@ func (c cluster) batchOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha
 	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == of.ownerKind && owner.Name == of.owner && pod.DeletionTimestamp == nil {
+		if owner := metav1.GetControllerOf(pod); owner != nil && owner.Kind == of.OwnerKind && owner.Name == of.Owner && pod.DeletionTimestamp == nil {
 			batch.Pods = append(batch.Pods, podOf(pod))
 		}
 	}
 	return batch, nil
-}
-
-// updatedPods says how the pods of a revision are told.
-type updatedPods struct {
-	labels           client.MatchingLabels
-	ownerKind, owner string
-}
-
-// podsOf says how the pods of a revision of a workload are told. Those of a Deployment belong to a ReplicaSet of the revision,
-// those of the other kinds to the workload itself. A StatefulSet labels them with the name of the ControllerRevision, a DaemonSet with
-// its hash.
-func podsOf(workload v1alpha1.WorkloadReference, revision string) updatedPods {
-	named := workload.Name + "-" + revision
-	switch workload.Kind {
-	case "StatefulSet":
-		return updatedPods{client.MatchingLabels{appsv1.ControllerRevisionHashLabelKey: named}, workload.Kind, workload.Name}
-	case "DaemonSet":
-		return updatedPods{client.MatchingLabels{appsv1.ControllerRevisionHashLabelKey: revision}, workload.Kind, workload.Name}
-	default:
-		return updatedPods{client.MatchingLabels{appsv1.DefaultDeploymentUniqueLabelKey: revision}, "ReplicaSet", named}
-	}
 }
 
 func podOf(pod *corev1.Pod) report.Pod {

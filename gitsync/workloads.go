@@ -12,10 +12,8 @@ import (
 
 	"github.com/sluice-dev/sluice/gitsync/plan"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/kinds"
 )
-
-// statefulSet is the kind that has volume claim templates.
-const statefulSet = "StatefulSet"
 
 // observeWorkloads finds the workloads that are there, and those of them that can't become what Git asks for.
 func (o observer) observeWorkloads(ctx context.Context, desired plan.Desired, m *memory, seen *plan.Observed) error {
@@ -56,13 +54,13 @@ func (o observer) listWorkloads(
 		return workload
 	}
 	for i := range deployments.Items {
-		note("Deployment", &deployments.Items[i])
+		note(kinds.Deployment, &deployments.Items[i])
 	}
 	for i := range statefulSets.Items {
-		sets[note(statefulSet, &statefulSets.Items[i])] = statefulSets.Items[i].UID
+		sets[note(kinds.StatefulSet, &statefulSets.Items[i])] = statefulSets.Items[i].UID
 	}
 	for i := range daemonSets.Items {
-		note("DaemonSet", &daemonSets.Items[i])
+		note(kinds.DaemonSet, &daemonSets.Items[i])
 	}
 	return nil
 }

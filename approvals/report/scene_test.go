@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/forge"
 )
 
 // scene is a release with what it waits for.
@@ -54,12 +53,6 @@ func (s *scene) told(commit string, content v1alpha1.ReportContent, description 
 	s.release.Status.Report = &v1alpha1.ForgeReport{
 		Commit: commit, Context: context, State: string(stateOf(content.Kind)), Description: description, Posts: 2, Content: &content,
 	}
-	return s
-}
-
-// toldBefore sets what was told last by a version that wrote down no content.
-func (s *scene) toldBefore(commit string, state forge.State, description string) *scene {
-	s.release.Status.Report = &v1alpha1.ForgeReport{Commit: commit, Context: context, State: string(state), Description: description, Posts: 2}
 	return s
 }
 

@@ -1,11 +1,13 @@
 package webhook
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
-	"github.com/sluice-dev/sluice/internal/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/internal/lru"
 )
 
 // delivery is a webhook as it was received.
@@ -41,10 +43,8 @@ func (d delivery) names() []string {
 func (s *deliveries) begin(d delivery) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, name := range d.names() {
-		if s.seen.Get(name) {
-			return false
-		}
+	if slices.ContainsFunc(d.names(), s.seen.Get) {
+		return false
 	}
 	for _, name := range d.names() {
 		s.seen.Put(name, true, 1)

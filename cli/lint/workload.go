@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	strictjson "sigs.k8s.io/json"
+
+	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
 // workload is what lint checks of a workload's manifest, whatever its kind.
@@ -47,9 +49,9 @@ func workloadOf(object *unstructured.Unstructured) (*workload, error) {
 	read := &workload{}
 	var err error
 	switch object.GetKind() {
-	case "StatefulSet":
+	case kinds.StatefulSet:
 		err = read.fromStatefulSet(object)
-	case "DaemonSet":
+	case kinds.DaemonSet:
 		err = read.fromDaemonSet(object)
 	default:
 		err = read.fromDeployment(object)
@@ -60,13 +62,7 @@ func workloadOf(object *unstructured.Unstructured) (*workload, error) {
 
 // unknownFields are the paths of fields that the workload's kind does not have, as of our libraries.
 func unknownFields(object *unstructured.Unstructured) ([]string, error) {
-	var into any = &appsv1.Deployment{}
-	switch object.GetKind() {
-	case "StatefulSet":
-		into = &appsv1.StatefulSet{}
-	case "DaemonSet":
-		into = &appsv1.DaemonSet{}
-	}
+	into := kinds.Named(object.GetKind()).New()
 	data, err := object.MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", object.GetKind(), err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
@@ -27,7 +28,7 @@ func TracePod(ctx context.Context, c client.Reader, key client.ObjectKey) (*show
 	switch {
 	case owner != nil && owner.Kind == "ReplicaSet":
 		trace, err = TraceSet(ctx, c, client.ObjectKey{Namespace: key.Namespace, Name: owner.Name})
-	case owner != nil && (owner.Kind == "StatefulSet" || owner.Kind == "DaemonSet"):
+	case owner != nil && owner.Kind != kinds.Deployment && kinds.Named(owner.Kind) != nil:
 		trace, err = traceVersion(ctx, c, &pod, owner)
 	default:
 		return nil, fmt.Errorf("pod %s is of no ReplicaSet, StatefulSet or DaemonSet", key.Name)

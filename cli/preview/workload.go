@@ -4,6 +4,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
@@ -54,9 +55,9 @@ func (c *Change) batches(workload *plan.Workload) {
 // moverOf is the mover of a kind, which knows what limits come to.
 func moverOf(kind string) mover.Mover {
 	switch kind {
-	case "StatefulSet":
+	case kinds.StatefulSet:
 		return statefulset.Mover{}
-	case "DaemonSet":
+	case kinds.DaemonSet:
 		return daemonset.Mover{}
 	default:
 		return deployment.Mover{}
@@ -66,7 +67,7 @@ func moverOf(kind string) mover.Mover {
 // workloadOf is what the manifest of a workload says of its size, with the API server's defaults.
 func workloadOf(release *spec.Release) (*plan.Workload, error) {
 	workload := &plan.Workload{Name: release.Workload, Replicas: 1, Mover: moverOf(release.WorkloadKind)}
-	if release.WorkloadKind == "StatefulSet" {
+	if release.WorkloadKind == kinds.StatefulSet {
 		return workload, sizeOfStatefulSet(workload, release)
 	}
 	d, err := decode[appsv1.Deployment](release.WorkloadObject())

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
 // Events are the events of a release and what belongs to it, the oldest first.
@@ -44,14 +45,14 @@ func earlier(a, b *corev1.Event) int {
 // concerns reports whether something is of the release. Pods that are gone are known by the names of their ReplicaSets, or by that
 // of their StatefulSet or DaemonSet and the kind of what follows it.
 func (w *Whole) concerns(ref *corev1.ObjectReference) bool {
-	switch ref.Kind {
-	case "BatchRelease":
-		return ref.UID == w.Release.UID
-	case "Gate":
-		return slices.ContainsFunc(w.Gates, func(g v1alpha1.Gate) bool { return ref.UID == g.UID })
-	case "Deployment", "StatefulSet", "DaemonSet":
+	switch {
+	case kinds.Named(ref.Kind) != nil:
 		return isSame(ref, w.Workload)
-	case "Pod":
+	case ref.Kind == "BatchRelease":
+		return ref.UID == w.Release.UID
+	case ref.Kind == "Gate":
+		return slices.ContainsFunc(w.Gates, func(g v1alpha1.Gate) bool { return ref.UID == g.UID })
+	case ref.Kind == "Pod":
 		return w.hasPod(ref)
 	}
 	return ref.Kind == "ReplicaSet" && slices.ContainsFunc(w.Sets, func(set appsv1.ReplicaSet) bool { return ref.UID == set.UID })

@@ -11,21 +11,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
-// kindOf is the kind of a workload, empty if it is of none that can be released.
+// kindOf returns the kind of a workload; empty if it can't be released.
 func kindOf(object Object) string {
-	switch object.(type) {
-	case *appsv1.Deployment:
-		return "Deployment"
-	case *appsv1.StatefulSet:
-		return "StatefulSet"
-	case *appsv1.DaemonSet:
-		return "DaemonSet"
-	default:
-		return ""
+	if kind := kinds.Of(object); kind != nil {
+		return kind.Name
 	}
+	return ""
 }
 
 // isSame reports whether a reference is to a workload, which may be nil.
@@ -33,18 +28,12 @@ func isSame(ref *corev1.ObjectReference, object Object) bool {
 	return object != nil && ref.Kind == kindOf(object) && ref.UID == object.GetUID()
 }
 
-// podTemplateOf is the template of a workload; nil if there is none.
+// podTemplateOf returns the template of a workload; nil if there is none.
 func podTemplateOf(object Object) *corev1.PodTemplateSpec {
-	switch o := object.(type) {
-	case *appsv1.Deployment:
-		return &o.Spec.Template
-	case *appsv1.StatefulSet:
-		return &o.Spec.Template
-	case *appsv1.DaemonSet:
-		return &o.Spec.Template
-	default:
-		return nil
+	if kind := kinds.Of(object); kind != nil {
+		return kind.Template(object)
 	}
+	return nil
 }
 
 // minReadySeconds is how long a pod of a StatefulSet or DaemonSet is ready before it counts as available.

@@ -3,18 +3,16 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
-// workloadKinds are how people write a kind of workload, as kubectl knows them.
-var workloadKinds = map[string]string{
-	"deployment": "Deployment", "deployments": "Deployment", "deploy": "Deployment",
-	"statefulset": "StatefulSet", "statefulsets": "StatefulSet", "sts": "StatefulSet",
-	"daemonset": "DaemonSet", "daemonsets": "DaemonSet", "ds": "DaemonSet",
-}
-
-// workloadKind is the kind that a user wrote; empty if it is not one of a workload that can be released.
+// workloadKind returns the kind that a user wrote; empty if it can't be released.
 func workloadKind(text string) string {
-	return workloadKinds[strings.TrimSuffix(strings.ToLower(text), ".apps")]
+	if kind := kinds.Written(text); kind != nil {
+		return kind.Name
+	}
+	return ""
 }
 
 // workloadName splits NAME or KIND/NAME. The kind is empty where there is none.

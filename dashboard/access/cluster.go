@@ -7,10 +7,11 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/sluice-dev/sluice/internal/lru"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+
+	"github.com/sluice-dev/sluice/internal/lru"
 )
 
 // Cluster is the door of the dashboard in a cluster. A person who has logged in has a session, sealed in a cookie, and is impersonated.

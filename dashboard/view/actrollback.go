@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
@@ -175,9 +176,7 @@ func podWords(pods Pods, to string) []string {
 
 // rollbackSteps are the steps of a rollback if the workload keeps its size. A workload of an unknown kind is not rolled back.
 func rollbackSteps(release *v1alpha1.BatchRelease, replicas int) []RollbackStep {
-	switch release.Spec.WorkloadRef.Kind {
-	case "Deployment", "StatefulSet", "DaemonSet":
-	default:
+	if kinds.Named(release.Spec.WorkloadRef.Kind) == nil {
 		return nil
 	}
 	var steps []RollbackStep

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
 // workloads are all that the repository has, and which ones each kustomization has built.
@@ -191,7 +193,8 @@ func (p *pass) complete(l located, namespace string, all workloads) *Release {
 // parted names the workload that was probably meant by a release: one of the same name and another kind or, where a
 // kustomization has built the release, one whose name it has made another; empty if there is none.
 func (p *pass) parted(l located, key workloadKey, all workloads) string {
-	for _, of := range workloadKinds {
+	for _, name := range kinds.Names() {
+		of := kind(name)
 		if ls := all.by[workloadKey{of, key.namespace, key.name}]; of != key.kind && len(ls) > 0 {
 			return fmt.Sprintf("; the %s of that name in %s is another workload", of, place(ls[0].file, ls[0].at.line))
 		}

@@ -1,8 +1,9 @@
 package spec
 
 import (
-	"slices"
 	"strings"
+
+	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
 // kind is a kind of object that is read.
@@ -10,9 +11,9 @@ type kind string
 
 const (
 	releaseKind     kind = "BatchRelease"
-	deploymentKind  kind = "Deployment"
-	statefulSetKind kind = "StatefulSet"
-	daemonSetKind   kind = "DaemonSet"
+	deploymentKind  kind = kinds.Deployment
+	statefulSetKind kind = kinds.StatefulSet
+	daemonSetKind   kind = kinds.DaemonSet
 
 	httpRouteKind kind = "HTTPRoute"
 	grpcRouteKind kind = "GRPCRoute"
@@ -24,11 +25,8 @@ const (
 // workloadVersion is the apiVersion of all workloads that can be released.
 const workloadVersion = "apps/v1"
 
-// workloadKinds are those of workloads that can be released.
-var workloadKinds = []kind{deploymentKind, statefulSetKind, daemonSetKind}
-
 // isWorkload reports whether objects of the kind can be released.
-func (k kind) isWorkload() bool { return slices.Contains(workloadKinds, k) }
+func (k kind) isWorkload() bool { return kinds.Named(string(k)) != nil }
 
 // isRoute reports whether a release may name objects of the kind as what brings requests.
 func (k kind) isRoute() bool { return k == httpRouteKind || k == grpcRouteKind || k == ingressKind }
@@ -46,12 +44,9 @@ func routeKindOf(group, name string) kind {
 	}
 }
 
-// releasable names all workloadKinds, with a word between the last two.
+// releasable names all kinds of workloads, with a word between the last two.
 func releasable(word string) string {
-	var names []string
-	for _, kind := range workloadKinds {
-		names = append(names, string(kind))
-	}
+	names := kinds.Names()
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
 }

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/order"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 	"github.com/sluice-dev/sluice/rollout/traffic"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Observation is everything that a decision depends on.

@@ -3,9 +3,10 @@ package plan
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
-	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // count records the numbers of the update revision, also while the workload has another writer's

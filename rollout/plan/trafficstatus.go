@@ -3,9 +3,10 @@ package plan
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/traffic"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // setTrafficStatus writes status.traffic.

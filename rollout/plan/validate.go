@@ -3,9 +3,10 @@ package plan
 import (
 	"slices"
 
-	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // Validate returns the problems of the steps and limits of a release. The API server has checked

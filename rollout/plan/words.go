@@ -266,7 +266,7 @@ func (w waitingGate) onForge() string {
 // driftedWords says how the workload differs from what was released, and what happens to it.
 func driftedWords(r *report) string {
 	s := r.s
-	message, again := driftWords(s, s.obs.Drift.Fields), nextRevert(s)
+	message, again := driftWords(s, driftFields(s)), nextRevert(s)
 	switch {
 	case s.release.Spec.Drift != v1alpha1.DriftRevert:
 		message += fmt.Sprintf("; undo it ('kubectl rollout undo %s/%s -n %s'), or commit it to Git",

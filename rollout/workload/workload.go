@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
@@ -46,27 +47,23 @@ type Workload interface {
 	Kept(v1alpha1.HeldWorkload) []string
 }
 
-// Kinds are those that can be released, in the order in which they are documented.
-var Kinds = []string{kindDeployment, kindStatefulSet, kindDaemonSet}
+// Kinds lists the kinds that can be released, in the order in which they are documented.
+var Kinds = kinds.Names()
 
 const (
-	kindDeployment  = "Deployment"
-	kindStatefulSet = "StatefulSet"
-	kindDaemonSet   = "DaemonSet"
+	kindDeployment  = kinds.Deployment
+	kindStatefulSet = kinds.StatefulSet
+	kindDaemonSet   = kinds.DaemonSet
 )
 
-// New is an empty object of a kind; nil if workloads of the kind can't be released.
+// New returns an empty object of a kind; nil if workloads of the kind can't be released.
 func New(kind string) Workload {
-	switch kind {
-	case kindDeployment:
-		return &Deployment{&appsv1.Deployment{}}
-	case kindStatefulSet:
-		return &StatefulSet{&appsv1.StatefulSet{}}
-	case kindDaemonSet:
-		return &DaemonSet{&appsv1.DaemonSet{}}
-	default:
+	known := kinds.Named(kind)
+	if known == nil {
 		return nil
 	}
+	w, _ := Of(known.New().(client.Object))
+	return w
 }
 
 // Of is an object of apps/v1 as a Workload. It is an error if workloads of its kind can't be released.

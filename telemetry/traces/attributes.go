@@ -8,6 +8,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
@@ -135,17 +136,13 @@ func rollbackAttributes(f *story.Fact) []attribute.KeyValue {
 	return append(text("sluice.rollback.trigger", string(f.Trigger)), text("sluice.rollback.from", f.From)...)
 }
 
+// workloadAttributes names a workload as the semantic conventions of OpenTelemetry do, such as
+// k8s.deployment.name.
 func workloadAttributes(w v1alpha1.WorkloadReference) []attribute.KeyValue {
-	switch w.Kind {
-	case "Deployment":
-		return text(string(semconv.K8SDeploymentNameKey), w.Name)
-	case "StatefulSet":
-		return text(string(semconv.K8SStatefulSetNameKey), w.Name)
-	case "DaemonSet":
-		return text(string(semconv.K8SDaemonSetNameKey), w.Name)
-	default:
+	if kinds.Named(w.Kind) == nil {
 		return text("sluice.workload", fmt.Sprintf("%s/%s", w.Kind, w.Name))
 	}
+	return text("k8s."+strings.ToLower(w.Kind)+".name", w.Name)
 }
 
 // page is an address that people can open, whole; nothing for any other, and for one that does not fit: half an address leads elsewhere.

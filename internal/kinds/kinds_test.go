@@ -1,0 +1,31 @@
+package kinds
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Each kind is found by all its names and by its object, and nothing else is.
+func TestKindsAreFound(t *testing.T) {
+	t.Parallel()
+	for i := range All {
+		k := &All[i]
+		if Named(k.Name) != k || Of(k.New()) != k {
+			t.Errorf("%s is not found by its name, or by its object", k.Name)
+		}
+		for _, text := range []string{k.Name, k.Name + "s", k.Short, k.Name + ".apps", k.Name + "s.apps"} {
+			if Written(text) != k {
+				t.Errorf("%q is not read as %s", text, k.Name)
+			}
+		}
+	}
+	for _, text := range []string{"", "pod", "replicaset", "rs", "deployments.extensions", "deploys"} {
+		if k := Written(text); k != nil {
+			t.Errorf("%q is read as %s", text, k.Name)
+		}
+	}
+	if Of(&corev1.Pod{}) != nil || Of(nil) != nil {
+		t.Error("a pod, or nothing, can't be released")
+	}
+}
