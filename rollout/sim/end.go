@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -109,7 +110,7 @@ func (w *World) releaseLeft() string {
 	case !same(w.Workload.Template, status.UpdateRevision) && !w.saidDrifted():
 		return fmt.Sprintf("the workload runs %s, not %s", w.Workload.Template, status.UpdateRevision)
 	case w.saidDrifted() && w.Release.Spec.Drift == v1alpha1.DriftRevert:
-		return "drift is not reverted"
+		return "drift is not reverted: " + status.Message
 	case same(w.Workload.Template, status.UpdateRevision) && w.saidDrifted():
 		return "the status says that the workload has drifted"
 	case w.Release.Template != "" && !same(unstamped(status.UpdateRevision), w.Release.Template) && !slices.Contains(status.Quarantined, Given(w.Release.Template)):
@@ -128,6 +129,16 @@ func (w *World) releaseLeft() string {
 		}
 	}
 	return ""
+}
+
+// revertPause is how long the planner keeps a template reverted before it reverts it again.
+const revertPause = 10 * time.Minute
+
+// awaitsRevert reports whether drift is reverted only once time has passed.
+func (s *State) awaitsRevert() bool {
+	status := s.Release.Status
+	return s.saidDrifted() && s.Release.Spec.Drift == v1alpha1.DriftRevert && status.Rollback != nil &&
+		status.Rollback.Trigger == v1alpha1.TriggerDrift && s.Now.Before(status.LastUpdateTime.Add(revertPause))
 }
 
 // saidDrifted reports whether the status says that the workload does not run what was released.

@@ -80,7 +80,7 @@ const (
 	Elapse                       // the progress deadline goes by, and the controller looks all the time
 	Away                         // it goes by, and nobody looks
 	Leap                         // the clock of the controller's node goes N hours ahead, or back
-	Wait                         // the time of a soak gate goes by, or that until a refused write is sent again
+	Wait                         // the time of a soak gate goes by, or that until a refused write is sent again, or drift is reverted again
 	SyncSlices                   // the EndpointSlice controller looks at the Service of a side
 	Accept                       // the status of a route tells that it is in effect as it is
 	Settle                       // what is in effect has been so for a while, and the controller looks all the time
@@ -174,7 +174,7 @@ func (e Event) idle(s *State) bool {
 	case SyncSlices, Accept, Settle, CreateRoute, TurnOn, Speak:
 		return e.trafficIdle(s)
 	case Wait:
-		return !slices.ContainsFunc(s.Gates, s.soaking) && !s.awaitsRetry() && !s.Process.vacant.Any()
+		return !slices.ContainsFunc(s.Gates, s.soaking) && !s.awaitsRetry() && !s.awaitsRevert() && !s.Process.vacant.Any()
 	default:
 		return false
 	}

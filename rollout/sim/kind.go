@@ -98,6 +98,12 @@ type placeKind interface {
 	single(*World) bool
 }
 
+// inPlaces reports whether the pods of a workload have places of their own.
+func inPlaces(d *Workload) bool {
+	_, placed := d.kind.(placeKind)
+	return placed
+}
+
 // models are those of workload.Kinds.
 var models = map[string]kind{Deployment: deployments{}, StatefulSet: statefulSets{}, DaemonSet: daemonSets{}}
 

@@ -136,7 +136,7 @@ func (w *World) mistold() string {
 	replicas := d.kind.size(d, w.Places)
 	_, unavailable := d.bounds(replicas)
 	enough := available >= replicas-unavailable
-	if d.Hold == nil && enough != (serving(w.Places, replicas) >= replicas-unavailable) && len(w.Places) > 0 {
+	if d.Hold == nil && inPlaces(d) && enough != (serving(w.Places, replicas) >= replicas-unavailable) {
 		return "" // the status that a workload has once it is handed back is late: a process that saw the pods may know better
 	}
 	if told := meta.IsStatusConditionTrue(w.Release.Status.Conditions, v1alpha1.ConditionAvailable); told != enough {
