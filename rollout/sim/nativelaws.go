@@ -51,8 +51,8 @@ func (n native) judgeSaturated() {
 // end, and whoever gives the workload a template. Only one that somebody has unpaused is theirs, and one version alone follows spec.replicas.
 func (n native) judgeServing(s *Set) {
 	w := n.World
-	if w.Traffic == nil || !n.Paused && w.Past.OutOfBand || len(n.active()) < 2 {
-		return
+	if w.Traffic == nil || !n.Paused && w.Past.OutOfBand || len(n.active()) < 2 || s.Pods.total() == 0 {
+		return // of a version without pods it takes back a number
 	}
 	gets := w.view().of(s.Revision)
 	// While a step moves pods, no request is spent on the note of an old set that gives up some as soon as it may, and so loses it, if no more than
