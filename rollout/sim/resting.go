@@ -22,8 +22,8 @@ func (deployments) judgeRest(w *World, back heldBack) {
 		return // those that were on their way back stand with the release
 	}
 	limit := w.share(status, d.Replicas)
-	if back.forwards {
-		return // requests may need them
+	if back.forwards || len(w.Sets) == 1 {
+		return // requests may need them, or there is no other version to go back to
 	}
 	if update.Replicas > limit && !w.needed(update) {
 		w.breach("I3 updated pods come down to the share of what there is", fmt.Sprintf("%d updated pods, at most %d", update.Replicas, limit))
