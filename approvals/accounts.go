@@ -9,8 +9,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// keepNames records whom the names in a policy mean, for names that were not met before: before anything is decided by
-// them, and on the source as it was judged. A source that has changed since is an error, so that the gate is judged again.
+// keepNames records whom the names in a policy mean, for names that were not met before: before
+// anything is decided by them, and on the source as it was judged. A source that has changed since
+// is an error, so that the gate is judged again.
 func (r *ForgeGates) keepNames(ctx context.Context, source *v1alpha1.ReleaseSource, added []v1alpha1.NamedAccount) error {
 	wanted := source.DeepCopy()
 	wanted.Status.Accounts = append(wanted.Status.Accounts, added...)
@@ -20,7 +21,7 @@ func (r *ForgeGates) keepNames(ctx context.Context, source *v1alpha1.ReleaseSour
 	return nil
 }
 
-// unmet are those of the names that a source does not have yet.
+// unmet returns those of the names that a source does not have yet.
 func unmet(source *v1alpha1.ReleaseSource, named []v1alpha1.NamedAccount) []v1alpha1.NamedAccount {
 	if source == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
-// batchOf is what people see of the pods that a gate's step has updated. Pods are not cached:
+// batchOf returns what people see of the pods that a gate's step has updated. Pods are not cached:
 // approvals reads them when it asks somebody.
 func (c cluster) batchOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease) (report.Batch, error) {
 	var pods corev1.PodList

@@ -24,7 +24,7 @@ type cluster struct {
 	shared []string
 }
 
-// factsOf are the release of a gate and where that comes from, as reader has them.
+// factsOf returns the release of a gate and where that comes from, as reader has them.
 func (c cluster) factsOf(ctx context.Context, reader client.Reader, g *v1alpha1.Gate) (gate.Facts, error) {
 	release, err := releaseOf(ctx, reader, g)
 	if err != nil || release == nil || !gate.Asks(g.Spec.Type) {
@@ -34,7 +34,7 @@ func (c cluster) factsOf(ctx context.Context, reader client.Reader, g *v1alpha1.
 	return gate.Facts{Release: release, Source: source}, err
 }
 
-// releaseOf is the release of a gate; nil if it is gone.
+// releaseOf returns the release of a gate; nil if it is gone.
 func releaseOf(ctx context.Context, reader client.Reader, g *v1alpha1.Gate) (*v1alpha1.BatchRelease, error) {
 	release := &v1alpha1.BatchRelease{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: g.Spec.ReleaseRef.Name}, release)
@@ -47,7 +47,7 @@ func releaseOf(ctx context.Context, reader client.Reader, g *v1alpha1.Gate) (*v1
 	return release, nil
 }
 
-// until is the time until then; 0, which means none, if there is no such time.
+// until returns the time until then; 0, which means none, if there is no such time.
 func (c cluster) until(then time.Time) time.Duration {
 	if then.IsZero() {
 		return 0

@@ -54,7 +54,8 @@ type pausedError struct {
 func (e *pausedError) Error() string { return e.cause.Error() }
 func (e *pausedError) Unwrap() error { return e.cause }
 
-// lasting reports whether people should know of the failure: a single one passes, unless the forge limits us.
+// lasting reports whether people should know of the failure: a single one passes, unless the forge
+// limits us.
 func (e *pausedError) lasting() bool {
 	return e.failures > 1 || forge.KindOf(e.cause) == forge.Limited
 }
@@ -196,7 +197,7 @@ func (c *connection) note(err error) error {
 	return err
 }
 
-// client is the one for the source as it is now, with the credentials as they are now.
+// client returns the one for the source as it is now, with the credentials as they are now.
 func (c *connections) client(ctx context.Context, con *connection, source *v1alpha1.ReleaseSource, teams bool) (*github.Client, error) {
 	con.setup.Lock()
 	defer con.setup.Unlock()
@@ -251,8 +252,8 @@ func (c *connections) connect(source *v1alpha1.ReleaseSource, secret *corev1.Sec
 	return api, nil
 }
 
-// retryAt is when what failed with err can be tried again, by what the forge or its failures say;
-// zero where they say nothing.
+// retryAt returns when what failed with err can be tried again, by what the forge or its failures
+// say; zero where they say nothing.
 func retryAt(err error) time.Time {
 	if paused, ok := errors.AsType[*pausedError](err); ok {
 		return paused.until

@@ -1,5 +1,5 @@
-// Package approvals opens what a Gate needs on the forge, gathers its facts, writes its decision, and reports
-// progress to the forge.
+// Package approvals opens what a Gate needs on the forge, gathers its facts, writes its decision,
+// and reports progress to the forge.
 //
 // Gates that need no forge are decided by what the cluster says:
 //
@@ -8,12 +8,14 @@
 //	                                   └─ would pass ──► BatchRelease (live) ──► gate.Evaluate
 //	                                                                   └──► Gate.status, event
 //
-// What exists on a forge has a controller of its own, so that a forge that hangs does not delay anything else. Each gathers
-// facts, without a write; package lifecycle decides what is to be done; one function carries it out:
+// What exists on a forge has a controller of its own, so that a forge that hangs does not delay
+// anything else. Each gathers facts, without a write; package lifecycle decides what is to be done;
+// one function carries it out:
 //
 //	object ──► stage ──► facts ──► lifecycle.Next ──► intents ──► do, one after the other
 //
-// A gate: webhook (annotation), Git (ReleaseSource.status.approvals) or an interval are reasons to ask the forge:
+// A gate: webhook (annotation), Git (ReleaseSource.status.approvals) or an interval are reasons to
+// ask the forge:
 //
 //	Gate ──► ClaimGate (finalizer) ──► OpenPull ──► Gate.status.pullRequest
 //	facts of the forge ──► gate.Evaluate ──► RecordGate

@@ -31,7 +31,8 @@ type ForgeGates struct {
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list
 
-// Reconcile gathers what is known of g, carries out what follows from it, and cleans up when g is no longer needed.
+// Reconcile gathers what is known of g, carries out what follows from it, and cleans up when g is
+// no longer needed.
 func (r *ForgeGates) Reconcile(ctx context.Context, g *v1alpha1.Gate) (reconcile.Result, error) {
 	g, _ = r.judge.own.Newest(g)
 	if !lifecycle.GateIsOver(g) {
@@ -81,8 +82,8 @@ func (r *ForgeGates) gather(ctx context.Context, g *v1alpha1.Gate) (lifecycle.Ga
 	return facts, err
 }
 
-// gatherAsked asks the forge. What would open the gate, and whom names mean that were not met before, is checked against a live read of
-// the cluster.
+// gatherAsked asks the forge. What would open the gate, and whom names mean that were not met
+// before, is checked against a live read of the cluster.
 func (r *ForgeGates) gatherAsked(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts, onBranch bool) (lifecycle.GateFacts, error) {
 	known := &gate.ForgeFacts{OwnPrefix: r.prefix}
 	err := r.forges.ask(ctx, facts.Source, needsTeams(g), func(ctx context.Context, api *github.Client) error {
@@ -145,7 +146,7 @@ func needsTeams(g *v1alpha1.Gate) bool {
 	return policy != nil && len(policy.Teams) > 0
 }
 
-// textOf is the text of a gate's pull request for people.
+// textOf returns the text of a gate's pull request for people.
 func (c cluster) textOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease) (lifecycle.Text, error) {
 	batch, err := c.batchOf(ctx, g, release)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// carryOut does what is to be done for a gate, as far as it comes: where the gate is not what was judged the rest is dropped,
-// and the watch brings what it is.
+// carryOut does what is to be done for a gate, as far as it comes: where the gate is not what was
+// judged the rest is dropped, and the watch brings what it is.
 func (r *ForgeGates) carryOut(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts) error {
 	for _, intent := range lifecycle.NextOfGate(g, facts) {
 		if done, err := r.do(ctx, g, facts, intent); err != nil || !done {
@@ -99,7 +99,8 @@ func (r *ForgeGates) letGo(ctx context.Context, g *v1alpha1.Gate, release *v1alp
 	return r.patch(ctx, g, wanted, release, "let gate go")
 }
 
-// patch writes a gate. It reports false if the gate is not what it was: the watch brings what it is.
+// patch writes a gate. It reports false if the gate is not what it was: the watch brings what it
+// is.
 func (r *ForgeGates) patch(ctx context.Context, g, wanted *v1alpha1.Gate, release *v1alpha1.BatchRelease, what string) (bool, error) {
 	outcome := kube.Patch(ctx, r.judge.client, g, wanted)
 	switch outcome.(type) {

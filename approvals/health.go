@@ -28,8 +28,8 @@ var reasons = map[forge.Kind]string{
 // longestMessage of a condition, in bytes: forges say what they like.
 const longestMessage = 1000
 
-// health is the condition ForgeReady of a source, as far as the last request shows: false where it
-// shows nothing about the connection, only about the one thing that was requested.
+// health returns the condition ForgeReady of a source, as far as the last request shows: false
+// where it shows nothing about the connection, only about the one thing that was requested.
 func health(err error, proved bool) (metav1.Condition, bool) {
 	condition := metav1.Condition{Type: v1alpha1.ConditionForgeReady, Status: metav1.ConditionFalse}
 	paused, isPaused := errors.AsType[*pausedError](err)
@@ -51,8 +51,8 @@ func health(err error, proved bool) (metav1.Condition, bool) {
 	return condition, true
 }
 
-// prove finds out whether the forge knows us and the repository. Both are requested once: what comes
-// later needs them.
+// prove finds out whether the forge knows us and the repository. Both are requested once: what
+// comes later needs them.
 func prove(ctx context.Context, api *github.Client) error {
 	if _, err := api.Self(ctx); err != nil {
 		return err

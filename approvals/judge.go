@@ -20,8 +20,8 @@ type judge struct {
 	own *kube.Overlay[*v1alpha1.Gate]
 }
 
-// judged are the facts that a gate is decided by: those that are known, or those of a live read of the cluster where the
-// decision would open it.
+// judged returns the facts that a gate is decided by: those that are known, or those of a live read
+// of the cluster where the decision would open it.
 func (j judge) judged(ctx context.Context, g *v1alpha1.Gate, known gate.Facts) (gate.Facts, error) {
 	if gate.Evaluate(g, known, j.clock.Now()).Status.Decision != v1alpha1.DecisionPassed || gate.Decided(g) {
 		return known, nil
@@ -29,15 +29,16 @@ func (j judge) judged(ctx context.Context, g *v1alpha1.Gate, known gate.Facts) (
 	return j.reread(ctx, g, known)
 }
 
-// reread are facts of a live read of the cluster, with what the forge has said.
+// reread returns facts of a live read of the cluster, with what the forge has said.
 func (j judge) reread(ctx context.Context, g *v1alpha1.Gate, known gate.Facts) (gate.Facts, error) {
 	live, err := j.factsOf(ctx, j.live, g)
 	live.Forge = known.Forge
 	return live, err
 }
 
-// record writes a status that differs from the gate's, with the event of a gate that was decided, and leaves g as it is then. It
-// reports false if g is no longer what was judged: the watch brings what it is now, and it is judged again.
+// record writes a status that differs from the gate's, with the event of a gate that was decided,
+// and leaves g as it is then. It reports false if g is no longer what was judged: the watch brings
+// what it is now, and it is judged again.
 func (j judge) record(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease, status v1alpha1.GateStatus) (bool, error) {
 	wanted := g.DeepCopy()
 	wanted.Status = lifecycle.Fit(status)
@@ -60,8 +61,8 @@ func (j judge) record(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.B
 	return true, nil
 }
 
-// tellUnwritten says that a gate can't be written, and who is in the way: else it would seem to wait for an approval that has come.
-// The same words again count as one event.
+// tellUnwritten says that a gate can't be written, and who is in the way: else it would seem to
+// wait for an approval that has come. The same words again count as one event.
 func (j judge) tellUnwritten(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, outcome kube.Outcome) {
 	words, err := "the API server refuses to write gate ", kube.Err(outcome)
 	if _, refused := outcome.(kube.Refused); !refused {

@@ -38,7 +38,7 @@ func (p *polls) due(g *v1alpha1.Gate, onBranch bool, now time.Time) bool {
 	return !found || !now.Before(last.next) || last.requested != requestedAt(g) || last.onBranch != onBranch
 }
 
-// next is when to ask again if nothing happens; zero for a gate that was never asked about.
+// next returns when to ask again if nothing happens; zero for a gate that was never asked about.
 func (p *polls) next(g *v1alpha1.Gate) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,8 @@ func requestedAt(g *v1alpha1.Gate) string { return g.Annotations[v1alpha1.Reques
 // defaultInterval is that of the CRD, for sources that were made without it.
 const defaultInterval = time.Minute
 
-// intervalOf is the time between two requests of the same thing, spread so that gates don't fall into step.
+// intervalOf returns the time between two requests of the same thing, spread so that gates don't
+// fall into step.
 func intervalOf(source *v1alpha1.ReleaseSource) time.Duration {
 	interval := source.Spec.Forge.Interval.Duration
 	if interval <= 0 {

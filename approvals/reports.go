@@ -21,8 +21,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// doubtful is how young a report must be to be compared with what the forge has, when a process sees
-// it for the first time: a request of the process before may have come in later.
+// doubtful is how young a report must be to be compared with what the forge has, when a process
+// sees it for the first time: a request of the process before may have come in later.
 const doubtful = 10 * time.Minute
 
 // Reports tells the forge how each release goes.
@@ -59,8 +59,8 @@ func (r *Reports) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	return r.forges.outcome(ctx, source, err)
 }
 
-// gather reads what is needed to report how a release goes. Once for each process it compares the last report with what the
-// forge has.
+// gather reads what is needed to report how a release goes. Once for each process it compares the
+// last report with what the forge has.
 func (r *Reports) gather(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) (lifecycle.ReportFacts, error) {
 	facts := lifecycle.ReportFacts{Words: r.words, Environment: source.Spec.Forge.Environment}
 	var err error
@@ -190,8 +190,8 @@ func (r *reporting) deploy(ctx context.Context, intent lifecycle.Deploy) (bool, 
 	return r.writeDown(ctx, func(s *v1alpha1.BatchReleaseStatus) { s.Report = next })
 }
 
-// writeDown records what was reported. Nobody else writes it, and it stays true whatever else changes. It reports false if the
-// release is gone.
+// writeDown records what was reported. Nobody else writes it, and it stays true whatever else
+// changes. It reports false if the release is gone.
 func (r *reporting) writeDown(ctx context.Context, tell func(*v1alpha1.BatchReleaseStatus)) (bool, error) {
 	written, outcome := kube.ChangeStatus(ctx, r.client, r.live, r.release, func(release *v1alpha1.BatchRelease) { tell(&release.Status) })
 	switch outcome.(type) {
@@ -274,7 +274,7 @@ func (c *connections) post(ctx context.Context, source *v1alpha1.ReleaseSource, 
 	return err == nil, err
 }
 
-// outcome is what a reconciliation that asked a forge returns: when to try again.
+// outcome returns what a reconciliation that asked a forge returns: when to try again.
 func (c *connections) outcome(ctx context.Context, source *v1alpha1.ReleaseSource, err error) (reconcile.Result, error) {
 	switch {
 	case err == nil:

@@ -18,12 +18,12 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// seldom is how many of a source's intervals are between two looks at the pull request of a revert. Nothing
-// waits for it: Git shows when it was merged.
+// seldom is how many of a source's intervals are between two looks at the pull request of a revert.
+// Nothing waits for it: Git shows when it was merged.
 const seldom = 10
 
-// Reverts brings Git back in line with rollbacks that Git did not request: it opens a pull request for each, and closes
-// it when it is no longer needed.
+// Reverts brings Git back in line with rollbacks that Git did not request: it opens a pull request
+// for each, and closes it when it is no longer needed.
 type Reverts struct {
 	cluster
 	forges *connections
@@ -65,8 +65,8 @@ type reverting struct {
 	first bool
 }
 
-// follow carries out what is to be done, stage by stage: what was opened for an earlier rollback is closed before another
-// is claimed, and what is claimed is opened at once.
+// follow carries out what is to be done, stage by stage: what was opened for an earlier rollback is
+// closed before another is claimed, and what is claimed is opened at once.
 func (r *reverting) follow(ctx context.Context) error {
 	for {
 		stage := lifecycle.RevertStageOf(r.release)
@@ -131,7 +131,8 @@ func newBranch(release *v1alpha1.BatchRelease) string {
 	return lifecycle.BranchOfNewRevert(release) + "-" + strings.ToLower(rand.Text()[:random])
 }
 
-// do carries out one intent. It reports false if the release is not what it was: the watch brings what it is.
+// do carries out one intent. It reports false if the release is not what it was: the watch brings
+// what it is.
 func (r *reverting) do(ctx context.Context, intent lifecycle.RevertIntent) (bool, error) {
 	switch intent := intent.(type) {
 	case lifecycle.ClaimRevert:
@@ -180,7 +181,8 @@ func (r *reverting) trouble(ctx context.Context, err error) error {
 	return errors.Join(err, problem)
 }
 
-// claim records, on the version of the release that was decided on, that something is about to be opened.
+// claim records, on the version of the release that was decided on, that something is about to be
+// opened.
 func (r *reverting) claim(ctx context.Context, next v1alpha1.Revert) (bool, error) {
 	wanted := r.release.DeepCopy()
 	wanted.Status.Revert = &next

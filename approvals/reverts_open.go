@@ -26,10 +26,12 @@ func (e *refusedError) Error() string { return e.reason }
 
 func refuse(format string, args ...any) error { return &refusedError{fmt.Sprintf(format, args...)} }
 
-// errAhead says that the tracked branch has another template by now, which gitsync has not brought yet.
+// errAhead says that the tracked branch has another template by now, which gitsync has not brought
+// yet.
 var errAhead = errors.New("the branch is ahead of the release")
 
-// proposal is what the pull request is to be, made from what the forge has of the file now and then.
+// proposal returns what the pull request is to be, made from what the forge has of the file now and
+// then.
 func (r *reverting) proposal(ctx context.Context) (lifecycle.Proposal, error) {
 	request := forge.ChangeRequest{}
 	kept, err := r.kept(ctx, r.release)
@@ -52,7 +54,7 @@ func (r *reverting) proposal(ctx context.Context) (lifecycle.Proposal, error) {
 	return lifecycle.Change{Request: request}, nil
 }
 
-// kept is the template that is put back, as the cluster has it.
+// kept returns the template that is put back, as the cluster has it.
 func (r *Reverts) kept(ctx context.Context, release *v1alpha1.BatchRelease) (*appsv1.ControllerRevision, error) {
 	to := release.Status.RolledBackTo()
 	if built := release.Annotations[v1alpha1.KustomizationAnnotation]; built != "" {
@@ -75,8 +77,8 @@ func (r *Reverts) kept(ctx context.Context, release *v1alpha1.BatchRelease) (*ap
 	return r.alike(ctx, release, &named.Items[i])
 }
 
-// alike is the same template as another, kept with its commit. The control plane may give a template
-// another hash than we do, and then it is kept under both.
+// alike returns the same template as another, kept with its commit. The control plane may give a
+// template another hash than we do, and then it is kept under both.
 func (r *Reverts) alike(ctx context.Context, release *v1alpha1.BatchRelease, kept *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
 	var all appsv1.ControllerRevisionList
 	err := r.live.List(ctx, &all, client.InNamespace(release.Namespace), client.MatchingLabels{v1alpha1.ReleaseLabel: release.Name})
@@ -100,7 +102,7 @@ type proposed struct {
 	source  *v1alpha1.ReleaseSource
 }
 
-// change is that of the file, as it is at the tip of the tracked branch.
+// change returns that of the file, as it is at the tip of the tracked branch.
 func (p proposed) change(ctx context.Context, kept *appsv1.ControllerRevision) (forge.ChangeRequest, error) {
 	status, then := &p.release.Status, kept.Annotations[v1alpha1.CommitAnnotation]
 	tip, err := p.api.Tip(ctx, p.source.Branch())

@@ -132,7 +132,7 @@ func brings(e event.UpdateEvent) bool {
 		!equality.Semantic.DeepEqual(before.Status.Approvals, after.Status.Approvals))
 }
 
-// awaitedGates are the gates that a release waits for, which are the only ones that a change
+// awaitedGates returns the gates that a release waits for, which are the only ones that a change
 // of it can decide: those that are decided on a forge, or the others.
 func awaitedGates(onForge bool) handler.MapFunc {
 	return func(_ context.Context, object client.Object) []reconcile.Request {
@@ -156,7 +156,7 @@ func requestsFor(release *v1alpha1.BatchRelease, onForge bool) []reconcile.Reque
 	return requests
 }
 
-// gatesOfSource are the gates that releases from a source wait for.
+// gatesOfSource returns the gates that releases from a source wait for.
 func (r *ForgeGates) gatesOfSource(ctx context.Context, object client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, release := range r.judge.fromSource(ctx, object) {
@@ -165,7 +165,7 @@ func (r *ForgeGates) gatesOfSource(ctx context.Context, object client.Object) []
 	return requests
 }
 
-// releasesOfSource are the releases from a source.
+// releasesOfSource returns the releases from a source.
 func (r *Reports) releasesOfSource(ctx context.Context, object client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, release := range r.fromSource(ctx, object) {

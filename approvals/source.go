@@ -13,8 +13,9 @@ import (
 )
 
 // sourceOf finds the ReleaseSource by the label of something that came from it, or belongs to what
-// did. It is nil where there is none. Anyone who may write to a namespace can set labels there, so a source of
-// another namespace, whose credentials would be used, is found from shared namespaces alone.
+// did. It is nil where there is none. Anyone who may write to a namespace can set labels there, so
+// a source of another namespace, whose credentials would be used, is found from shared namespaces
+// alone.
 func (c cluster) sourceOf(ctx context.Context, reader client.Reader, object client.Object) (*v1alpha1.ReleaseSource, error) {
 	label, namespace := object.GetLabels()[v1alpha1.SourceLabel], object.GetNamespace()
 	distant := strings.Contains(label, "_")

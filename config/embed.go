@@ -1,4 +1,5 @@
-// Package config holds the manifests by which Sluice is installed, so that the command has them with it.
+// Package config holds the manifests by which Sluice is installed, so that the command has them
+// with it.
 package config
 
 import "embed"

@@ -51,7 +51,7 @@ type mistake struct{ words, form string }
 
 func (m *mistake) Error() string { return m.words + m.form }
 
-// confirm is the confirmation page, with what was typed and what was wrong with it.
+// confirm returns the confirmation page, with what was typed and what was wrong with it.
 func (d *Dashboard) confirm(r *http.Request, viewer *access.Viewer, what *deed, a asked, wrong *mistake) (*answer, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
@@ -109,7 +109,7 @@ func (d *Dashboard) fill(shown *view.Confirm, what *deed, sight *show.Sight, now
 	return nil
 }
 
-// preview is what a rollback would do.
+// preview returns what a rollback would do.
 func (d *Dashboard) preview(sight *show.Sight, a asked) *view.Rollback {
 	to := a.to
 	if to == "" {
@@ -123,7 +123,7 @@ func (d *Dashboard) preview(sight *show.Sight, a asked) *view.Rollback {
 	return preview
 }
 
-// limited is a release with the limits that its workload has when it is not held.
+// limited returns a release with the limits that its workload has when it is not held.
 func limited(sight *show.Sight) *show.Sight {
 	held, of := sight.Release.Status.Held, workload.New(sight.Release.Spec.WorkloadRef.Kind)
 	if held == nil || of == nil {
@@ -151,7 +151,7 @@ func keepTyped(shown *view.Confirm, a asked, wrong *mistake) {
 	}
 }
 
-// offered are the gates that a form can answer.
+// offered returns the gates that a form can answer.
 func (d *deed) offered(now situation, who string) []v1alpha1.Gate {
 	if d.compares != everyFact || view.AtPausePoint(now.release) && d.verb == view.Approve {
 		return nil
@@ -167,7 +167,7 @@ func (d *deed) offered(now situation, who string) []v1alpha1.Gate {
 	return gates
 }
 
-// unwanted is the page that says why an action is not possible now.
+// unwanted returns the page that says why an action is not possible now.
 func (d *Dashboard) unwanted(what *deed, now situation, viewer *access.Viewer) (*answer, error) {
 	_, err := what.decide(now, asked{by: viewer.Name, gates: uids(now.gates), batch: now.release.Status.CurrentStepIndex + 1})
 	return d.explain(now.release.Namespace, now.release.Name, err)
@@ -239,7 +239,7 @@ type changed struct {
 	What            []string
 }
 
-// explain is the page for an error that says why nothing was done; it returns other errors.
+// explain returns the page for an error that says why nothing was done; it returns other errors.
 func (d *Dashboard) explain(namespace, name string, err error) (*answer, error) {
 	content := changed{Namespace: namespace, Name: name}
 	made := &answer{name: page.Changed, status: http.StatusConflict, frame: page.Frame{Title: "The release has changed"}}

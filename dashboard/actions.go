@@ -36,7 +36,8 @@ type deed struct {
 	taken act.Taken
 }
 
-// situation is a release as it is, with the gates that it waits for and the templates that it keeps.
+// situation is a release as it is, with the gates that it waits for and the templates that it
+// keeps.
 type situation struct {
 	release *v1alpha1.BatchRelease
 	gates   []v1alpha1.Gate
@@ -51,7 +52,8 @@ type asked struct {
 	// gates are the UIDs of the gates that it answers.
 	gates []string
 	batch int32
-	// to is the revision of a rollback; empty for the previous one, which was before when the person saw the page.
+	// to is the revision of a rollback; empty for the previous one, which was before when the person
+	// saw the page.
 	to, before string
 	// saw is how the release was when the person decided.
 	saw seen
@@ -77,7 +79,7 @@ func deedOf(verb string) *deed {
 	return &deeds[i]
 }
 
-// actions are the buttons for what a viewer may do with a release now.
+// actions returns the buttons for what a viewer may do with a release now.
 func (d *Dashboard) actions(ctx context.Context, viewer *access.Viewer, sight *show.Sight) ([]Action, error) {
 	var actions []Action
 	now := situationOf(sight)
@@ -115,7 +117,7 @@ func addressOf(release *v1alpha1.BatchRelease, verb string) string {
 	return address
 }
 
-// situationOf is how a release is, as a viewer sees it.
+// situationOf returns how a release is, as a viewer sees it.
 func situationOf(sight *show.Sight) situation {
 	now := situation{release: sight.Release, all: sight.Gates, kept: act.Templates(sight.Kept)}
 	for _, reference := range sight.Release.Status.Gates {
@@ -149,7 +151,7 @@ func uids(gates []v1alpha1.Gate) []string {
 	return all
 }
 
-// chosen are the gates that a form answers.
+// chosen returns the gates that a form answers.
 func (s situation) chosen(by asked) []v1alpha1.Gate {
 	return slices.DeleteFunc(slices.Clone(s.gates), func(g v1alpha1.Gate) bool { return !slices.Contains(by.gates, string(g.UID)) })
 }
@@ -157,7 +159,8 @@ func (s situation) chosen(by asked) []v1alpha1.Gate {
 // errNoName is for people whom the API server does not name.
 var errNoName = errors.New("the API server does not say who you are, and answers record a name: get permission to create SelfSubjectReviews, or answer with kubectl")
 
-// answering decides an answer to the chosen gates and no others. A person without a name can't answer: the answer records the name.
+// answering decides an answer to the chosen gates and no others. A person without a name can't
+// answer: the answer records the name.
 func answering(how func(*v1alpha1.BatchRelease, []v1alpha1.Gate, steer.Words) ([]steer.Change, error)) func(situation, asked) ([]steer.Change, error) {
 	return func(now situation, a asked) ([]steer.Change, error) {
 		if a.by == "" {
@@ -188,7 +191,8 @@ func forced(now situation, a asked) bool {
 	return ofEach(now, a, func(gate *v1alpha1.Gate) bool { return gate.Status.Force != nil && gate.Status.Force.By == a.by })
 }
 
-// ofEach reports whether something holds for each gate that a form answers, and the form answers at least one.
+// ofEach reports whether something holds for each gate that a form answers, and the form answers at
+// least one.
 func ofEach(now situation, a asked, holds func(*v1alpha1.Gate) bool) bool {
 	for _, uid := range a.gates {
 		i := slices.IndexFunc(now.all, func(g v1alpha1.Gate) bool { return string(g.UID) == uid })
@@ -247,7 +251,7 @@ func rolledBack(now situation, a asked) bool {
 	}
 }
 
-// targets are the revisions that a release can be rolled back to, the previous one first.
+// targets returns the revisions that a release can be rolled back to, the previous one first.
 func targets(now situation, chosen string) []view.Choice {
 	var choices []view.Choice
 	before := plan.Before(now.release)

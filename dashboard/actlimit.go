@@ -18,7 +18,8 @@ const (
 	maxActors     = 4096
 	// maxForms is how many recent forms are remembered.
 	maxForms = 4096
-	// maxSimulations is how many simulations run at the same time: each keeps a processor busy. One party has one of them at most.
+	// maxSimulations is how many simulations run at the same time: each keeps a processor busy. One
+	// party has one of them at most.
 	maxSimulations = 2
 )
 
@@ -58,8 +59,8 @@ func (a *acting) allow(viewer string, now time.Time) bool {
 	return limit.AllowN(now, 1)
 }
 
-// once performs the action of a form once: a form that is sent twice, by a double click or a reload, waits for the first and
-// returns its result. A form that failed may be sent again.
+// once performs the action of a form once: a form that is sent twice, by a double click or a
+// reload, waits for the first and returns its result. A form that failed may be sent again.
 func (a *acting) once(ctx context.Context, form string, do func() (told, error)) (told, error) {
 	for {
 		mine, first := a.send(form)
@@ -108,8 +109,8 @@ func (a *acting) dealWith(form string, mine *sending, do func() (told, error)) (
 	return came, nil
 }
 
-// simulate runs a simulation for a viewer, if there is a place for it. Nobody has more than one, so that nobody takes all places. Service accounts of a
-// namespace have one together.
+// simulate runs a simulation for a viewer, if there is a place for it. Nobody has more than one, so
+// that nobody takes all places. Service accounts of a namespace have one together.
 func (a *acting) simulate(viewer string, run func()) bool {
 	party := cmp.Or(partyOf(viewer), viewer)
 	if !a.beginSimulation(party) {

@@ -35,8 +35,8 @@ const (
 // noticeKept is how long an address shows the notice of an action: later it shows only the release.
 const noticeKept = 2 * time.Minute
 
-// told is what the address after an action says. It is sealed for one viewer and one release, so that nobody can make a link that claims
-// that something was done.
+// told is what the address after an action says. It is sealed for one viewer and one release, so
+// that nobody can make a link that claims that something was done.
 type told struct {
 	verb    view.Verb
 	outcome outcome
@@ -45,7 +45,7 @@ type told struct {
 	at time.Time
 }
 
-// sealed is the address of a release that shows the notice of an action.
+// sealed returns the address of a release that shows the notice of an action.
 func (t told) sealed(release string, viewer *access.Viewer) string {
 	values := url.Values{"did": {string(t.verb)}, "outcome": {string(t.outcome)}, "at": {strconv.FormatInt(t.at.Unix(), 10)}}
 	if t.to != "" {
@@ -55,14 +55,15 @@ func (t told) sealed(release string, viewer *access.Viewer) string {
 	return release + "?" + values.Encode()
 }
 
-// seal is keyed by the token of the viewer's forms, which nobody else knows.
+// seal returns a seal keyed by the token of the viewer's forms, which nobody else knows.
 func (t told) seal(release string, viewer *access.Viewer) string {
 	mac := hmac.New(sha256.New, []byte("sluice dashboard notice\x00"+viewer.CSRF))
 	mac.Write([]byte(strings.Join([]string{release, string(t.verb), string(t.outcome), t.to, strconv.FormatInt(t.at.Unix(), 10)}, "\x00")))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// readTold reads the notice in an address. It reports false if the notice is not for the viewer, or too old.
+// readTold reads the notice in an address. It reports false if the notice is not for the viewer, or
+// too old.
 func readTold(r *http.Request, viewer *access.Viewer, now time.Time) (told, bool) {
 	query := r.URL.Query()
 	seconds, err := strconv.ParseInt(query.Get("at"), 10, 64)
@@ -76,7 +77,8 @@ func readTold(r *http.Request, viewer *access.Viewer, now time.Time) (told, bool
 	return t, hmac.Equal([]byte(query.Get("seal")), []byte(t.seal(r.URL.Path, viewer)))
 }
 
-// noticeOf is the notice of the action that led to this page, and whether the controller has acted on it.
+// noticeOf returns the notice of the action that led to this page, and whether the controller has
+// acted on it.
 func (d *Dashboard) noticeOf(r *http.Request, viewer *access.Viewer, sight *show.Sight) *page.Notice {
 	t, genuine := readTold(r, viewer, d.options.Clock.Now())
 	if !genuine {

@@ -18,8 +18,8 @@ import (
 // facts say which parts of what a person saw must still hold.
 type facts int
 
-// What of the page an action depends on. In an emergency, a pod that has become ready meanwhile must not stop anybody from pausing
-// or rolling back.
+// What of the page an action depends on. In an emergency, a pod that has become ready meanwhile
+// must not stop anybody from pausing or rolling back.
 const (
 	// releaseFacts: the same release, with the same template.
 	releaseFacts facts = iota
@@ -34,7 +34,8 @@ const (
 // seen is what a person saw of a release when they decided.
 type seen struct {
 	uid, revision, phase, before, pod string
-	// plan tells the batches and their gates from others: Git, or anyone who may write the release, can change them at any time.
+	// plan tells the batches and their gates from others: Git, or anyone who may write the release, can
+	// change them at any time.
 	plan    string
 	attempt int64
 	step    int32
@@ -52,7 +53,8 @@ func seenOf(release *v1alpha1.BatchRelease) seen {
 	return s
 }
 
-// planOf is a short text for the batches of a release, or of its rollback, and for what they wait for.
+// planOf returns a short text for the batches of a release, or of its rollback, and for what they
+// wait for.
 func planOf(release *v1alpha1.BatchRelease) string {
 	data, err := json.Marshal(struct {
 		Steps []v1alpha1.Step
@@ -65,7 +67,7 @@ func planOf(release *v1alpha1.BatchRelease) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// fields are what a form carries of it.
+// fields returns what a form carries of it.
 func (s seen) fields() []view.Field {
 	return []view.Field{
 		{Name: "uid", Value: s.uid}, {Name: "attempt", Value: strconv.FormatInt(s.attempt, 10)}, {Name: "revision", Value: s.revision},

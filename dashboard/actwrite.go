@@ -63,7 +63,7 @@ func (d *Dashboard) perform(ctx context.Context, viewer *access.Viewer, key clie
 	return came, nil
 }
 
-// subjectOf is what an action was about, for the notice.
+// subjectOf returns what an action was about, for the notice.
 func subjectOf(what *deed, a asked, release *v1alpha1.BatchRelease) string {
 	switch {
 	case what.verb == view.RollBack:
@@ -102,7 +102,8 @@ func (d *Dashboard) situationNow(ctx context.Context, viewer *access.Viewer, wha
 	return situationOf(sight), nil
 }
 
-// await waits a moment for the controller to act on what was written, so that the next page shows it. It does not wait if the viewer may not watch.
+// await waits a moment for the controller to act on what was written, so that the next page shows
+// it. It does not wait if the viewer may not watch.
 func (d *Dashboard) await(ctx context.Context, viewer *access.Viewer, what *deed, changes []steer.Change, objects []client.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, controllerActs)
 	defer cancel()

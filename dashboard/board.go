@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/dashboard/view"
 )
 
-// board is the list of all releases, for all viewers. Only the rows of changed releases are made again, and only when
-// somebody views the list.
+// board is the list of all releases, for all viewers. Only the rows of changed releases are made
+// again, and only when somebody views the list.
 type board struct {
 	objects client.Reader
 	clock   clock.PassiveClock
@@ -42,7 +42,7 @@ func newBoard(objects client.Reader, now clock.PassiveClock) *board {
 	return b
 }
 
-// all are the rows of all releases, in the order of the list. They must not be changed.
+// all returns the rows of all releases, in the order of the list. They must not be changed.
 func (b *board) all(ctx context.Context) ([]*view.Row, error) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
@@ -72,20 +72,21 @@ func (b *board) all(ctx context.Context) ([]*view.Row, error) {
 	return rows, nil
 }
 
-// kept are the histories of all releases, without their templates.
+// kept returns the histories of all releases, without their templates.
 func (b *board) kept(ctx context.Context) ([]appsv1.ControllerRevision, error) {
 	var list appsv1.ControllerRevisionList
 	if err := b.objects.List(ctx, &list, client.HasLabels{v1alpha1.ReleaseLabel}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list histories: %w", err)
 	}
-	// The native controller of a StatefulSet gives its own revisions whatever labels and annotations its template has.
+	// The native controller of a StatefulSet gives its own revisions whatever labels and annotations
+	// its template has.
 	return slices.DeleteFunc(list.Items, func(kept appsv1.ControllerRevision) bool {
 		owner := metav1.GetControllerOfNoCopy(&kept)
 		return v1alpha1.KeptFor(&kept) == "" || owner.Name != kept.Labels[v1alpha1.ReleaseLabel]
 	}), nil
 }
 
-// sources are those of all namespaces.
+// sources returns those of all namespaces.
 func (b *board) sources(ctx context.Context) ([]v1alpha1.ReleaseSource, error) {
 	var list v1alpha1.ReleaseSourceList
 	if err := b.objects.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

@@ -70,8 +70,8 @@ func New(options Options) *Dashboard {
 	}
 }
 
-// NewCache makes a cache of what lists show, for a process that has none: of the namespaces, or all if none is given. It keeps
-// little of each object.
+// NewCache makes a cache of what lists show, for a process that has none: of the namespaces, or all
+// if none is given. It keeps little of each object.
 func NewCache(cfg *rest.Config, scheme *runtime.Scheme, namespaces ...string) (cache.Cache, error) {
 	carrying, err := labels.Parse(v1alpha1.ReleaseLabel)
 	if err != nil { // it is a constant
@@ -97,7 +97,8 @@ func (d *Dashboard) Follow(ctx context.Context) error {
 	return d.hear(ctx, &v1alpha1.BatchRelease{}, kindRelease)
 }
 
-// followSources notifies the pages of changes of sources, once a viewer who may list them does: not everybody who runs a dashboard may.
+// followSources notifies the pages of changes of sources, once a viewer who may list them does: not
+// everybody who runs a dashboard may.
 func (d *Dashboard) followSources() error {
 	ctx := d.following.Load()
 	if ctx == nil {
@@ -207,7 +208,7 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, viewer *acces
 	d.write(w, r, viewer, status, &answer{name: page.Problem, frame: page.Frame{Title: title, Content: text}})
 }
 
-// statusMessage is the message of the API server, without what wraps it.
+// statusMessage returns the message of the API server, without what wraps it.
 func statusMessage(err error) string {
 	var told apierrors.APIStatus
 	if errors.As(err, &told) {

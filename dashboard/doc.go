@@ -1,4 +1,5 @@
-// Package dashboard serves the pages that people look at during a release, on one's own machine and in the cluster.
+// Package dashboard serves the pages that people look at during a release, on one's own machine and
+// in the cluster.
 //
 //	browser ──► access.Door ──► Dashboard ──► view ──► page
 //	   ▲                          │   │

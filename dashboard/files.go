@@ -50,7 +50,8 @@ func compress(data []byte) []byte {
 	return out.Bytes()
 }
 
-// ServeHTTP serves an asset. Unlike pages, assets have no secrets in them, and may be kept and compressed.
+// ServeHTTP serves an asset. Unlike pages, assets have no secrets in them, and may be kept and
+// compressed.
 func (f files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	one, found := f[r.URL.Path]
 	if !found {

@@ -35,7 +35,8 @@ const (
 
 	mostStreams     = 1000
 	mostOfOneViewer = 30
-	// mostOfOneParty are those of all service accounts of a namespace: a person with permission to make one makes many.
+	// mostOfOneParty are those of all service accounts of a namespace: a person with permission to make
+	// one makes many.
 	mostOfOneParty = mostStreams / 10
 )
 
@@ -76,7 +77,8 @@ func (s *streams) count(by int, viewer, party string) {
 	}
 }
 
-// partyOf is the group that a service account is counted with: all of its namespace. It is empty for a person, and never the name of a viewer.
+// partyOf returns the group that a service account is counted with: all of its namespace. It is
+// empty for a person, and never the name of a viewer.
 func partyOf(viewer string) string {
 	account, is := strings.CutPrefix(viewer, "system:serviceaccount:")
 	namespace, _, named := strings.Cut(account, ":")
@@ -145,7 +147,7 @@ func (d *Dashboard) wants(ctx context.Context, viewer *access.Viewer, r *http.Re
 	}
 }
 
-// inSight are the changes in namespaces whose releases the viewer sees.
+// inSight returns the changes in namespaces whose releases the viewer sees.
 func (d *Dashboard) inSight(ctx context.Context, viewer *access.Viewer, kinds ...string) (func(change) bool, error) {
 	_, seen, err := d.sight(ctx, viewer)
 	return func(c change) bool { return slices.Contains(kinds, c.kind) && seen.Has(c.namespace) }, err
@@ -186,7 +188,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// watchParts watches the pods and gates of a release as the viewer, as far as they may, for as long as the page is open.
+// watchParts watches the pods and gates of a release as the viewer, as far as they may, for as long
+// as the page is open.
 func (d *Dashboard) watchParts(ctx context.Context, viewer *access.Viewer, key client.ObjectKey, changes *listener) {
 	go follow(ctx, viewer.Client, v1alpha1.GroupVersion.WithKind("GateList"), changes, func(context.Context) ([]client.ListOption, error) {
 		return []client.ListOption{client.InNamespace(key.Namespace), client.MatchingLabels{v1alpha1.ReleaseLabel: key.Name}}, nil
@@ -213,7 +216,8 @@ func podsOf(ctx context.Context, c client.Client, key client.ObjectKey) (labels.
 	return metav1.LabelSelectorAsSelector(of.PodSelector())
 }
 
-// follow wakes a stream for each change of some objects. It reads only their metadata, and gives up if the viewer may not watch them.
+// follow wakes a stream for each change of some objects. It reads only their metadata, and gives up
+// if the viewer may not watch them.
 func follow(ctx context.Context, c client.WithWatch, kind schema.GroupVersionKind, changes *listener, which func(context.Context) ([]client.ListOption, error)) {
 	for ctx.Err() == nil {
 		options, err := which(ctx)

@@ -26,13 +26,14 @@ var (
 	patchRelease  = access.Verb{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "batchreleases"}
 )
 
-// visible are the rows that a viewer may see, in the order of the list.
+// visible returns the rows that a viewer may see, in the order of the list.
 func (d *Dashboard) visible(ctx context.Context, viewer *access.Viewer) ([]*view.Row, error) {
 	rows, _, err := d.sight(ctx, viewer)
 	return rows, err
 }
 
-// sight is the rows that a viewer may see, in the order of the list, and the namespaces whose releases they see.
+// sight returns the rows that a viewer may see, in the order of the list, and the namespaces whose
+// releases they see.
 func (d *Dashboard) sight(ctx context.Context, viewer *access.Viewer) ([]*view.Row, access.Seen, error) {
 	rows, err := d.board.all(ctx)
 	if err != nil {
@@ -87,13 +88,14 @@ func (d *Dashboard) listReleases(r *http.Request, viewer *access.Viewer) (*answe
 	return &answer{name: page.Releases, frame: page.Frame{Title: "Releases", Live: topic("page", "releases"), Content: list}}, nil
 }
 
-// withRefused marks the releases whose newest commit is not applied, as far as the viewer may see their sources.
+// withRefused marks the releases whose newest commit is not applied, as far as the viewer may see
+// their sources.
 func (d *Dashboard) withRefused(ctx context.Context, viewer *access.Viewer, rows []*view.Row) ([]*view.Row, error) {
 	sources, err := d.sourcesFor(ctx, viewer)
 	return view.WithRefused(rows, sources), err
 }
 
-// sourcesFor are the sources that a viewer may see, whose changes pages hear of from now on.
+// sourcesFor returns the sources that a viewer may see, whose changes pages hear of from now on.
 func (d *Dashboard) sourcesFor(ctx context.Context, viewer *access.Viewer) ([]v1alpha1.ReleaseSource, error) {
 	seen, err := d.seen(ctx, viewer, listSources)
 	if err != nil || seen == nil {
@@ -106,7 +108,7 @@ func (d *Dashboard) sourcesFor(ctx context.Context, viewer *access.Viewer) ([]v1
 	return slices.DeleteFunc(all, func(s v1alpha1.ReleaseSource) bool { return !seen(s.Namespace) }), d.followSources()
 }
 
-// topic is the query of a page for /live.
+// topic returns the query of a page for /live.
 func topic(pairs ...string) string {
 	values := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -158,7 +160,8 @@ func keyOf(r *http.Request) client.ObjectKey {
 	return client.ObjectKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 }
 
-// named serves a page of a release. Names that can't be part of a path are no names of objects, and are not sent to the API server.
+// named serves a page of a release. Names that can't be part of a path are no names of objects, and
+// are not sent to the API server.
 func named(make func(*http.Request, *access.Viewer) (*answer, error)) func(*http.Request, *access.Viewer) (*answer, error) {
 	return func(r *http.Request, viewer *access.Viewer) (*answer, error) {
 		if !canBe(keyOf(r)) {
@@ -236,7 +239,8 @@ func (d *Dashboard) showHistory(r *http.Request, viewer *access.Viewer) (*answer
 	return &answer{name: page.History, frame: page.Frame{Title: "History", Content: view.HistoryOf(own, left, query, d.options.Clock.Now())}}, nil
 }
 
-// seen are the namespaces with releases in which a viewer may do something; nil if that is nowhere.
+// seen returns the namespaces with releases in which a viewer may do something; nil if that is
+// nowhere.
 func (d *Dashboard) seen(ctx context.Context, viewer *access.Viewer, what access.Verb) (func(string) bool, error) {
 	if everywhere, err := d.rights.May(ctx, viewer, "", what); err != nil || everywhere {
 		return func(string) bool { return true }, err

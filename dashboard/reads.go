@@ -9,10 +9,12 @@ import (
 	"github.com/sluice-dev/sluice/dashboard/access"
 )
 
-// The bounds of what is read for pages at a time: a release can have many pods, and all that is read of it is in memory until its page is made.
+// The bounds of what is read for pages at a time: a release can have many pods, and all that is
+// read of it is in memory until its page is made.
 const (
 	readsAtOnce = 8
-	// readsOfOneParty are those of one person, or of all service accounts of a namespace: who loads many pages at once waits for their own.
+	// readsOfOneParty are those of one person, or of all service accounts of a namespace: who loads
+	// many pages at once waits for their own.
 	readsOfOneParty = readsAtOnce / 4
 )
 
@@ -34,7 +36,8 @@ func newReads() *reads {
 	return &reads{places: make(chan struct{}, readsAtOnce), parties: map[string]*party{}}
 }
 
-// take waits for a place, and returns what gives it back. One's own comes first: whoever waits for it holds none of the others'.
+// take waits for a place, and returns what gives it back. One's own comes first: whoever waits for
+// it holds none of the others'.
 func (r *reads) take(ctx context.Context, viewer string) (func(), error) {
 	own, leave := r.enter(cmp.Or(partyOf(viewer), viewer))
 	if !wait(ctx, own.places) {
@@ -53,7 +56,7 @@ func (r *reads) take(ctx context.Context, viewer string) (func(), error) {
 	}, nil
 }
 
-// enter is a party, and what to call once it reads no more.
+// enter returns a party, and what to call once it reads no more.
 func (r *reads) enter(who string) (*party, func()) {
 	r.lock.Lock()
 	defer r.lock.Unlock()

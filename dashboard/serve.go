@@ -20,8 +20,8 @@ const shutdown = 3 * time.Second
 // mostConnections of clients that are open at a time; others wait. Each of the streams has one.
 const mostConnections = 2 * mostStreams
 
-// Serve runs the cache and serves the pages until ctx ends, in a process that has nothing else to run the cache. It calls ready once people may
-// come.
+// Serve runs the cache and serves the pages until ctx ends, in a process that has nothing else to
+// run the cache. It calls ready once people may come.
 func (d *Dashboard) Serve(ctx context.Context, listener net.Listener, ready func()) error {
 	group, ctx := errgroup.WithContext(ctx)
 	server := access.Server(d.Handler())

@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/remote"
 )
 
-// What one address may have of the connections: not all, even where it may be a proxy, and less where the proxies are known.
+// What one address may have of the connections: not all, even where it may be a proxy, and less
+// where the proxies are known.
 const (
 	mostOfAnyAddress = mostConnections * 3 / 4
 	mostOfOneAddress = mostConnections / 4
@@ -52,7 +53,7 @@ func (s *shares) Accept() (net.Conn, error) {
 	}
 }
 
-// most is how many connections an address may have.
+// most returns how many connections an address may have.
 func (s *shares) most(address netip.Addr) int {
 	switch {
 	case remote.In(s.proxies, address):

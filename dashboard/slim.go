@@ -23,9 +23,10 @@ var (
 	listedLabels = []string{v1alpha1.ReleaseLabel, v1alpha1.RevisionLabel, v1alpha1.SourceLabel}
 )
 
-// slim leaves out of an object what is in no list, before it is kept for all viewers. Templates, annotations, labels, owners and finalizers can be as
-// large as the API server takes, and a tenant makes many objects: of histories also by a StatefulSet, whose labels and annotations its revisions have.
-// A cache may give it what it has returned before: that stays as it is.
+// slim leaves out of an object what is in no list, before it is kept for all viewers. Templates,
+// annotations, labels, owners and finalizers can be as large as the API server takes, and a tenant
+// makes many objects: of histories also by a StatefulSet, whose labels and annotations its
+// revisions have. A cache may give it what it has returned before: that stays as it is.
 func slim(object any) (any, error) {
 	whole, is := object.(client.Object)
 	if !is {
@@ -47,7 +48,8 @@ func slim(object any) (any, error) {
 	return object, nil
 }
 
-// slimStrategy leaves of the steps what lists read: how many there are, and the gates of the current one.
+// slimStrategy leaves of the steps what lists read: how many there are, and the gates of the
+// current one.
 func slimStrategy(spec *v1alpha1.BatchReleaseSpec, current int) {
 	spec.Strategy.Traffic, spec.Strategy.Order = nil, nil
 	all := [][]v1alpha1.Step{spec.Strategy.Steps}
@@ -64,8 +66,8 @@ func slimStrategy(spec *v1alpha1.BatchReleaseSpec, current int) {
 	}
 }
 
-// slimHistory leaves whose history a revision is, and its images, which are given if it was slimmed before; of one that is none, nothing
-// is listed.
+// slimHistory leaves whose history a revision is, and its images, which are given if it was slimmed
+// before; of one that is none, nothing is listed.
 func slimHistory(kept *appsv1.ControllerRevision, owner *metav1.OwnerReference, images string) {
 	if kept.Data.Raw != nil {
 		images = plain.UpTo(show.ImagesOf(kept.Data.Raw), mostAnnotation)
@@ -85,7 +87,7 @@ func slimHistory(kept *appsv1.ControllerRevision, owner *metav1.OwnerReference, 
 	}
 }
 
-// only are some of many texts, each of bounded length.
+// only returns some of many texts, each of bounded length.
 func only(all map[string]string, keys []string) map[string]string {
 	var some map[string]string
 	for _, key := range keys {

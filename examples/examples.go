@@ -10,8 +10,9 @@ import (
 //go:embed repo kinds
 var files embed.FS
 
-// Repo is the sample release repository: one Deployment and its BatchRelease.
+// Repo returns the sample release repository: one Deployment and its BatchRelease.
 func Repo() (fs.FS, error) { return fs.Sub(files, "repo") }
 
-// Kinds is a release repository with a workload of each kind: a Deployment, a StatefulSet and a DaemonSet.
+// Kinds returns a release repository with a workload of each kind: a Deployment, a StatefulSet and
+// a DaemonSet.
 func Kinds() (fs.FS, error) { return fs.Sub(files, "kinds") }

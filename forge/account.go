@@ -56,8 +56,8 @@ type Repository struct {
 	DeleteBranchOnMerge bool
 }
 
-// Numbered takes apart a name with a number behind it, such as octocat#583231, which means that account alone. It
-// reports false for a name without one.
+// Numbered takes apart a name with a number behind it, such as octocat#583231, which means that
+// account alone. It reports false for a name without one.
 func Numbered(name string) (bare string, id int64, numbered bool) {
 	bare, number, found := strings.Cut(name, "#")
 	id, err := strconv.ParseInt(number, 10, 64)

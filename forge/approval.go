@@ -3,8 +3,8 @@ package forge
 // BranchPrefix begins the name of each branch that is made for an approval.
 const BranchPrefix = "sluice/"
 
-// ChangeRequest asks for a pull request that changes one file of the tracked branch: the record of an
-// approval, or a manifest that is put back.
+// ChangeRequest asks for a pull request that changes one file of the tracked branch: the record of
+// an approval, or a manifest that is put back.
 type ChangeRequest struct {
 	// Branch is the branch to make. It begins with BranchPrefix.
 	Branch string
@@ -14,8 +14,8 @@ type ChangeRequest struct {
 	// request from any other: no two gates ask with the same.
 	Path    string
 	Content []byte
-	// ByBranch says that the branch alone tells this request from any other: the pull request that we opened
-	// of it before is it, whatever the content is by now.
+	// ByBranch says that the branch alone tells this request from any other: the pull request that we
+	// opened of it before is it, whatever the content is by now.
 	ByBranch bool
 	// Tip and Tree are a commit of the tracked branch, as Git has it, and its tree: the branch is made
 	// on top of it. Where they are not given the forge is asked.
@@ -43,7 +43,8 @@ type ApprovalQuery struct {
 	Branch string
 	// Reviews asks for the reviews of the pull request, Commits for its commits.
 	Reviews, Commits bool
-	// ReleaseCommit asks who made what that commit has and StableCommit has not, and who brought it in. Optional.
+	// ReleaseCommit asks who made what that commit has and StableCommit has not, and who brought it in.
+	// Optional.
 	ReleaseCommit, StableCommit string
 	// Approvers asks for the accounts of these logins.
 	Approvers []string

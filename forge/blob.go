@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// BlobSHA is the name that Git gives to a file's content, in a repository that names by SHA-1.
+// BlobSHA returns the name that Git gives to a file's content, in a repository that names by SHA-1.
 func BlobSHA(content []byte) string {
 	h := sha1.New() //nolint:gosec // as Git has it
 	fmt.Fprintf(h, "blob %d\x00", len(content))

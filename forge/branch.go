@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// branchLetters are the letters that the name of a branch may have: all but controls, spaces and those that git-check-ref-format(1)
-// keeps for revisions. The CRD of ReleaseSource has the same pattern, and the rules of IsBranch as CEL.
+// branchLetters are the letters that the name of a branch may have: all but controls, spaces and
+// those that git-check-ref-format(1) keeps for revisions. The CRD of ReleaseSource has the same
+// pattern, and the rules of IsBranch as CEL.
 var branchLetters = regexp.MustCompile(`^[^\x00-\x20\x7f~^:?*\[\\-][^\x00-\x20\x7f~^:?*\[\\]*$`)
 
-// IsBranch reports whether a text is the name of a branch, without refs/heads/, by git-check-ref-format(1). Letters beyond ASCII
-// are as good as others.
+// IsBranch reports whether a text is the name of a branch, without refs/heads/, by
+// git-check-ref-format(1). Letters beyond ASCII are as good as others.
 func IsBranch(name string) bool {
 	if !branchLetters.MatchString(name) || strings.Contains(name, "..") || strings.Contains(name, "@{") {
 		return false

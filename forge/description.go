@@ -8,13 +8,15 @@ import (
 // maxDescription is what GitHub takes, in characters, for a status or a deployment status.
 const maxDescription = 140
 
-// widestRune is the last that fits three bytes of UTF-8. GitHub refuses longer ones, emoji among them.
+// widestRune is the last that fits three bytes of UTF-8. GitHub refuses longer ones, emoji among
+// them.
 const widestRune = '\uffff'
 
 const ellipsis = '…'
 
-// Description makes text fit the description of a status: one line of at most 140 characters,
-// cut after a word and ended by an ellipsis where it is longer, without characters that take four bytes.
+// Description makes text fit the description of a status: one line of at most 140 characters, cut
+// after a word and ended by an ellipsis where it is longer, without characters that take four
+// bytes.
 func Description(text string) string {
 	line := []rune(strings.Join(strings.FieldsFunc(strings.Map(storable, text), unicode.IsSpace), " "))
 	if len(line) <= maxDescription {
@@ -27,8 +29,8 @@ func Description(text string) string {
 	return strings.TrimRightFunc(string(kept), endsBadly) + string(ellipsis)
 }
 
-// storable drops what the forge refuses, and turns what is not seen into space: control characters, and marks that turn the
-// direction of writing.
+// storable drops what the forge refuses, and turns what is not seen into space: control characters,
+// and marks that turn the direction of writing.
 func storable(r rune) rune {
 	switch {
 	case r > widestRune:
@@ -52,8 +54,8 @@ func withoutLastWord(line []rune) []rune {
 // endsBadly reports what should not stand before an ellipsis.
 func endsBadly(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;:-…", r) }
 
-// Link returns an address if it is that of a page that people can open, and nothing otherwise. Anybody who may post a status
-// chooses where it points to.
+// Link returns an address if it is that of a page that people can open, and nothing otherwise.
+// Anybody who may post a status chooses where it points to.
 func Link(address string) string {
 	if strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://") {
 		return address

@@ -15,11 +15,12 @@ const (
 	EventCheckSuite  EventKind = "check_suite"
 )
 
-// Event is what a webhook says has happened. It is a hint where to look, and proves nothing: it can be
-// late, come twice or not at all.
+// Event is what a webhook says has happened. It is a hint where to look, and proves nothing: it can
+// be late, come twice or not at all.
 type Event struct {
 	Kind EventKind
-	// Action is the forge's word for what was done, where a kind has several: opened, closed, submitted.
+	// Action is the forge's word for what was done, where a kind has several: opened, closed,
+	// submitted.
 	Action string
 	// Repository it happened in; only ID and FullName are known. A ping may name none.
 	Repository Repository
@@ -33,8 +34,8 @@ type Event struct {
 	Merged bool
 	// Head is the branch that a pull request proposes.
 	Head string
-	// SHA is the commit that the branch is at now, the head of the pull request, or the commit that a status
-	// or check is about.
+	// SHA is the commit that the branch is at now, the head of the pull request, or the commit that a
+	// status or check is about.
 	SHA string
 	// Name is the context of a status, or the name of a check run.
 	Name string

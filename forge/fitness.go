@@ -24,7 +24,8 @@ func (r Right) Writes() bool { return r != ReadContents && r != ReadChecks }
 
 // Protection is what the forge requires of those who change a branch.
 type Protection struct {
-	// Protected reports whether there is any; Hidden, that there is some that the forge does not show us.
+	// Protected reports whether there is any; Hidden, that there is some that the forge does not show
+	// us.
 	Protected, Hidden bool
 	// PullRequest reports whether every change has to come by a pull request.
 	PullRequest bool

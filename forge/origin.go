@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// MaxCommits is how many commits a release may consist of for its people to be known: a forge shows no more of a
-// comparison at a time, and each takes requests.
+// MaxCommits is how many commits a release may consist of for its people to be known: a forge shows
+// no more of a comparison at a time, and each takes requests.
 const MaxCommits = 250
 
 // PushKind is how a branch was moved.
@@ -20,12 +20,14 @@ const (
 	PushCreated PushKind = "branch_creation"
 	// PushDeleted ends a branch. Another of its name may follow.
 	PushDeleted PushKind = "branch_deletion"
-	// PushMerge and PushQueue are pushes by the forge itself: it merged pull requests, and the actor is who requested that.
+	// PushMerge and PushQueue are pushes by the forge itself: it merged pull requests, and the actor is
+	// who requested that.
 	PushMerge PushKind = "pr_merge"
 	PushQueue PushKind = "merge_queue_merge"
 )
 
-// Push is one move of a branch, with the account that made it. Nobody can choose that account, unlike the names in commits.
+// Push is one move of a branch, with the account that made it. Nobody can choose that account,
+// unlike the names in commits.
 type Push struct {
 	Before, After string
 	Kind          PushKind
@@ -53,7 +55,8 @@ type Result struct {
 type ReleaseOrigin struct {
 	// Stable is the commit that ran before, and Head the release commit.
 	Stable, Head string
-	// Total is how many commits Head has that Stable has not. If there are more than MaxCommits nothing else is known.
+	// Total is how many commits Head has that Stable has not. If there are more than MaxCommits nothing
+	// else is known.
 	Total int
 	// Commits are these commits, oldest first.
 	Commits []Commit
@@ -61,7 +64,8 @@ type ReleaseOrigin struct {
 	Changes []Change
 	// Proposals are the pull requests that brought changes.
 	Proposals []Proposal
-	// Addresses are the accounts of co-authors, by their e-mail address in lower case; those that the forge knows.
+	// Addresses are the accounts of co-authors, by their e-mail address in lower case; those that the
+	// forge knows.
 	Addresses map[string]Account
 }
 
@@ -90,7 +94,7 @@ type Proposal struct {
 // All returns the commits of the pull request and of those that were merged into its branch.
 func (p Proposal) All() []Commit { return slices.Concat(p.Commits, p.Inner) }
 
-// Line are those of the commits that follow from head by first parents, newest first.
+// Line returns those of the commits that follow from head by first parents, newest first.
 func Line(commits []Commit, head string) []Commit {
 	known := map[string]Commit{}
 	for _, c := range commits {
@@ -111,7 +115,8 @@ func Line(commits []Commit, head string) []Commit {
 	return line
 }
 
-// PushesOf finds the move of the branch that brought each commit of its line. Both begin with the newest.
+// PushesOf finds the move of the branch that brought each commit of its line. Both begin with the
+// newest.
 func PushesOf(line []Commit, pushes []Push) map[string]Push {
 	by := map[string]Push{}
 	for i := 0; i < len(line); {

@@ -92,8 +92,8 @@ type Review struct {
 	State ReviewState
 	// CommitID is the head that the reviewer saw.
 	CommitID string
-	// Belongs reports whether the forge counts the reviewer among those who work on the repository. It is no right to
-	// anything, and may be false of those whose membership is not shown to us.
+	// Belongs reports whether the forge counts the reviewer among those who work on the repository. It
+	// is no right to anything, and may be false of those whose membership is not shown to us.
 	Belongs     bool
 	SubmittedAt time.Time
 	URL         string
@@ -106,7 +106,8 @@ type Commit struct {
 	// Addresses are free text: whoever makes a commit can name somebody else.
 	Author    Account
 	Committer Account
-	// AuthorAddress is the e-mail address of the author, and CoAuthors those of the message's Co-authored-by lines.
+	// AuthorAddress is the e-mail address of the author, and CoAuthors those of the message's
+	// Co-authored-by lines.
 	AuthorAddress string
 	CoAuthors     []string
 	// Parents, the first one first.

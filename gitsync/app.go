@@ -40,7 +40,7 @@ func (r *Reconciler) appAuth(ctx context.Context, source *v1alpha1.ReleaseSource
 	return gitrepo.Auth{Username: github.GitUser, Password: memory.app.token, CABundle: trusted}, err
 }
 
-// appFailed is the outcome of an app that can't get a token.
+// appFailed returns the outcome of an app that can't get a token.
 func appFailed(ctx context.Context, err error) (outcome, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -53,7 +53,8 @@ func appFailed(ctx context.Context, err error) (outcome, error) {
 	return problem, nil
 }
 
-// refused forgets a token that the Git server did not accept: it may have been revoked before it expired.
+// refused forgets a token that the Git server did not accept: it may have been revoked before it
+// expired.
 func (m *memory) refused(err error) {
 	if m.app != nil && gitrepo.KindOf(err) == gitrepo.InvalidAuth {
 		m.app.client.GitRefused(m.app.token)

@@ -22,7 +22,8 @@ type edit struct {
 	by string
 }
 
-// seeEditors reads who changed the releases that are about to be restored: the write takes the fields, and the record with them.
+// seeEditors reads who changed the releases that are about to be restored: the write takes the
+// fields, and the record with them.
 func (p *pass) seeEditors(ctx context.Context) {
 	for _, write := range p.plan.Writes {
 		apply, is := write.(plan.ApplyRelease)

@@ -63,7 +63,8 @@ func (e executor) send(ctx context.Context, write plan.Write) result {
 	return r
 }
 
-// setFreeze holds for any version: rollout writes the status all the time, and a freeze does not wait.
+// setFreeze holds for any version: rollout writes the status all the time, and a freeze does not
+// wait.
 func (e executor) setFreeze(ctx context.Context, w plan.SetFreeze, wanted *v1alpha1.BatchRelease) kube.Outcome {
 	if delete(wanted.Annotations, v1alpha1.FreezeAnnotation); w.Text != "" {
 		metav1.SetMetaDataAnnotation(&wanted.ObjectMeta, v1alpha1.FreezeAnnotation, w.Text)

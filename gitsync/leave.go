@@ -15,8 +15,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// leave deletes what came from a source that is being deleted, unless it is to stay, and lets the source go
-// once all of it is gone: until then its credentials are needed to close what is open on its forge.
+// leave deletes what came from a source that is being deleted, unless it is to stay, and lets the
+// source go once all of it is gone: until then its credentials are needed to close what is open on
+// its forge.
 func (r *Reconciler) leave(ctx context.Context, source *v1alpha1.ReleaseSource) (reconcile.Result, error) {
 	r.memories.forget(client.ObjectKeyFromObject(source))
 	if !controllerutil.ContainsFinalizer(source, v1alpha1.SourceFinalizer) {
@@ -75,7 +76,8 @@ func (r *Reconciler) deleteRelease(ctx context.Context, release *v1alpha1.BatchR
 	return nil
 }
 
-// setFinalizer adds the finalizer of a source, or removes it, and reports false if the source is not what it was.
+// setFinalizer adds the finalizer of a source, or removes it, and reports false if the source is
+// not what it was.
 func (r *Reconciler) setFinalizer(ctx context.Context, source *v1alpha1.ReleaseSource, kept bool) (bool, error) {
 	if controllerutil.ContainsFinalizer(source, v1alpha1.SourceFinalizer) == kept {
 		return true, nil
@@ -107,7 +109,7 @@ func deletions() predicate.Predicate {
 	}
 }
 
-// leavingSources are those that are being deleted and that something came from.
+// leavingSources returns those that are being deleted and that something came from.
 func (r *Reconciler) leavingSources(ctx context.Context, object client.Object) []reconcile.Request {
 	label := object.GetLabels()[v1alpha1.SourceLabel]
 	if label == "" {

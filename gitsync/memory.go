@@ -31,7 +31,8 @@ type memory struct {
 	followed branch
 	commit   string
 
-	// content is what was last read, at a commit and path, and records are the approvals of that commit.
+	// content is what was last read, at a commit and path, and records are the approvals of that
+	// commit.
 	content *spec.Result
 	records *records
 	// freeze of that commit, nil if there is none, and what is wrong with its file.
@@ -63,8 +64,8 @@ type memory struct {
 	claims map[plan.Key]comparedClaims
 }
 
-// unseenFor is how long the cache may lack a release that was written before it is written again: it may have been deleted
-// before the cache ever had it.
+// unseenFor is how long the cache may lack a release that was written before it is written again:
+// it may have been deleted before the cache ever had it.
 const unseenFor = time.Minute
 
 // branch of a repository.
@@ -74,8 +75,9 @@ func branchOf(source *v1alpha1.ReleaseSource) branch {
 	return branch{source.Spec.URL, source.Spec.Ref.Branch}
 }
 
-// parsedManifests are the readers of all sources, with what they have parsed, by the UID of the source. Each counts with the
-// size of its repository: what is parsed takes a few times the size of the files, which are some of that.
+// parsedManifests are the readers of all sources, with what they have parsed, by the UID of the
+// source. Each counts with the size of its repository: what is parsed takes a few times the size of
+// the files, which are some of that.
 type parsedManifests = lru.Cache[types.UID, *spec.Reader]
 
 // parsedBytes is the size of the repositories whose manifests are kept parsed.
@@ -130,7 +132,7 @@ func (m *memory) reads(source *v1alpha1.ReleaseSource) *spec.Wanted {
 	return m.wanted
 }
 
-// known is what need not be read from Git again. The ancestor is left out where the commit
+// known returns what need not be read from Git again. The ancestor is left out where the commit
 // may be one of another branch.
 func (m *memory) known(source *v1alpha1.ReleaseSource) gitrepo.Known {
 	known := gitrepo.Known{}
@@ -143,7 +145,8 @@ func (m *memory) known(source *v1alpha1.ReleaseSource) gitrepo.Known {
 	return known
 }
 
-// current reports whether the content was read with the path and ignore rules that the source has now.
+// current reports whether the content was read with the path and ignore rules that the source has
+// now.
 func (m *memory) current(source *v1alpha1.ReleaseSource) bool {
 	return m.path == source.Spec.Path && slices.Equal(m.ignore, source.Spec.Ignore)
 }
@@ -153,12 +156,11 @@ func (m *memory) follow(source *v1alpha1.ReleaseSource, commit string) {
 	m.followed, m.commit = branchOf(source), commit
 }
 
-// read returns what a commit asks for, which is what it was the last time if it is
-// the same commit.
+// read returns what a commit asks for, which is what it was the last time if it is the same commit.
 //
-// A commit of which something exceeded its limits is read again: at once, as long as that comes to more of it; else the
-// looks at it are further and further apart, as after any failure. What was parsed is kept for the next commit as long as
-// there is room for it.
+// A commit of which something exceeded its limits is read again: at once, as long as that comes to
+// more of it; else the looks at it are further and further apart, as after any failure. What was
+// parsed is kept for the next commit as long as there is room for it.
 func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v1alpha1.ReleaseSource, m *memory) (*spec.Result, error) {
 	if m.content != nil && !m.content.Exceeded && m.origin.Commit == head.Commit && m.current(source) {
 		return m.content, nil
@@ -188,7 +190,7 @@ func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v
 	return content, nil
 }
 
-// originOf is a commit as its releases show it.
+// originOf returns a commit as its releases show it.
 func originOf(head *gitrepo.Snapshot, now time.Time) plan.Origin {
 	origin := plan.Origin{Commit: head.Commit, Author: head.Author, Subject: head.Subject}
 	if at := v1alpha1.CommitTime(head.Time, now); at != nil {
@@ -203,7 +205,7 @@ const nextWrite = 10 * time.Second
 // longestWait between polls after failures, unless the interval is longer.
 const longestWait = 5 * time.Minute
 
-// next is how long to wait until the next look: the interval, doubled with each
+// next returns how long to wait until the next look: the interval, doubled with each
 // failure in a row, and spread by up to a tenth so that sources don't fall into step.
 func (m *memory) next(interval time.Duration, result outcome) time.Duration {
 	if _, is := result.(suspended); is {

@@ -100,8 +100,8 @@ func (o observer) observeWriters(ctx context.Context, desired plan.Desired, _ *m
 	return nil
 }
 
-// observeOwners finds releases of which others own fields that Git gives. The cache does not have the owners. This process
-// knows them of what it has written; of all else it reads them live, once.
+// observeOwners finds releases of which others own fields that Git gives. The cache does not have
+// the owners. This process knows them of what it has written; of all else it reads them live, once.
 func (o observer) observeOwners(ctx context.Context, desired plan.Desired, m *memory, seen *plan.Observed) error {
 	asked := map[string]bool{}
 	for _, release := range desired.Content.Releases {

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// outcome is how a pass ended: suspended, leaving, unread or followed, and nothing else. The status is rendered
-// from it, in status.go.
+// outcome is how a pass ended: suspended, leaving, unread or followed, and nothing else. The status
+// is rendered from it, in status.go.
 //
 //sumtype:decl
 type outcome interface{ outcome() }
@@ -71,7 +71,7 @@ const (
 	limitExceeded
 )
 
-// readFailed is the outcome of a repository that can't be read.
+// readFailed returns the outcome of a repository that can't be read.
 func readFailed(ctx context.Context, err error) (outcome, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -102,7 +102,7 @@ func causeOf(kind gitrepo.Kind) cause {
 	}
 }
 
-// contentFailed is the outcome of a commit whose content can't be read.
+// contentFailed returns the outcome of a commit whose content can't be read.
 func contentFailed(ctx context.Context, err error) (outcome, error) {
 	switch {
 	case ctx.Err() != nil:

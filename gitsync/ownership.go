@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/plan"
 )
 
-// soleOwned is the UID of a release of which nobody else owned a field that Git gives, when it was last seen with its owners.
+// soleOwned is the UID of a release of which nobody else owned a field that Git gives, when it was
+// last seen with its owners.
 type soleOwned types.UID
 
 // sawOwners records who owns the fields of a release.
@@ -30,8 +31,8 @@ func (m *memory) sawOwners(release metav1.Object, seen *plan.Observed) error {
 	return nil
 }
 
-// soleOwner returns the owners of an object's fields with no other one for what the owner applies, and whether that is
-// a change. Status and other subresources are left alone.
+// soleOwner returns the owners of an object's fields with no other one for what the owner applies,
+// and whether that is a change. Status and other subresources are left alone.
 func soleOwner(entries []metav1.ManagedFieldsEntry, owner string) ([]metav1.ManagedFieldsEntry, bool, error) {
 	applied := &fieldpath.Set{}
 	for _, entry := range entries {

@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// pass brings what one commit asks for into the cluster: it observes, asks the plan, and carries out what that says until there
-// is nothing left to do.
+// pass brings what one commit asks for into the cluster: it observes, asks the plan, and carries
+// out what that says until there is nothing left to do.
 type pass struct {
 	observer
 	executor

@@ -28,9 +28,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
-// workers is how many sources are worked on at once. A pass mostly waits for a repository, and one that
-// hangs must not keep others waiting: no namespace, and no server of it, has more than a part of them. Of
-// those whose repository was read fewer go on at once: they take memory, and write.
+// workers is how many sources are worked on at once. A pass mostly waits for a repository, and one
+// that hangs must not keep others waiting: no namespace, and no server of it, has more than a part
+// of them. Of those whose repository was read fewer go on at once: they take memory, and write.
 const (
 	workers       = 512
 	passesAtOnce  = 32
@@ -169,7 +169,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: memory.next(interval(source), result)}, nil
 }
 
-// sync is one pass. Its error is one of the API server or the end of ctx; what is
+// sync returns one pass. Its error is one of the API server or the end of ctx; what is
 // wrong with the source or its repository is in the outcome.
 func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory) (outcome, error) {
 	if source.Spec.Suspend {
@@ -193,7 +193,7 @@ func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, m
 		source.Spec.Path, spec.Rounds)}, nil
 }
 
-// syncWith is one round of a pass. If it misses files, it has changed nothing.
+// syncWith returns one round of a pass. If it misses files, it has changed nothing.
 func (r *Reconciler) syncWith(
 	ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory, repository gitrepo.Source,
 ) (result outcome, missed []string, err error) {

@@ -35,8 +35,8 @@ type recordFile struct {
 	err    error
 }
 
-// readRecords reads the records of releases in some namespaces. Files that are what they were before are
-// not parsed again.
+// readRecords reads the records of releases in some namespaces. Files that are what they were
+// before are not parsed again.
 func readRecords(files fs.FS, namespaces []string, before *records) *records {
 	r := &records{files: map[client.ObjectKey]recordFile{}}
 	for _, namespace := range namespaces {
@@ -94,7 +94,8 @@ func recordContent(files fs.FS, file string, entry fs.DirEntry) ([]byte, error) 
 	return fs.ReadFile(files, file)
 }
 
-// parse reads a record, unless it is the same as before. Where it lies has to agree with what it says.
+// parse reads a record, unless it is the same as before. Where it lies has to agree with what it
+// says.
 func (r *records) parse(key client.ObjectKey, content []byte) recordFile {
 	blob := forge.BlobSHA(content)
 	if r != nil && r.files[key].record.Blob == blob {
@@ -108,7 +109,7 @@ func (r *records) parse(key client.ObjectKey, content []byte) recordFile {
 	return recordFile{said, err}
 }
 
-// approvals are the records of the releases that wait for one.
+// approvals returns the records of the releases that wait for one.
 func (p *pass) approvals() []v1alpha1.ApprovalRecord {
 	var awaited []v1alpha1.ApprovalRecord
 	for key, live := range p.observed.Releases {

@@ -7,8 +7,9 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/plan"
 )
 
-// refused returns the releases that are not as the commit has them, by name: the plan has a problem with one, a write of it
-// is refused, or it is missing from a commit that has errors, and may be in a file that has one.
+// refused returns the releases that are not as the commit has them, by name: the plan has a problem
+// with one, a write of it is refused, or it is missing from a commit that has errors, and may be in
+// a file that has one.
 func refused(now plan.Plan, desired plan.Desired, observed plan.Observed, failures []failure) []plan.Key {
 	var keys []plan.Key
 	for _, problem := range now.Problems {

@@ -15,7 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// standing is an outcome in words, for the conditions and events of a source. Nobody reads them back.
+// standing is an outcome in words, for the conditions and events of a source. Nobody reads them
+// back.
 type standing struct {
 	ready           metav1.ConditionStatus
 	reason, message string
@@ -96,10 +97,12 @@ func (f followed) mayPass() bool {
 	return f.unanswered()
 }
 
-// unanswered reports whether the API server has not said of a write that it takes it, nor that it does not.
+// unanswered reports whether the API server has not said of a write that it takes it, nor that it
+// does not.
 func (f followed) unanswered() bool { return slices.ContainsFunc(f.failures, failure.unanswered) }
 
-// unanswered reports whether the API server has not said of the write that it takes it, nor that it does not.
+// unanswered reports whether the API server has not said of the write that it takes it, nor that it
+// does not.
 func (f failure) unanswered() bool {
 	switch f.outcome.(type) {
 	case kube.Outdated, kube.Failed:
@@ -109,12 +112,12 @@ func (f failure) unanswered() bool {
 	return false
 }
 
-// errors are all that is wrong, by place.
+// errors returns all that is wrong, by place.
 func (f followed) errors() []spec.Error {
 	return byPlace(slices.Concat(f.fileErrors, f.writeErrors()))
 }
 
-// writeErrors are what went wrong with writes, by place.
+// writeErrors returns what went wrong with writes, by place.
 func (f followed) writeErrors() []spec.Error {
 	var all []spec.Error
 	for _, problem := range f.problems {
@@ -227,7 +230,8 @@ func leftWords(left []plan.Key) string {
 		plain.Count(len(left), "release"), words, left[0].Name, left[0].Namespace)
 }
 
-// overriddenWords say that Flux or Argo CD changes templates on their way to the cluster; empty if they don't.
+// overriddenWords say that Flux or Argo CD changes templates on their way to the cluster; empty if
+// they don't.
 func overriddenWords(overrides []spec.Error) string {
 	if len(overrides) == 0 {
 		return ""
@@ -243,7 +247,8 @@ func firstOf(errors []spec.Error) string {
 	return message
 }
 
-// longestMessage in status: an API server may quote whole objects, and files and servers say what they like.
+// longestMessage in status: an API server may quote whole objects, and files and servers say what
+// they like.
 const longestMessage = 1000
 
 func shortMessage(message string) string {

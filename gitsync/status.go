@@ -41,7 +41,7 @@ func (r *Reconciler) record(ctx context.Context, source *v1alpha1.ReleaseSource,
 	return true, nil
 }
 
-// statusOf is the status after a pass. What a failed pass did not learn stays as it was.
+// statusOf returns the status after a pass. What a failed pass did not learn stays as it was.
 func statusOf(source *v1alpha1.ReleaseSource, o outcome, now metav1.Time) v1alpha1.ReleaseSourceStatus {
 	status := *source.Status.DeepCopy()
 	requested := requestedAt(source)
@@ -151,8 +151,9 @@ func (r *Reconciler) tell(before *v1alpha1.ReleaseSource, o outcome) {
 	r.events.Eventf(before, nil, kind, s.reason, "Sync", "%s", s.message)
 }
 
-// tellWrites makes events of what was written. Those that are alike but for their words are counted as one, with the words of the
-// first: of releases, which are written with each commit, that is enough. A workload is created once, and named as a related object.
+// tellWrites makes events of what was written. Those that are alike but for their words are counted
+// as one, with the words of the first: of releases, which are written with each commit, that is
+// enough. A workload is created once, and named as a related object.
 func (r *Reconciler) tellWrites(source *v1alpha1.ReleaseSource, f followed) {
 	event := func(related runtime.Object, reason, action, note string) {
 		r.events.Eventf(source, related, corev1.EventTypeNormal, reason, action, "%s", note)
@@ -178,7 +179,8 @@ func (r *Reconciler) tellWrites(source *v1alpha1.ReleaseSource, f followed) {
 	}
 }
 
-// readyOf is the condition Ready, as it was observed before: that a new generation was observed is no event.
+// readyOf returns the condition Ready, as it was observed before: that a new generation was
+// observed is no event.
 func readyOf(before *v1alpha1.ReleaseSource, s standing) metav1.Condition {
 	ready := conditions(s)[0]
 	if was := meta.FindStatusCondition(before.Status.Conditions, ready.Type); was != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// caller is a source as one who waits, and says so, until it has what it waits for.
+// caller returns a source as one who waits, and says so, until it has what it waits for.
 func (r *Reconciler) caller(ctx context.Context, source *v1alpha1.ReleaseSource) gitrepo.Caller {
 	return gitrepo.Caller{Tenant: source.Namespace, Waits: func(what string) { r.tellWaiting(ctx, source, what) }}
 }
 
-// tellWaiting writes into the source's status what it waits for. The rest of the status stays. A failure to write
-// it only goes to the log: the pass goes on, and says how it ended.
+// tellWaiting writes into the source's status what it waits for. The rest of the status stays. A
+// failure to write it only goes to the log: the pass goes on, and says how it ended.
 func (r *Reconciler) tellWaiting(ctx context.Context, source *v1alpha1.ReleaseSource, what string) {
 	next := source.DeepCopy()
 	meta.SetStatusCondition(&next.Status.Conditions, metav1.Condition{

@@ -15,7 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
-// observeWorkloads finds the workloads that are there, and those of them that can't become what Git asks for.
+// observeWorkloads finds the workloads that are there, and those of them that can't become what Git
+// asks for.
 func (o observer) observeWorkloads(ctx context.Context, desired plan.Desired, m *memory, seen *plan.Observed) error {
 	sets, fixed := map[plan.Workload]types.UID{}, map[plan.Workload]spec.Fixed{}
 	for _, namespace := range o.namespaces {
@@ -36,7 +37,8 @@ func (o observer) observeWorkloads(ctx context.Context, desired plan.Desired, m 
 	return nil
 }
 
-// listWorkloads reads a namespace of the caches, and adds the UIDs of StatefulSets to sets, and what never changes of all to fixed.
+// listWorkloads reads a namespace of the caches, and adds the UIDs of StatefulSets to sets, and
+// what never changes of all to fixed.
 func (o observer) listWorkloads(
 	ctx context.Context, namespace string, seen *plan.Observed, sets map[plan.Workload]types.UID, fixed map[plan.Workload]spec.Fixed,
 ) error {
@@ -65,16 +67,17 @@ func (o observer) listWorkloads(
 	return nil
 }
 
-// comparedClaims is what came of comparing the volume claim templates of a StatefulSet with those of a release. They never change,
-// so that this holds as long as the two are the same.
+// comparedClaims is what came of comparing the volume claim templates of a StatefulSet with those
+// of a release. They never change, so that this holds as long as the two are the same.
 type comparedClaims struct {
 	release *spec.Release
 	uid     types.UID
 	changed []string
 }
 
-// observeClaims compares the volume claim templates of a release's StatefulSet with those in Git. The cache does not have them: they are
-// read live, once for each change in Git. The UID is that of the StatefulSet in the cache, empty if it is not there yet.
+// observeClaims compares the volume claim templates of a release's StatefulSet with those in Git.
+// The cache does not have them: they are read live, once for each change in Git. The UID is that of
+// the StatefulSet in the cache, empty if it is not there yet.
 func (o observer) observeClaims(ctx context.Context, release *spec.Release, uid types.UID, m *memory, seen *plan.Observed) error {
 	given, known := release.Claims()
 	if !known {

@@ -49,7 +49,8 @@ func (s shell) Plan() plan.Plan {
 	return next
 }
 
-// observation is what the pass sees, and how often this process looks at pods: less often where many releases are in progress.
+// observation returns what the pass sees, and how often this process looks at pods: less often
+// where many releases are in progress.
 func (s shell) observation() plan.Observation {
 	seen := s.v.observation(s.r.clock.Now())
 	seen.PodLook = s.r.processes.countsInterval()
@@ -78,7 +79,8 @@ func (s shell) WriteStatus(ctx context.Context, status *v1alpha1.BatchReleaseSta
 	return s.r.writeStatus(ctx, s.v, status)
 }
 
-// Intend notes the status that tells of a hand-back at once: whatever comes of the rest of the pass, the next one begins with it.
+// Intend notes the status that tells of a hand-back at once: whatever comes of the rest of the
+// pass, the next one begins with it.
 func (s shell) Intend(status *v1alpha1.BatchReleaseStatus) {
 	s.v.release.Status = *status
 	if s.v.handedBack(status) {
@@ -122,8 +124,8 @@ func (r *Reconciler) settle(ctx context.Context, v *view, next plan.Plan, told [
 	return next.Wakes, nil
 }
 
-// keepStatus writes the status that a pass had reached before it ended early. Without it the next pass would not know that a
-// step was entered, and would take its pods for a mistake.
+// keepStatus writes the status that a pass had reached before it ended early. Without it the next
+// pass would not know that a step was entered, and would take its pods for a mistake.
 func (r *Reconciler) keepStatus(ctx context.Context, v *view, told []plan.Event) error {
 	if v.gone || !plan.Urgent(&v.persisted, &v.release.Status) {
 		return nil
@@ -135,7 +137,7 @@ func (r *Reconciler) keepStatus(ctx context.Context, v *view, told []plan.Event)
 	return nil
 }
 
-// mayWait is how long a status that only counts pods waits, so that pods becoming available
+// mayWait returns how long a status that only counts pods waits, so that pods becoming available
 // one by one do not cost a write each.
 func (r *Reconciler) mayWait(v *view, status *v1alpha1.BatchReleaseStatus) time.Duration {
 	switch {
@@ -150,7 +152,8 @@ func (r *Reconciler) mayWait(v *view, status *v1alpha1.BatchReleaseStatus) time.
 	}
 }
 
-// handedBack reports whether this process has handed the workload back, of which the status tells and no more.
+// handedBack reports whether this process has handed the workload back, of which the status tells
+// and no more.
 func (v *view) handedBack(status *v1alpha1.BatchReleaseStatus) bool {
 	return !v.process.ending.since.IsZero() && plan.OnlyHandsBack(&v.persisted, status)
 }
@@ -186,9 +189,9 @@ func (r *cluster) tell(release *v1alpha1.BatchRelease, events []plan.Event) {
 	}
 }
 
-// act carries out actions in their order. The first that fails, or that nobody would decide on any more, ends the
-// pass: where the API server takes long to answer, much can happen between two of them. The plan deals with one that is
-// refused.
+// act carries out actions in their order. The first that fails, or that nobody would decide on any
+// more, ends the pass: where the API server takes long to answer, much can happen between two of
+// them. The plan deals with one that is refused.
 func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) error {
 	logger := log.FromContext(ctx)
 	for _, action := range actions {
@@ -217,11 +220,12 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 	return nil
 }
 
-// putBackAgain is after how long a log says again that something was put back: others may change it all the time.
+// putBackAgain is after how long a log says again that something was put back: others may change it
+// all the time.
 const putBackAgain = time.Minute
 
-// log says what was done. What people look for in a log beside the events, which are logged too, is that a change is put back, and that
-// the workload of a release that is deleted is handed back.
+// log says what was done. What people look for in a log beside the events, which are logged too, is
+// that a change is put back, and that the workload of a release that is deleted is handed back.
 func (r *Reconciler) log(ctx context.Context, v *view, action plan.Action) {
 	log.FromContext(ctx).V(1).Info(action.String(), "why", action.Why())
 	if take, is := action.(plan.TakeOver); is && take.PutBack != "" && r.clock.Since(v.process.putBackLogged) >= putBackAgain {
@@ -233,8 +237,9 @@ func (r *Reconciler) log(ctx context.Context, v *view, action plan.Action) {
 	}
 }
 
-// overtaken returns errOutdated if the cache now has another release than the pass decides on, or another spec or size of
-// its workload. The version of a ReplicaSet or a pod guards a write to it, but does not cover these.
+// overtaken returns errOutdated if the cache now has another release than the pass decides on, or
+// another spec or size of its workload. The version of a ReplicaSet or a pod guards a write to it,
+// but does not cover these.
 func (r *cluster) overtaken(ctx context.Context, v *view) error {
 	var release v1alpha1.BatchRelease
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(v.release), &release, client.UnsafeDisableDeepCopy)
@@ -260,8 +265,9 @@ func (r *cluster) overtaken(ctx context.Context, v *view) error {
 	return nil
 }
 
-// podsOvertaken reports whether the pods that a move rests on have changed for the worse. The versions of those that are deleted do not cover
-// the others, on whose availability it rests: a request in between may have taken long.
+// podsOvertaken reports whether the pods that a move rests on have changed for the worse. The
+// versions of those that are deleted do not cover the others, on whose availability it rests: a
+// request in between may have taken long.
 func (r *Reconciler) podsOvertaken(v *view) bool {
 	return v.pods.listed && r.watches.Overtaken(client.ObjectKeyFromObject(v.release), v.pods.pods, v.pods.fresh)
 }
@@ -293,7 +299,8 @@ func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) 
 	}
 }
 
-// noteLook notes how a pass has ended, for deadlines. Where somebody has changed what was decided on, the next pass looks.
+// noteLook notes how a pass has ended, for deadlines. Where somebody has changed what was decided
+// on, the next pass looks.
 func (v *view) noteLook(err error, now time.Time) {
 	switch {
 	case err == nil:

@@ -15,13 +15,14 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
-// canaryKey is that of the second Ingress of one.
+// canaryKey returns that of the second Ingress of one.
 func canaryKey(key routeKey) routeKey {
 	key.Name = route.CanaryIngressName(key.Name)
 	return key
 }
 
-// canaryOf is the second Ingress of one, if the release has made it and nobody has deleted it; nil if there is none.
+// canaryOf returns the second Ingress of one, if the release has made it and nobody has deleted it;
+// nil if there is none.
 func canaryOf(v *view, key routeKey) *unstructured.Unstructured {
 	canary := v.traffic.routes[canaryKey(key)]
 	if key.kind != v1alpha1.RouteIngress || canary == nil || !ownedBy(canary, v.release.UID) || canary.GetDeletionTimestamp() != nil {
@@ -30,7 +31,8 @@ func canaryOf(v *view, key routeKey) *unstructured.Unstructured {
 	return canary
 }
 
-// canaryTaken says that somebody else has an Ingress of the name of the second one; nil if nobody has.
+// canaryTaken says that somebody else has an Ingress of the name of the second one; nil if nobody
+// has.
 func canaryTaken(v *view, key routeKey) *v1alpha1.TrafficProblem {
 	canary := v.traffic.routes[canaryKey(key)]
 	if key.kind != v1alpha1.RouteIngress || canary == nil || ownedBy(canary, v.release.UID) {
@@ -42,8 +44,9 @@ func canaryTaken(v *view, key routeKey) *v1alpha1.TrafficProblem {
 	}
 }
 
-// writeCanary has the second Ingress of one share requests, or deletes it where there are none to share. The first is written before it, and
-// refers to the stable side by then: requests always reach endpoints that are ready.
+// writeCanary has the second Ingress of one share requests, or deletes it where there are none to
+// share. The first is written before it, and refers to the stable side by then: requests always
+// reach endpoints that are ready.
 func (r *routeWriter) writeCanary(ctx context.Context, v *view, key routeKey, service string, share traffic.Share) error {
 	if key.kind != v1alpha1.RouteIngress {
 		return nil

@@ -12,8 +12,8 @@ import (
 // changedByAnnotation holds, beside the digest of a stripped workload, who else has written it.
 const changedByAnnotation = v1alpha1.Prefix + "changed-by"
 
-// changedBy names the field manager that has written a workload since we did, and when; empty if none is
-// known. Nobody is recorded as the owner of a removed field, so it may well be empty.
+// changedBy names the field manager that has written a workload since we did, and when; empty if
+// none is known. Nobody is recorded as the owner of a removed field, so it may well be empty.
 func changedBy(w workload.Workload) string {
 	if template := w.PodTemplate(); isStripped(template) {
 		return template.Annotations[changedByAnnotation]

@@ -80,7 +80,8 @@ func NewReconciler(
 	return r
 }
 
-// podChanged has a release looked at whose pods have changed. Nobody takes that up any more once the process stops.
+// podChanged has a release looked at whose pods have changed. Nobody takes that up any more once
+// the process stops.
 func (r *Reconciler) podChanged(ctx context.Context, release types.NamespacedName) {
 	object := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: release.Namespace, Name: release.Name}}
 	select {
@@ -105,7 +106,8 @@ func (r *Reconciler) podChanged(ctx context.Context, release types.NamespacedNam
 type Options struct {
 	// Concurrency is how many releases are worked on at once. Default DefaultConcurrency.
 	Concurrency int
-	// Traffic lets releases share requests by routes, which takes rights of its own (config/components/traffic).
+	// Traffic lets releases share requests by routes, which takes rights of its own
+	// (config/components/traffic).
 	Traffic bool
 	// Namespaces are those that the manager watches; none means all.
 	Namespaces []string
@@ -237,7 +239,8 @@ func (r *watchMaps) releasesOf(ctx context.Context, namespace, key string) []rec
 	return requests
 }
 
-// unseenPods is after how long to look again if a watch of pods does not tell that it has seen them.
+// unseenPods is after how long to look again if a watch of pods does not tell that it has seen
+// them.
 const unseenPods = 3 * time.Second
 
 // Reconcile brings one release as far as it can go now.

@@ -1,9 +1,8 @@
-// Package rollout releases workloads in place: it takes a Deployment, StatefulSet or DaemonSet over, moves its
-// pods batch by batch, and hands it back.
+// Package rollout releases workloads in place: it takes a Deployment, StatefulSet or DaemonSet
+// over, moves its pods batch by batch, and hands it back.
 //
-// The package is the thin shell around rollout/plan. A pass observes, asks the plan, carries
-// its actions out, and asks again until there is nothing left to do; then it writes the
-// status, once:
+// The package is the thin shell around rollout/plan. A pass observes, asks the plan, carries its
+// actions out, and asks again until there is nothing left to do; then it writes the status, once:
 //
 //	caches ─► observe ─► plan.Next ─► actions, each guarded by the version it rests on
 //	                        ▲  │

@@ -11,8 +11,8 @@ import (
 )
 
 // readDrift compares the workload's template with a released one. It asks the API server what it
-// makes of that today: what it, or a webhook, fills in now and did not then is no drift. The answer is
-// remembered, since a workload may stay as somebody has made it for a long time.
+// makes of that today: what it, or a webhook, fills in now and did not then is no drift. The answer
+// is remembered, since a workload may stay as somebody has made it for a long time.
 func (r *observer) readDrift(ctx context.Context, v *view, t plan.Template) error {
 	asked := knownDrift{from: t, given: v.given, present: digestOfWorkload(v.workload)}
 	if known := v.process.drift; known.drift != nil && known.from == asked.from &&
@@ -44,8 +44,8 @@ func (r *observer) readDrift(ctx context.Context, v *view, t plan.Template) erro
 	return nil
 }
 
-// compare names what differs; it says only that something does if the API server no longer accepts the
-// released template.
+// compare names what differs; it says only that something does if the API server no longer accepts
+// the released template.
 func compare(released, present workload.Workload) (*plan.Drift, error) {
 	if released == nil {
 		return &plan.Drift{Fields: []string{"spec.template, which the API server would not take as it was released"}}, nil

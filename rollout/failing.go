@@ -14,13 +14,14 @@ import (
 // maxComplaints is how many different states of pods a message names.
 const maxComplaints = 3
 
-// describeFailing says in a sentence what keeps pods from being available, of which so many are wanted, the most frequent
-// state first. What keeps pods from being created is empty if nobody says it.
+// describeFailing says in a sentence what keeps pods from being available, of which so many are
+// wanted, the most frequent state first. What keeps pods from being created is empty if nobody says
+// it.
 func describeFailing(pods []corev1.Pod, wanted int, notCreated string) string {
 	return cmp.Or(complaints(pods, wanted, notCreated), "the updated pods are ready but not yet available")
 }
 
-// complaints are what is wrong with pods; empty if nothing is.
+// complaints returns what is wrong with pods; empty if nothing is.
 func complaints(pods []corev1.Pod, wanted int, notCreated string) string {
 	counts := map[string]int{}
 	for i := range pods {
@@ -43,7 +44,7 @@ func complaints(pods []corev1.Pod, wanted int, notCreated string) string {
 
 func orUnknown(text string) string { return cmp.Or(text, "reason unknown") }
 
-// replicaFailure is why the ReplicaSet controller can't create pods, for example a quota.
+// replicaFailure returns why the ReplicaSet controller can't create pods, for example a quota.
 func replicaFailure(set *appsv1.ReplicaSet) string {
 	for _, condition := range set.Status.Conditions {
 		if condition.Type == appsv1.ReplicaSetReplicaFailure && condition.Status == corev1.ConditionTrue {
@@ -53,7 +54,7 @@ func replicaFailure(set *appsv1.ReplicaSet) string {
 	return ""
 }
 
-// complaintOf is what is wrong with a pod; empty for one that is ready.
+// complaintOf returns what is wrong with a pod; empty for one that is ready.
 func complaintOf(pod *corev1.Pod) string {
 	if condition := podCondition(pod, corev1.PodScheduled); condition != nil && condition.Status == corev1.ConditionFalse {
 		return "unschedulable: " + condition.Message
@@ -70,8 +71,9 @@ func complaintOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// containerComplaint names the state that a container waits in, for example CrashLoopBackOff or ImagePullBackOff, and
-// how its last run ended. While a container that keeps crashing runs again, that is all there is to see.
+// containerComplaint names the state that a container waits in, for example CrashLoopBackOff or
+// ImagePullBackOff, and how its last run ended. While a container that keeps crashing runs again,
+// that is all there is to see.
 func containerComplaint(status corev1.ContainerStatus) string {
 	ended := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
 	waiting := status.State.Waiting

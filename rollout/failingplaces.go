@@ -12,17 +12,21 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// failingPlaces is what keeps updated pods from being available in places that other pods had before.
+// failingPlaces is what keeps updated pods from being available in places that other pods had
+// before.
 type failingPlaces struct {
-	// updated are the pods there are. They don't include those that are not gone yet, of either version.
+	// updated are the pods there are. They don't include those that are not gone yet, of either
+	// version.
 	updated []corev1.Pod
-	// going names pods that are not gone yet, and broken those of the version before that are not ready.
+	// going names pods that are not gone yet, and broken those of the version before that are not
+	// ready.
 	going, broken []string
 	// vacant is how many places have no pod.
 	vacant int
 	// ordered says that the native controller makes no pod before all others are ready.
 	ordered bool
-	// describe is the command that shows the events of the workload: its status does not say why pods can't be created.
+	// describe is the command that shows the events of the workload: its status does not say why pods
+	// can't be created.
 	describe string
 }
 
@@ -70,7 +74,7 @@ func (f failingPlaces) String() string {
 	return describeFailing(f.updated, len(f.updated), "")
 }
 
-// notCreated is why pods are missing; empty if none are.
+// notCreated returns why pods are missing; empty if none are.
 func (f failingPlaces) notCreated() string {
 	var why []string
 	if len(f.going) > 0 {
@@ -86,7 +90,7 @@ func (f failingPlaces) notCreated() string {
 	return strings.Join(why, ", ")
 }
 
-// names are the first of so many.
+// names returns the first of so many.
 func names(pods []string) string {
 	slices.Sort(pods)
 	text := strings.Join(pods[:min(len(pods), maxComplaints)], ", ")

@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
-// ungranted is which ReferenceGrant a route of another namespace lacks; nil if none, or if nobody can see the namespace.
+// ungranted returns which ReferenceGrant a route of another namespace lacks; nil if none, or if
+// nobody can see the namespace.
 func (r *routeReader) ungranted(ctx context.Context, v *view, key routeKey, named v1alpha1.TrafficRoute) (*v1alpha1.TrafficProblem, error) {
 	if key.Namespace == v.release.Namespace || !r.routes.sees(key.Namespace) {
 		return nil, nil
@@ -33,13 +34,14 @@ func (r *routeReader) mayRefer(ctx context.Context, v *view, named v1alpha1.Traf
 	return err == nil && route.MayRefer(named, grants), err
 }
 
-// mayReferFrom reports whether routes of another namespace may refer to anything in that of the release.
+// mayReferFrom reports whether routes of another namespace may refer to anything in that of the
+// release.
 func (r *routeReader) mayReferFrom(ctx context.Context, v *view, key routeKey) (bool, error) {
 	grants, err := r.grants(ctx, v.release.Namespace)
 	return err == nil && route.MayReferFrom(key.kind, key.Namespace, grants), err
 }
 
-// grants are the ReferenceGrants of a namespace, in the newest version that is served.
+// grants returns the ReferenceGrants of a namespace, in the newest version that is served.
 func (r *routeReader) grants(ctx context.Context, namespace string) ([]unstructured.Unstructured, error) {
 	if !r.routes.sees(namespace) {
 		return nil, nil

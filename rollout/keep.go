@@ -26,8 +26,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// keep records a template as a ControllerRevision. The ReplicaSet is no place to keep it: the native controller deletes those beyond
-// revisionHistoryLimit.
+// keep records a template as a ControllerRevision. The ReplicaSet is no place to keep it: the
+// native controller deletes those beyond revisionHistoryLimit.
 func (r *historian) keep(ctx context.Context, v *view, a plan.RecordRevision) error {
 	template, err := r.templateToKeep(ctx, v, &a)
 	if err != nil {
@@ -46,7 +46,8 @@ func (r *historian) keep(ctx context.Context, v *view, a plan.RecordRevision) er
 	return nil
 }
 
-// templateToKeep is the template to record, with the defaults of the API server; nil if there is none to record.
+// templateToKeep returns the template to record, with the defaults of the API server; nil if there
+// is none to record.
 func (r *historian) templateToKeep(ctx context.Context, v *view, a *plan.RecordRevision) (json.RawMessage, error) {
 	if a.Template != nil {
 		return r.unwrittenToKeep(ctx, v, a)
@@ -62,8 +63,9 @@ func (r *historian) templateToKeep(ctx context.Context, v *view, a *plan.RecordR
 	return v.wholeTemplate(), nil
 }
 
-// unwrittenToKeep is a template to record that the workload never had. It may have other defaults by now, and is recorded as it would be. Where it
-// comes to one that is kept, which may be the one to go back to, that one's record stands.
+// unwrittenToKeep returns a template to record that the workload never had. It may have other
+// defaults by now, and is recorded as it would be. Where it comes to one that is kept, which may be
+// the one to go back to, that one's record stands.
 func (r *historian) unwrittenToKeep(ctx context.Context, v *view, a *plan.RecordRevision) (json.RawMessage, error) {
 	template, err := r.template(ctx, v, *a.Template)
 	if err != nil {
@@ -85,7 +87,8 @@ func (r *historian) unwrittenToKeep(ctx context.Context, v *view, a *plan.Record
 	return raw, nil
 }
 
-// triedWithin is how long a template is tried for the history's sake: a webhook may take its time, or ask to be asked again, and client-go does so.
+// triedWithin is how long a template is tried for the history's sake: a webhook may take its time,
+// or ask to be asked again, and client-go does so.
 const triedWithin = 10 * time.Second
 
 func (r *historian) tryWithin(ctx context.Context, v *view, template json.RawMessage) (workload.Workload, json.RawMessage, error) {
@@ -94,7 +97,8 @@ func (r *historian) tryWithin(ctx context.Context, v *view, template json.RawMes
 	return r.try(ctx, v, template)
 }
 
-// sawKept takes over what a read of, or a write to, a ControllerRevision answered, without the template.
+// sawKept takes over what a read of, or a write to, a ControllerRevision answered, without the
+// template.
 func (v *view) sawKept(revision metav1.ObjectMeta) {
 	revision.ManagedFields = nil
 	v.process.kept.Saw(&metav1.PartialObjectMetadata{ObjectMeta: revision})
@@ -161,8 +165,9 @@ func (e *takenError) Error() string {
 	return fmt.Sprintf("%s belongs to %s: delete it, or give the release another name", e.object, e.owner)
 }
 
-// keptObject is the name of the ControllerRevision that keeps a template. The native controllers of StatefulSets and DaemonSets
-// call theirs NAME-HASH, and a hash has no dot: no name of ours is one of theirs.
+// keptObject returns the name of the ControllerRevision that keeps a template. The native
+// controllers of StatefulSets and DaemonSets call theirs NAME-HASH, and a hash has no dot: no name
+// of ours is one of theirs.
 func keptObject(release, revision string) string { return release + "-" + revision + ".sluice" }
 
 func newRevision(v *view, a plan.RecordRevision, template json.RawMessage) *appsv1.ControllerRevision {
@@ -186,7 +191,8 @@ func newRevision(v *view, a plan.RecordRevision, template json.RawMessage) *apps
 	}
 }
 
-// recorded are the annotations that describe a kept template; empty where there is nothing to record.
+// recorded returns the annotations that describe a kept template; empty where there is nothing to
+// record.
 func recorded(number int64, record plan.Record) map[string]string {
 	return map[string]string{
 		v1alpha1.NumberAnnotation:     strconv.FormatInt(number, 10),
@@ -226,7 +232,8 @@ func keptFrom(revision metav1.Object) plan.Kept {
 	}
 }
 
-// digestOfKept is the digest of a kept template itself; what is recorded of it may be of an earlier rule.
+// digestOfKept returns the digest of a kept template itself; what is recorded of it may be of an
+// earlier rule.
 func digestOfKept(revision *appsv1.ControllerRevision) string {
 	var template corev1.PodTemplateSpec
 	if json.Unmarshal(revision.Data.Raw, &template) != nil {

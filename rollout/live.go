@@ -107,7 +107,8 @@ func (r *observer) readParts(ctx context.Context, v *view) error {
 	return v.parts().read(ctx, r.kinds, v)
 }
 
-// selector is the workload's; its pods, and the ReplicaSets of a Deployment, carry the labels that it selects.
+// selector returns the workload's; its pods, and the ReplicaSets of a Deployment, carry the labels
+// that it selects.
 func (r *cluster) selector(_ context.Context, v *view) (client.MatchingLabelsSelector, error) {
 	selector, err := metav1.LabelSelectorAsSelector(v.workload.PodSelector())
 	if err != nil {
@@ -161,8 +162,8 @@ func podsOf(list *corev1.PodList, set types.UID) []corev1.Pod {
 	return pods
 }
 
-// wroteRelease is the error of a write to the release; errOutdated if it is not what was decided on any more, as it is
-// then remembered.
+// wroteRelease is the error of a write to the release; errOutdated if it is not what was decided on
+// any more, as it is then remembered.
 func (r *cluster) wroteRelease(ctx context.Context, v *view, outcome kube.Outcome) error {
 	switch o := outcome.(type) {
 	case kube.Written, kube.Unchanged:
@@ -184,8 +185,9 @@ func (r *cluster) wroteRelease(ctx context.Context, v *view, outcome kube.Outcom
 	return nil
 }
 
-// wroteWorkload is the error of a write to the workload, sent or tried; errOutdated if it is not what was decided on
-// any more. A patch that came too late is answered like one that is refused for what it says.
+// wroteWorkload is the error of a write to the workload, sent or tried; errOutdated if it is not
+// what was decided on any more. A patch that came too late is answered like one that is refused for
+// what it says.
 func (r *cluster) wroteWorkload(ctx context.Context, v *view, outcome kube.Outcome) error {
 	decided := v.workload
 	switch o := outcome.(type) {

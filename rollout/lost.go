@@ -16,11 +16,13 @@ import (
 // startPatience is how long a pod may take to become ready before its node is read.
 const startPatience = 30 * time.Second
 
-// nodeMemory is how long what was read of a node is reused. Passes that other changes cause in between cost nothing.
+// nodeMemory is how long what was read of a node is reused. Passes that other changes cause in
+// between cost nothing.
 const nodeMemory = 10 * time.Second
 
-// A release reads so many nodes within a time, and remembers them for as long as it takes to read all. There may be thousands: in an outage, or
-// because somebody makes pods for nodes that there are none of. Other releases must not wait for that.
+// A release reads so many nodes within a time, and remembers them for as long as it takes to read
+// all. There may be thousands: in an outage, or because somebody makes pods for nodes that there
+// are none of. Other releases must not wait for that.
 const (
 	maxNodeReads = 50
 	readsWithin  = 5 * time.Second
@@ -35,9 +37,9 @@ type knownNode struct {
 	at   time.Time
 }
 
-// findLost finds the nodes of pods on which nothing can become available: the pod on a node that is not ready says nothing any more,
-// and one that is deleted there stays. Only nodes are read whose pod gives reason to. One that is not read yet is waited for, like one
-// that is ready.
+// findLost finds the nodes of pods on which nothing can become available: the pod on a node that is
+// not ready says nothing any more, and one that is deleted there stays. Only nodes are read whose
+// pod gives reason to. One that is not read yet is waited for, like one that is ready.
 func (r *podReader) findLost(ctx context.Context, v *view) error {
 	now, known := r.clock.Now(), v.process.nodes
 	v.pods.lost = map[string]bool{}
@@ -70,7 +72,7 @@ func (r *podReader) findLost(ctx context.Context, v *view) error {
 	return nil
 }
 
-// suspects are the nodes of pods that give reason to read them, by name.
+// suspects returns the nodes of pods that give reason to read them, by name.
 func suspects(v *view, now time.Time) []string {
 	nodes := map[string]bool{}
 	for _, pod := range v.pods.pods {
@@ -81,8 +83,9 @@ func suspects(v *view, now time.Time) []string {
 	return slices.Sorted(maps.Keys(nodes))
 }
 
-// suspect reports whether a pod may be on a node that is lost. The node lifecycle controller takes the readiness of pods on a lost node
-// away, and of their containers it does not (MarkPodsNotReady in pkg/controller/util/node of Kubernetes).
+// suspect reports whether a pod may be on a node that is lost. The node lifecycle controller takes
+// the readiness of pods on a lost node away, and of their containers it does not (MarkPodsNotReady
+// in pkg/controller/util/node of Kubernetes).
 func suspect(pod *corev1.Pod, now time.Time) bool {
 	if pod.DeletionTimestamp != nil {
 		return pod.DeletionTimestamp.Time.Before(now) // it is the time by which the pod was to be gone
@@ -94,8 +97,8 @@ func suspect(pod *corev1.Pod, now time.Time) bool {
 	return containers != nil && containers.Status == corev1.ConditionTrue || now.Sub(pod.CreationTimestamp.Time) > startPatience
 }
 
-// nodeLost reports whether a node is there and not ready. The native controller counts none that is gone. A controller that may not read nodes
-// waits for all of them.
+// nodeLost reports whether a node is there and not ready. The native controller counts none that is
+// gone. A controller that may not read nodes waits for all of them.
 func (r *podReader) nodeLost(ctx context.Context, name string) (bool, error) {
 	var node corev1.Node
 	err := r.live.Get(ctx, client.ObjectKey{Name: name}, &node)
@@ -110,8 +113,9 @@ func (r *podReader) nodeLost(ctx context.Context, name string) (bool, error) {
 	}), nil
 }
 
-// nodeOf is the node of a pod, or the one that a DaemonSet's pod is made for (ReplaceDaemonSetPodNodeNameNodeAffinity in
-// pkg/controller/daemon/util of Kubernetes); empty if there is none yet.
+// nodeOf returns the node of a pod, or the one that a DaemonSet's pod is made for
+// (ReplaceDaemonSetPodNodeNameNodeAffinity in pkg/controller/daemon/util of Kubernetes); empty if
+// there is none yet.
 func nodeOf(pod *corev1.Pod) string {
 	affinity := pod.Spec.Affinity
 	switch {

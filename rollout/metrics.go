@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// putBacks counts what was undone. A count that grows all the time points to a GitOps tool that changes what
-// Sluice holds.
+// putBacks counts what was undone. A count that grows all the time points to a GitOps tool that
+// changes what Sluice holds.
 var putBacks = fromZero(promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 	Name: "sluice_put_back_total",
 	Help: "Changes that others made to held workloads and Sluice restored, by reason.",
@@ -36,8 +36,8 @@ func newViolations() *prometheus.CounterVec {
 // errViolation is what is logged with what breaks an invariant.
 var errViolation = errors.New("an invariant is broken: this is a bug of Sluice, please report it")
 
-// violated counts and logs what breaks an invariant. The plan is carried out all the same: whether the planner or the check is wrong nobody
-// can tell here.
+// violated counts and logs what breaks an invariant. The plan is carried out all the same: whether
+// the planner or the check is wrong nobody can tell here.
 func (v *view) violated(logger logr.Logger, all ...plan.Violation) {
 	for _, found := range all {
 		violations.WithLabelValues(found.Invariant).Inc()

@@ -59,8 +59,9 @@ func (p nodes) seePlaces(v *view, now time.Time) {
 	v.process.vacant = v.process.vacant.See(occupied, status.DesiredNumberScheduled-status.CurrentNumberScheduled, now)
 }
 
-// size is on how many nodes pods belong, less those that are lost: no batch waits for these. The status says so only after the
-// sync in which the native controller makes the pod of a node that comes.
+// size returns on how many nodes pods belong, less those that are lost: no batch waits for these.
+// The status says so only after the sync in which the native controller makes the pod of a node
+// that comes.
 func (p nodes) size(v *view) int32 {
 	occupied := map[string]bool{}
 	for _, pod := range v.pods.pods {
@@ -72,15 +73,17 @@ func (p nodes) size(v *view) int32 {
 	return max(belong-(int32(len(v.pods.lost))-p.lostMisscheduled(v)), 0)
 }
 
-// lostMisscheduled is how many lost nodes no pod belongs on any more by the status. A node that is not ready is tainted (node.kubernetes.io/not-ready),
-// and a DaemonSet's pods tolerate that only as far as they stay there: they are misscheduled then (D6). The status does not say which of its nodes
-// are, so that a batch may wait for a lost one until its taint is seen; none is counted twice, or a release would be complete before its last pods.
+// lostMisscheduled returns how many lost nodes no pod belongs on any more by the status. A node
+// that is not ready is tainted (node.kubernetes.io/not-ready), and a DaemonSet's pods tolerate that
+// only as far as they stay there: they are misscheduled then (D6). The status does not say which of
+// its nodes are, so that a batch may wait for a lost one until its taint is seen; none is counted
+// twice, or a release would be complete before its last pods.
 func (p nodes) lostMisscheduled(v *view) int32 {
 	return min(int32(len(v.pods.lost)), p.d.Status.NumberMisscheduled)
 }
 
-// named is the name that the native controller gave the version of a template. It is empty where the label of its ControllerRevision is that of
-// another version too, as forged says.
+// named is the name that the native controller gave the version of a template. It is empty where
+// the label of its ControllerRevision is that of another version too, as forged says.
 type named struct {
 	digest, revision string
 	forged           *forgedLabel
@@ -91,8 +94,9 @@ type named struct {
 // forgedLabel is a label of the ControllerRevision of a template that another version has.
 type forgedLabel struct{ object, label string }
 
-// smallHistory is how many ControllerRevisions are read at once: more than a DaemonSet has by default. Where there are more, maxHistory of
-// its own are read one by one, from maxPages lists of pageSize names: anybody may make some that look like its own, and each may be large.
+// smallHistory is how many ControllerRevisions are read at once: more than a DaemonSet has by
+// default. Where there are more, maxHistory of its own are read one by one, from maxPages lists of
+// pageSize names: anybody may make some that look like its own, and each may be large.
 const (
 	smallHistory = 15
 	maxHistory   = 50
@@ -100,9 +104,10 @@ const (
 	pageSize     = 100
 )
 
-// learnName finds out which name the native controller gave the version that the template has: its status does not say. While the
-// DaemonSet is held only the ControllerRevision tells: what has another name than pods get would never count as updated, and would be
-// replaced again and again. At rest the name under which the template is kept will do.
+// learnName finds out which name the native controller gave the version that the template has: its
+// status does not say. While the DaemonSet is held only the ControllerRevision tells: what has
+// another name than pods get would never count as updated, and would be replaced again and again.
+// At rest the name under which the template is kept will do.
 func (p nodes) learnName(ctx context.Context, r *kindShell, v *view) error {
 	digest := digestOf(p.d.PodTemplate())
 	if p.d.Seen() < p.d.Generation || !v.inProgress() && keptName(v.facts.Kept, digest) != "" {
@@ -128,9 +133,10 @@ func (p nodes) learnName(ctx context.Context, r *kindShell, v *view) error {
 	return err
 }
 
-// holds reports whether the name still is the one by which pods are labelled: no pod has another label than when it was found out, and none
-// has come with another name. The native controller labels all of them again when it finds two ControllerRevisions of one template
-// (dedupCurHistories in pkg/controller/daemon of Kubernetes), which may be the label of another version.
+// holds reports whether the name still is the one by which pods are labelled: no pod has another
+// label than when it was found out, and none has come with another name. The native controller
+// labels all of them again when it finds two ControllerRevisions of one template (dedupCurHistories
+// in pkg/controller/daemon of Kubernetes), which may be the label of another version.
 func (n *named) holds(labels map[types.UID]string) bool {
 	if len(n.labels) == 0 { // no pods were known yet
 		n.labels = labels
@@ -143,7 +149,8 @@ func (n *named) holds(labels map[types.UID]string) bool {
 	return true
 }
 
-// find is the newest ControllerRevision of a template; its label, which is the name of the version, is empty if there is none.
+// find returns the newest ControllerRevision of a template; its label, which is the name of the
+// version, is empty if there is none.
 func (p nodes) find(ctx context.Context, r *kindShell, v *view, digest string) (latest, error) {
 	selector, err := r.selector(ctx, v)
 	if err != nil {
@@ -178,7 +185,8 @@ func (p nodes) find(ctx context.Context, r *kindShell, v *view, digest string) (
 	return found, nil
 }
 
-// latest is the newest of the ControllerRevisions of a template, which is the one that the native controller goes by.
+// latest is the newest of the ControllerRevisions of a template, which is the one that the native
+// controller goes by.
 type latest struct {
 	digest, object, label string
 	number                int64
@@ -199,8 +207,9 @@ func (l *latest) see(revision *appsv1.ControllerRevision) {
 	}
 }
 
-// forged reports whether another version has the label, so that pods of it would count as updated, or it is none that a name can have. Of those that
-// the cluster has it is the one's with the native controller's name. What is kept of a version that was released is not somebody else's to delete.
+// forged reports whether another version has the label, so that pods of it would count as updated,
+// or it is none that a name can have. Of those that the cluster has it is the one's with the native
+// controller's name. What is kept of a version that was released is not somebody else's to delete.
 func (p nodes) forged(ctx context.Context, r *kindShell, v *view, found latest) (bool, error) {
 	if found.others[found.label] && found.object != p.d.RevisionName(found.label) || len(validation.IsDNS1123Label(found.label)) > 0 {
 		return true, nil
@@ -242,7 +251,8 @@ func (p nodes) historyNames(
 	return names, nil
 }
 
-// name is what the native controller calls the version of the template; empty if that is not known.
+// name returns what the native controller calls the version of the template; empty if that is not
+// known.
 func (p nodes) name(v *view, digest string) string {
 	switch known := v.process.named; {
 	case known.digest == digest:
@@ -254,7 +264,8 @@ func (p nodes) name(v *view, digest string) string {
 	}
 }
 
-// unnamed says why nobody can tell which pods are of the version that the template has; empty if it can, or the native controller has not seen that.
+// unnamed says why nobody can tell which pods are of the version that the template has; empty if it
+// can, or the native controller has not seen that.
 func (p nodes) unnamed(v *view) string {
 	forged := v.process.named.forged
 	switch {

@@ -49,9 +49,10 @@ func (r *objectWriter) openGate(ctx context.Context, v *view, a plan.OpenGate) e
 	return nil
 }
 
-// refreshGate remembers the gate that has the name. One that is bound to something else, left
-// by somebody who made it by hand or by a release object of the same name, makes room, but not one of another
-// release that is there. One that is being deleted is shown to the plan, which waits: the watch says when it is gone.
+// refreshGate remembers the gate that has the name. One that is bound to something else, left by
+// somebody who made it by hand or by a release object of the same name, makes room, but not one of
+// another release that is there. One that is being deleted is shown to the plan, which waits: the
+// watch says when it is gone.
 func (r *objectWriter) refreshGate(ctx context.Context, v *view, wanted *v1alpha1.Gate) error {
 	var existing v1alpha1.Gate
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &existing); err != nil {
@@ -113,7 +114,7 @@ func (r *objectWriter) annotate(ctx context.Context, v *view, a plan.Annotate) e
 	return otherMeta(a, v.release)
 }
 
-// annotated is a release with other annotations, and with or without our finalizer.
+// annotated returns a release with other annotations, and with or without our finalizer.
 func annotated(release *v1alpha1.BatchRelease, a plan.Annotate) *v1alpha1.BatchRelease {
 	changed := release.DeepCopy()
 	if changed.Annotations == nil {

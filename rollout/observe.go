@@ -15,9 +15,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// observe reads a release and what belongs to it from the caches, and puts over it what the
-// process knows to be newer. It returns nil if the release is gone. What is listed belongs to the cache
-// too and is only read.
+// observe reads a release and what belongs to it from the caches, and puts over it what the process
+// knows to be newer. It returns nil if the release is gone. What is listed belongs to the cache too
+// and is only read.
 func (r *observer) observe(ctx context.Context, name types.NamespacedName, p *process) (*view, error) {
 	release, err := r.observeRelease(ctx, name, p)
 	if err != nil || release == nil {
@@ -155,7 +155,7 @@ func (r *observer) observeKept(ctx context.Context, v *view) error {
 	return nil
 }
 
-// keptList is a list of kept templates that lacks the templates.
+// keptList returns a list of kept templates that lacks the templates.
 func keptList() *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kindKept.GroupVersion().WithKind(kindKept.Kind + "List"))

@@ -24,8 +24,8 @@ import (
 // podWrites is how many pods are written to at once.
 const podWrites = 8
 
-// readPods lists the pods of the ReplicaSets, and the labels of their nodes if the order needs them. Only
-// releases with an order or pause points ask for it.
+// readPods lists the pods of the ReplicaSets, and the labels of their nodes if the order needs
+// them. Only releases with an order or pause points ask for it.
 func (r *podReader) readPods(ctx context.Context, v *view) error {
 	selector, err := r.selector(ctx, v)
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *podReader) readPods(ctx context.Context, v *view) error {
 	return nil
 }
 
-// nodeLabels are the labels of all nodes by name; none if the order does not go by them.
+// nodeLabels returns the labels of all nodes by name; none if the order does not go by them.
 func (r *podReader) nodeLabels(ctx context.Context, release *v1alpha1.BatchRelease) (map[string]map[string]string, error) {
 	needed := false
 	for _, key := range release.Spec.Strategy.Order {
@@ -91,7 +91,7 @@ func orderedPod(pod *corev1.Pod, set types.UID, labels map[string]map[string]str
 	}
 }
 
-// stageOf is what ActivePodsWithRanks of Kubernetes sorts by before the deletion cost.
+// stageOf returns what ActivePodsWithRanks of Kubernetes sorts by before the deletion cost.
 func stageOf(pod *corev1.Pod) order.Stage {
 	ready := podCondition(pod, corev1.PodReady)
 	switch {

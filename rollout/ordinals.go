@@ -50,7 +50,7 @@ func (p ordinals) mover(v *view) mover.Mover {
 
 func (p ordinals) size(*view) int32 { return p.s.Size() }
 
-// index is the ordinal of a pod less the first. The native controller too goes by the name.
+// index returns the ordinal of a pod less the first. The native controller too goes by the name.
 func (p ordinals) index(pod *corev1.Pod) (int32, bool) {
 	text, found := strings.CutPrefix(pod.Name, p.s.Name+"-")
 	ordinal, err := strconv.ParseInt(text, 10, 32)
@@ -149,7 +149,7 @@ func otherPartition(w workload.Workload, want int32) []string {
 	return nil
 }
 
-// window is a partition as the hold notes it: none is open at rest.
+// window returns a partition as the hold notes it: none is open at rest.
 func window(partition int32) string {
 	if partition == inplace.Held {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// parts are what the pods of a workload are in: ReplicaSets, or places of their own. They are all that the shell knows of a kind
-// beyond its object.
+// parts are what the pods of a workload are in: ReplicaSets, or places of their own. They are all
+// that the shell knows of a kind beyond its object.
 type parts interface {
 	// observe reads them from what is cached or watched, and read from the API server.
 	observe(context.Context, *kindShell, *view) error
@@ -20,24 +20,27 @@ type parts interface {
 	owns(*view, *corev1.Pod) bool
 	// failing says in a sentence what keeps updated pods from being available.
 	failing(context.Context, *kindShell, *view) (string, error)
-	// updatedPods are those of the version that is released, as they are known or read from the API server.
+	// updatedPods returns those of the version that is released, as they are known or read from the API
+	// server.
 	updatedPods(context.Context, *kindShell, *view) ([]*corev1.Pod, error)
-	// mover is the workload as its mover takes it, and size how many pods there are to be.
+	// mover returns the workload as its mover takes it, and size how many pods there are to be.
 	mover(*view) mover.Mover
 	size(*view) int32
-	// revision is the name of the version that the workload's template has.
+	// revision returns the name of the version that the workload's template has.
 	revision(v *view, digest string) string
-	// foretell is the name that the version of a template has already, or is going to have: it is that of an answer to a dry run.
+	// foretell returns the name that the version of a template has already, or is going to have: it is
+	// that of an answer to a dry run.
 	foretell(v *view, answer workload.Workload, template json.RawMessage, digest string) string
 	// move carries out a write of the mover.
 	move(context.Context, *kindShell, *view, mover.Write) error
-	// template is that of a revision, as the cluster keeps it without our doing; nil if it has none.
+	// template returns that of a revision, as the cluster keeps it without our doing; nil if it has
+	// none.
 	template(ctx context.Context, r *kindShell, v *view, revision string) (json.RawMessage, error)
-	// templates are those of all versions as they are known.
+	// templates returns those of all versions as they are known.
 	templates(*view) []*corev1.PodTemplateSpec
 }
 
-// parts are those of the workload, which must be there.
+// parts returns those of the workload, which must be there.
 func (v *view) parts() parts {
 	switch w := v.workload.(type) {
 	case *workload.StatefulSet:

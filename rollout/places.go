@@ -28,8 +28,8 @@ import (
 
 // podsSeen are the pods of a workload whose pods have places of their own.
 type podsSeen struct {
-	// listed says that they are known at all, and live that they were read live in this pass. They are fresh if they are instead those with
-	// which their watch began.
+	// listed says that they are known at all, and live that they were read live in this pass. They are
+	// fresh if they are instead those with which their watch began.
 	listed, live, fresh bool
 	pods                []*corev1.Pod
 	// lost are the nodes of a DaemonSet's pods on which nothing can become available.
@@ -39,8 +39,9 @@ type podsSeen struct {
 // errUnseen says that the watch of the pods has just begun, and is to see them in a moment.
 var errUnseen = errors.New("the watch of the pods has not seen them yet")
 
-// observePods takes the pods from their watch while the workload is held. It begins once the native controller has seen the
-// workload, as nothing moves before: the pods that it begins with are as good as a list. If it does not work they are read live.
+// observePods takes the pods from their watch while the workload is held. It begins once the native
+// controller has seen the workload, as nothing moves before: the pods that it begins with are as
+// good as a list. If it does not work they are read live.
 func (r *podReader) observePods(ctx context.Context, v *view) error {
 	release := client.ObjectKeyFromObject(v.release)
 	if !v.inProgress() {
@@ -106,7 +107,7 @@ func ownPods(v *view, pods []*corev1.Pod) []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !ownedBy(pod, v.workload.GetUID()) })
 }
 
-// placed is a pod as a mover takes it, with the revision of its label.
+// placed returns a pod as a mover takes it, with the revision of its label.
 func placed(pod *corev1.Pod, revision string, minReadySeconds int32, now time.Time) inplace.Pod {
 	p := inplace.Pod{
 		Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion, Node: nodeOf(pod), Revision: revision,
@@ -124,8 +125,8 @@ func placed(pod *corev1.Pod, revision string, minReadySeconds int32, now time.Ti
 // podDeletes is how many pods are deleted at once.
 const podDeletes = 16
 
-// replace deletes each pod that is still the one that was decided on, until the workload or the release changes:
-// an answer may take long.
+// replace deletes each pod that is still the one that was decided on, until the workload or the
+// release changes: an answer may take long.
 func (r *podWriter) replace(ctx context.Context, v *view, a inplace.Replace) error {
 	var deletes errgroup.Group
 	deletes.SetLimit(podDeletes)
@@ -159,7 +160,7 @@ func (r *podWriter) replace(ctx context.Context, v *view, a inplace.Replace) err
 	}
 }
 
-// going are pods of which one is being deleted: its place is there until another takes it.
+// going returns pods of which one is being deleted: its place is there until another takes it.
 func going(pods []*corev1.Pod, uid types.UID, now time.Time) []*corev1.Pod {
 	pods = slices.Clone(pods)
 	for i, pod := range pods {
@@ -192,8 +193,8 @@ func (r *podWriter) deletePod(ctx context.Context, namespace string, pod *inplac
 	return false, fmt.Errorf("delete pod %s: %w", pod.Name, kube.Err(outcome))
 }
 
-// samePod reports whether the API server still has a pod as it was observed. It lists by name, as the controller's role
-// lets it list pods and not get one.
+// samePod reports whether the API server still has a pod as it was observed. It lists by name, as
+// the controller's role lets it list pods and not get one.
 func (r *podWriter) samePod(ctx context.Context, namespace string, pod *inplace.Pod) (bool, error) {
 	list := metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
@@ -205,8 +206,8 @@ func (r *podWriter) samePod(ctx context.Context, namespace string, pod *inplace.
 	}), nil
 }
 
-// historyTemplate is the template that the native controller keeps in a ControllerRevision of a workload; nil if there is none
-// of that name.
+// historyTemplate returns the template that the native controller keeps in a ControllerRevision of
+// a workload; nil if there is none of that name.
 func (r *historian) historyTemplate(ctx context.Context, v *view, name string) (json.RawMessage, error) {
 	revision, err := r.history(ctx, v, name)
 	if err != nil || revision == nil {
@@ -215,7 +216,8 @@ func (r *historian) historyTemplate(ctx context.Context, v *view, name string) (
 	return podtemplate.OfHistory(revision.Data.Raw)
 }
 
-// history is a ControllerRevision of the native controller; nil if the workload has none of that name.
+// history returns a ControllerRevision of the native controller; nil if the workload has none of
+// that name.
 func (r *historian) history(ctx context.Context, v *view, name string) (*appsv1.ControllerRevision, error) {
 	var revision appsv1.ControllerRevision
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: v.release.Namespace, Name: name}, &revision)
@@ -228,8 +230,8 @@ func (r *historian) history(ctx context.Context, v *view, name string) (*appsv1.
 	return &revision, nil
 }
 
-// keptName is the name under which a template is kept already; empty if it is not. The name of a version is the native
-// controller's, which it says only of the template that it has observed.
+// keptName returns the name under which a template is kept already; empty if it is not. The name of
+// a version is the native controller's, which it says only of the template that it has observed.
 func keptName(kept []plan.Kept, digest string) string {
 	i := slices.IndexFunc(kept, func(k plan.Kept) bool { return k.Digest == digest && digest != "" })
 	if i < 0 {

@@ -26,8 +26,8 @@ type knownFit struct {
 	found *preflight.Findings
 }
 
-// readPreflight lists what in the namespace can limit a release. These objects are in no cache: they
-// are requested once in a release, and a watch would cost memory all the time.
+// readPreflight lists what in the namespace can limit a release. These objects are in no cache:
+// they are requested once in a release, and a watch would cost memory all the time.
 func (r *observer) readPreflight(ctx context.Context, v *view, shape plan.Shape) error {
 	if known := v.process.fits; known.found != nil && known.shape == shape && known.given == v.given &&
 		r.clock.Since(known.at) < fitMemory {
@@ -54,7 +54,8 @@ func (r *observer) readPreflight(ctx context.Context, v *view, shape plan.Shape)
 	return nil
 }
 
-// check compares what is about to begin with what its namespace has, and reports whether that is kept from a moment ago.
+// check compares what is about to begin with what its namespace has, and reports whether that is
+// kept from a moment ago.
 func (r *observer) check(
 	ctx context.Context, v *view, release preflight.Release, read func(context.Context, string) (surveyed, error),
 ) (preflight.Findings, bool, error) {
@@ -70,8 +71,8 @@ func (r *observer) check(
 	return found, namespace.kept, nil
 }
 
-// decodedTemplate is a template that is about to be released. The API server's defaults don't matter for
-// what a quota counts.
+// decodedTemplate returns a template that is about to be released. The API server's defaults don't
+// matter for what a quota counts.
 func (r *observer) decodedTemplate(ctx context.Context, v *view, t plan.Template) (*corev1.PodTemplateSpec, error) {
 	raw, err := r.history.template(ctx, v, t)
 	if err != nil {
@@ -84,7 +85,7 @@ func (r *observer) decodedTemplate(ctx context.Context, v *view, t plan.Template
 	return &template, nil
 }
 
-// runningTemplate is that of the workload, as the cache has it unless it is needed whole.
+// runningTemplate returns that of the workload, as the cache has it unless it is needed whole.
 func (r *cluster) runningTemplate(ctx context.Context, v *view, whole bool) (*corev1.PodTemplateSpec, error) {
 	if whole && isStripped(v.workload.PodTemplate()) {
 		if err := r.readWorkload(ctx, v); err != nil {

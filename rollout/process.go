@@ -19,8 +19,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// process is what this process knows of one release beyond what the caches say. Losing it costs requests, and for seconds the places of pods of a
-// DaemonSet that are gone (vacant).
+// process is what this process knows of one release beyond what the caches say. Losing it costs
+// requests, and for seconds the places of pods of a DaemonSet that are gone (vacant).
 type process struct {
 	overlays
 
@@ -51,14 +51,15 @@ type process struct {
 	underWay bool
 }
 
-// nativeSight is up to which change of a workload the native controller was seen to have come, and when that was first.
+// nativeSight is up to which change of a workload the native controller was seen to have come, and
+// when that was first.
 type nativeSight struct {
 	uid        types.UID
 	generation int64
 	at         time.Time
 }
 
-// of is the sight of a workload as it is now.
+// of returns the sight of a workload as it is now.
 func (n nativeSight) of(w workload.Workload, now time.Time) nativeSight {
 	if w.Seen() < w.GetGeneration() || n.uid == w.GetUID() && n.generation == w.GetGeneration() {
 		return n
@@ -66,12 +67,14 @@ func (n nativeSight) of(w workload.Workload, now time.Time) nativeSight {
 	return nativeSight{w.GetUID(), w.GetGeneration(), now}
 }
 
-// ending is the status of a release whose workload has just been handed back. In a moment the native controller has seen that, and the
-// release is completed: only if that takes longer is the status written.
+// ending is the status of a release whose workload has just been handed back. In a moment the
+// native controller has seen that, and the release is completed: only if that takes longer is the
+// status written.
 type ending struct {
 	// since is when the workload was handed back; zero if it was not by this process.
 	since time.Time
-	// status is not written yet, and stored is the one that the release of this UID has instead; both are nil if there is none.
+	// status is not written yet, and stored is the one that the release of this UID has instead; both
+	// are nil if there is none.
 	release        types.UID
 	stored, status *v1alpha1.BatchReleaseStatus
 }
@@ -81,8 +84,9 @@ func (e *ending) waits(release types.UID, stored, status *v1alpha1.BatchReleaseS
 	e.release, e.stored, e.status = release, withoutReports(stored), status.DeepCopy()
 }
 
-// of is the status that a release has though it is not written yet; nil if there is none. Others may write to the release meanwhile, as they
-// do once its last batch is reported on its commit: that does not take the hand-back away, unless they write what it began with.
+// of returns the status that a release has though it is not written yet; nil if there is none.
+// Others may write to the release meanwhile, as they do once its last batch is reported on its
+// commit: that does not take the hand-back away, unless they write what it began with.
 func (e *ending) of(release *v1alpha1.BatchRelease) *v1alpha1.BatchReleaseStatus {
 	if e.status == nil || e.release != release.UID || !equality.Semantic.DeepEqual(e.stored, withoutReports(&release.Status)) {
 		return nil
@@ -92,15 +96,15 @@ func (e *ending) of(release *v1alpha1.BatchRelease) *v1alpha1.BatchReleaseStatus
 	return status
 }
 
-// withoutReports is a status without what is not ours.
+// withoutReports returns a status without what is not ours.
 func withoutReports(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
 	ours := status.DeepCopy()
 	ours.Report, ours.Refusal, ours.Revert = nil, nil, nil
 	return ours
 }
 
-// endsWithin is how long the end of a release may take without anybody being told of the hand-back: as long as a native controller
-// takes that has hundreds of workloads to look at.
+// endsWithin is how long the end of a release may take without anybody being told of the hand-back:
+// as long as a native controller takes that has hundreds of workloads to look at.
 const endsWithin = 10 * time.Second
 
 // overlays are answers to our own writes and live reads, until the caches have them too.
@@ -113,8 +117,9 @@ type overlays struct {
 	kept     *kube.Overlay[*metav1.PartialObjectMetadata]
 }
 
-// unseenFor is how long a Gate, or what is kept of a template, may be missing in the cache before it is looked up again.
-// A ReplicaSet may be missing for as long as it takes: a decision without one that has pods would make others too large.
+// unseenFor is how long a Gate, or what is kept of a template, may be missing in the cache before
+// it is looked up again. A ReplicaSet may be missing for as long as it takes: a decision without
+// one that has pods would make others too large.
 const unseenFor = 10 * time.Second
 
 func newProcess(now clock.PassiveClock) *process {
@@ -128,8 +133,8 @@ func newProcess(now clock.PassiveClock) *process {
 	}}
 }
 
-// nextTry is after how long to decide again on what has changed: at once, and then with growing delays where a cache lags behind
-// live reads, or somebody writes all the time.
+// nextTry returns after how long to decide again on what has changed: at once, and then with
+// growing delays where a cache lags behind live reads, or somebody writes all the time.
 func (p *process) nextTry() time.Duration {
 	const doublings = 10 // about a second
 	wait := time.Millisecond << min(p.outdated, doublings)
@@ -165,7 +170,8 @@ type refusedTemplate struct {
 	at          time.Time
 }
 
-// knownDrift is how a template of the workload differs from a released one: neither changes any more.
+// knownDrift is how a template of the workload differs from a released one: neither changes any
+// more.
 type knownDrift struct {
 	from    plan.Template
 	given   string
@@ -173,7 +179,8 @@ type knownDrift struct {
 	drift   *plan.Drift
 }
 
-// processes are those of all releases. A release is worked on by one goroutine at a time, so only the map needs the lock.
+// processes are those of all releases. A release is worked on by one goroutine at a time, so only
+// the map needs the lock.
 type processes struct {
 	clock clock.PassiveClock
 
@@ -222,8 +229,9 @@ func (p *processes) note(entry *process, underWay bool) {
 	}
 }
 
-// countsInterval is how long a status that only counts pods may wait to be written: longer where many releases are in progress, so
-// that all of them together write no more than four of these in a second.
+// countsInterval returns how long a status that only counts pods may wait to be written: longer
+// where many releases are in progress, so that all of them together write no more than four of
+// these in a second.
 func (p *processes) countsInterval() time.Duration {
 	const least, share = 5 * time.Second, time.Second / 4
 	p.mu.Lock()

@@ -19,7 +19,7 @@ func refusal(err error) bool {
 	return refused
 }
 
-// refusedFor is why a write is refused, or how it was changed; nil if neither is so.
+// refusedFor returns why a write is refused, or how it was changed; nil if neither is so.
 func refusedFor(err error) *plan.Refusal {
 	other, taken := (*rewritten)(nil), (*takenError)(nil)
 	switch {
@@ -34,13 +34,13 @@ func refusedFor(err error) *plan.Refusal {
 	}
 }
 
-// unanswered is a refusal of a write that the API server could not answer.
+// unanswered returns a refusal of a write that the API server could not answer.
 func unanswered(err error) plan.Refusal {
 	return plan.Refusal{Why: kube.Refusal(err), Unanswered: true}
 }
 
-// unasked reports whether the API server fails at a write alone: it fails, and answers what is read. Where it fails at
-// everything, nothing is known of the write, and no release is to blame.
+// unasked reports whether the API server fails at a write alone: it fails, and answers what is
+// read. Where it fails at everything, nothing is known of the write, and no release is to blame.
 func (r *cluster) unasked(ctx context.Context, v *view, err error) bool {
 	if err == nil || outdated(err) || !kube.Unanswered(err) && !errors.Is(err, errSame) {
 		return false
@@ -48,8 +48,8 @@ func (r *cluster) unasked(ctx context.Context, v *view, err error) bool {
 	return client.IgnoreNotFound(r.live.Get(ctx, client.ObjectKeyFromObject(v.release), &v1alpha1.BatchRelease{})) == nil
 }
 
-// errSame says that the API server answers that an object has changed, or is gone, which is as it was. So answers a webhook that
-// finds that of another object, and passes it on.
+// errSame says that the API server answers that an object has changed, or is gone, which is as it
+// was. So answers a webhook that finds that of another object, and passes it on.
 var errSame = errors.New("the object is as it was observed")
 
 // refuse records that a write is refused, or not answered.

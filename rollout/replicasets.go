@@ -71,7 +71,7 @@ func (p replicaSets) mover(v *view) mover.Mover {
 
 func (p replicaSets) size(*view) int32 { return p.d.Size() }
 
-// revision is the pod template hash of the Deployment's template: that of its ReplicaSet if
+// revision returns the pod template hash of the Deployment's template: that of its ReplicaSet if
 // it has one. One that was made by hand, and adopted, may lack the label.
 func (p replicaSets) revision(v *view, digest string) string {
 	if set := v.setOf(digest); set != nil && set.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != "" {
@@ -80,7 +80,8 @@ func (p replicaSets) revision(v *view, digest string) string {
 	return foretold(p.d)
 }
 
-// foretell is the hash of the ReplicaSet that has the template already, or the one that it is going to have.
+// foretell returns the hash of the ReplicaSet that has the template already, or the one that it is
+// going to have.
 func (replicaSets) foretell(v *view, answer workload.Workload, _ json.RawMessage, digest string) string {
 	if set := v.setOf(digest); set != nil {
 		return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
@@ -88,7 +89,7 @@ func (replicaSets) foretell(v *view, answer workload.Workload, _ json.RawMessage
 	return answer.Foretell()
 }
 
-// template is that of a ReplicaSet.
+// template returns that of a ReplicaSet.
 func (replicaSets) template(ctx context.Context, r *kindShell, v *view, revision string) (json.RawMessage, error) {
 	i := slices.IndexFunc(v.sets, func(set *appsv1.ReplicaSet) bool {
 		return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == revision
@@ -162,7 +163,8 @@ func (replicaSets) owns(v *view, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(v.sets, func(set *appsv1.ReplicaSet) bool { return ownedBy(pod, set.UID) })
 }
 
-// setOf is the oldest ReplicaSet of a template, nil if there is none (FindNewReplicaSet of the native controller).
+// setOf returns the oldest ReplicaSet of a template, nil if there is none (FindNewReplicaSet of the
+// native controller).
 func (v *view) setOf(digest string) *appsv1.ReplicaSet {
 	var found *appsv1.ReplicaSet
 	for _, set := range v.sets {
@@ -201,7 +203,8 @@ func (v *view) planSet(set *appsv1.ReplicaSet) deployment.Set {
 	}
 }
 
-// failureOf is why the ReplicaSet controller has failed to make or delete pods; nil if it has not.
+// failureOf returns why the ReplicaSet controller has failed to make or delete pods; nil if it has
+// not.
 func failureOf(set *appsv1.ReplicaSet) *mover.Failure {
 	i := slices.IndexFunc(set.Status.Conditions, func(c appsv1.ReplicaSetCondition) bool {
 		return c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue

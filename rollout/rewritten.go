@@ -22,8 +22,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// rewritten is a write that admission changes to something else: a mutating webhook or policy, which acts in our name,
-// so that no field manager says which.
+// rewritten is a write that admission changes to something else: a mutating webhook or policy,
+// which acts in our name, so that no field manager says which.
 type rewritten struct {
 	// fields are what comes back otherwise, without values that may be secret.
 	fields []string
@@ -47,12 +47,13 @@ type brings struct {
 	given bool
 	// any says that the write makes no pod, whatever admission makes of the template.
 	any bool
-	// digest is the digest that the API server is known to make of it, and revision its version; empty if unknown.
+	// digest is the digest that the API server is known to make of it, and revision its version; empty
+	// if unknown.
 	digest, revision string
 }
 
-// by reports whether a workload, as the API server leaves it, has the template. Defaults that are new give it another digest, and to
-// the native controller it is the same (I15).
+// by reports whether a workload, as the API server leaves it, has the template. Defaults that are
+// new give it another digest, and to the native controller it is the same (I15).
 func (b brings) by(v *view, before, after workload.Workload, came json.RawMessage) bool {
 	has := digestOfWorkload(after)
 	switch {
@@ -67,7 +68,7 @@ func (b brings) by(v *view, before, after workload.Workload, came json.RawMessag
 	}
 }
 
-// digestOfRaw is the digest of a template; empty, which equals no other, if it can't be read.
+// digestOfRaw returns the digest of a template; empty, which equals no other, if it can't be read.
 func digestOfRaw(raw json.RawMessage) string {
 	var template corev1.PodTemplateSpec
 	if json.Unmarshal(raw, &template) != nil || isStripped(&template) {
@@ -76,7 +77,8 @@ func digestOfRaw(raw json.RawMessage) string {
 	return digestOf(&template)
 }
 
-// instead names the fields in which a template is not the one that was sent, or that the workload had.
+// instead names the fields in which a template is not the one that was sent, or that the workload
+// had.
 func (b brings) instead(v *view, after workload.Workload) []string {
 	before := b.sent
 	if before == nil {
@@ -92,8 +94,8 @@ func (b brings) instead(v *view, after workload.Workload) []string {
 	return []string{"spec.template"}
 }
 
-// tryWrite asks the API server for the result of a write of the workload. What admission makes of its template is a template that
-// nobody has approved, whichever field the write is about.
+// tryWrite asks the API server for the result of a write of the workload. What admission makes of
+// its template is a template that nobody has approved, whichever field the write is about.
 func (r *workloadWriter) tryWrite(
 	ctx context.Context, v *view, patch client.Patch, template brings, differs func(workload.Workload) []string,
 ) error {
@@ -120,7 +122,7 @@ func changes(fields []string, written bool) error {
 	return &rewritten{fields: fields, written: written}
 }
 
-// notHeld are the fields that make a workload one that is taken over and are not as asked for.
+// notHeld returns the fields that make a workload one that is taken over and are not as asked for.
 func notHeld(w workload.Workload, asked plan.Hold) []string {
 	fields := w.Insecure()
 	if held := hold.Of(w); held == nil || *held != asked {
@@ -129,7 +131,7 @@ func notHeld(w workload.Workload, asked plan.Hold) []string {
 	return fields
 }
 
-// notHandedBack are the fields that are not what a workload had before it was taken over.
+// notHandedBack returns the fields that are not what a workload had before it was taken over.
 func notHandedBack(w workload.Workload, asked v1alpha1.HeldWorkload) []string {
 	fields := w.Kept(asked)
 	if hold.Of(w) != nil {
@@ -138,7 +140,7 @@ func notHandedBack(w workload.Workload, asked v1alpha1.HeldWorkload) []string {
 	return fields
 }
 
-// dryRun is the workload as a patch would leave it, and its template as it came.
+// dryRun returns the workload as a patch would leave it, and its template as it came.
 func (r *workloadWriter) dryRun(ctx context.Context, v *view, patch client.Patch) (workload.Workload, json.RawMessage, error) {
 	answer := v.untypedWorkload()
 	tried := kube.OutcomeOf(r.client.Patch(ctx, answer, patch, strict, client.DryRunAll))

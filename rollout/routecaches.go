@@ -22,8 +22,9 @@ import (
 // askFor is how long to wait for an answer of the API server on which kinds it serves.
 const askFor = 10 * time.Second
 
-// routeCaches make and run caches of kinds that the API server may serve later, or no longer. Each life of a kind has a cache of its own: that of the
-// manager would go on to hand out the objects of one that is gone, and ask for it for ever.
+// routeCaches make and run caches of kinds that the API server may serve later, or no longer. Each
+// life of a kind has a cache of its own: that of the manager would go on to hand out the objects of
+// one that is gone, and ask for it for ever.
 type routeCaches struct {
 	config  *rest.Config
 	options cache.Options
@@ -141,7 +142,7 @@ func (c *routeCaches) ask(ctx context.Context, kind schema.GroupVersionKind) (an
 	return answer{}, nil
 }
 
-// resourceOf is what a kind is served as; nil if it is not.
+// resourceOf returns what a kind is served as; nil if it is not.
 func (c *routeCaches) resourceOf(ctx context.Context, kind schema.GroupVersionKind) (*metav1.APIResource, error) {
 	var list metav1.APIResourceList
 	if served, err := c.read(ctx, &list, "apis", kind.Group, kind.Version); err != nil || !served {

@@ -13,19 +13,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// servedAgain is after how long to ask again for a kind that the API server does not serve. A watch of its definition would tell, but takes
-// a right in the whole cluster: where nobody asks for traffic, nobody asks for the kind.
+// servedAgain is after how long to ask again for a kind that the API server does not serve. A watch
+// of its definition would tell, but takes a right in the whole cluster: where nobody asks for
+// traffic, nobody asks for the kind.
 const servedAgain = 15 * time.Second
 
-// confirmedAfter is how long after the API server has first said that it does not serve a kind it has to say so again: one of several servers may not
-// know yet, or no longer, what the others do.
+// confirmedAfter is how long after the API server has first said that it does not serve a kind it
+// has to say so again: one of several servers may not know yet, or no longer, what the others do.
 const confirmedAfter = 2 * time.Second
 
-// kinds knows which kinds the API server serves, and watches those that it was asked for. While one goroutine asks the API server, others go on
-// with what is known.
+// kinds knows which kinds the API server serves, and watches those that it was asked for. While one
+// goroutine asks the API server, others go on with what is known.
 type kinds struct {
-	// ask asks the API server for a kind. open makes what watches one that it serves, and has lost called when it can't any more. tell has the
-	// releases looked at that this may concern.
+	// ask asks the API server for a kind. open makes what watches one that it serves, and has lost
+	// called when it can't any more. tell has the releases looked at that this may concern.
 	ask  func(context.Context, schema.GroupVersionKind) (answer, error)
 	open func(kind schema.GroupVersionKind, resource *metav1.APIResource, lost func()) (*life, error)
 	tell func()
@@ -36,8 +37,8 @@ type kinds struct {
 	known map[schema.GroupVersionKind]*knownKind
 }
 
-// answer is what the API server says about a kind: the resource that it is served as, nil if it is not in this version; elsewhere says that it
-// is in another one.
+// answer is what the API server says about a kind: the resource that it is served as, nil if it is
+// not in this version; elsewhere says that it is in another one.
 type answer struct {
 	resource  *metav1.APIResource
 	elsewhere bool
@@ -49,14 +50,15 @@ type knownKind struct {
 	life *life
 	// asking says that somebody asks the API server now.
 	asking bool
-	// misses is how often in a row the API server has said that it does not serve the kind, asked when it did last, and elsewhere what else it said.
+	// misses is how often in a row the API server has said that it does not serve the kind, asked when
+	// it did last, and elsewhere what else it said.
 	misses    int
 	asked     time.Time
 	elsewhere bool
 }
 
-// life is one watch of a kind, which ends when the API server does not serve the kind any more. What was seen in it says nothing about a kind
-// that comes again.
+// life is one watch of a kind, which ends when the API server does not serve the kind any more.
+// What was seen in it says nothing about a kind that comes again.
 type life struct {
 	reader client.Reader
 	synced func() bool
@@ -64,8 +66,9 @@ type life struct {
 	stop   func()
 }
 
-// seenKind is what can be seen of a kind. By the reader, that is all of its objects. Without one, the API server does not serve the kind in this
-// version; gone says that it does so in no version: there can't be an object of it.
+// seenKind is what can be seen of a kind. By the reader, that is all of its objects. Without one,
+// the API server does not serve the kind in this version; gone says that it does so in no version:
+// there can't be an object of it.
 type seenKind struct {
 	reader client.Reader
 	gone   bool
@@ -80,8 +83,9 @@ func newKinds(
 	return &kinds{clock: now, ask: ask, open: open, tell: tell, known: map[schema.GroupVersionKind]*knownKind{}}
 }
 
-// of is what can be seen of a kind. It returns errUnseen where that is still to come: a watch has not seen all objects yet, or the API
-// server has said only once that it does not serve the kind.
+// of returns what can be seen of a kind. It returns errUnseen where that is still to come: a watch
+// has not seen all objects yet, or the API server has said only once that it does not serve the
+// kind.
 func (k *kinds) of(ctx context.Context, kind schema.GroupVersionKind) (seenKind, error) {
 	if k.turn(kind) {
 		if err := k.find(ctx, kind, 1); err != nil {
@@ -127,8 +131,9 @@ func (k *kinds) begin(ctx context.Context, kind schema.GroupVersionKind) error {
 	return k.find(ctx, kind, 0)
 }
 
-// find asks the API server for a kind, and watches it if it is served. If it is not, that counts as so many misses. Nobody else asks meanwhile
-// (turn). What fails leaves nothing behind, so that it can be repeated.
+// find asks the API server for a kind, and watches it if it is served. If it is not, that counts as
+// so many misses. Nobody else asks meanwhile (turn). What fails leaves nothing behind, so that it
+// can be repeated.
 func (k *kinds) find(ctx context.Context, kind schema.GroupVersionKind, miss int) error {
 	is, err := k.ask(ctx, kind)
 	var opened *life
@@ -156,7 +161,8 @@ func (k *kinds) find(ctx context.Context, kind schema.GroupVersionKind, miss int
 	return err
 }
 
-// lost ends a life: nobody tells any more what happens to its objects. The API server is asked again at once.
+// lost ends a life: nobody tells any more what happens to its objects. The API server is asked
+// again at once.
 func (k *kinds) lost(kind schema.GroupVersionKind, ended *life) {
 	k.mu.Lock()
 	known := k.known[kind]
@@ -171,7 +177,8 @@ func (k *kinds) lost(kind schema.GroupVersionKind, ended *life) {
 	}
 }
 
-// now is what is seen of a kind without asking for it; no reader if nobody has, or not all is seen.
+// now returns what is seen of a kind without asking for it; no reader if nobody has, or not all is
+// seen.
 func (k *kinds) now(kind schema.GroupVersionKind) seenKind {
 	k.mu.Lock()
 	defer k.mu.Unlock()

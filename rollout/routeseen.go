@@ -20,16 +20,19 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
-// trafficProcess is what this process knows of the traffic of one release beyond what the caches say.
+// trafficProcess is what this process knows of the traffic of one release beyond what the caches
+// say.
 type trafficProcess struct {
 	objects  map[v1alpha1.TrafficRouteKind]*kube.Overlay[*unstructured.Unstructured]
 	services *kube.Overlay[*corev1.Service]
 	// users are Services of others that have the names that the release needs, or names.
 	users *kube.Overlay[*corev1.Service]
-	// held are the routes that the release held when it was last looked at: the cache may not know of the last of them yet.
+	// held are the routes that the release held when it was last looked at: the cache may not know of
+	// the last of them yet.
 	held  []routeKey
 	watch traffic.Watch
-	// problems are why a side could not be written, and unshared why a route could not. Services that were written are answered by name.
+	// problems are why a side could not be written, and unshared why a route could not. Services that
+	// were written are answered by name.
 	problems map[traffic.SideName]knownProblem
 	unshared map[heldKey]knownProblem
 	answered map[string]answered
@@ -62,11 +65,12 @@ type trafficSeen struct {
 	routes map[routeKey]*unstructured.Unstructured
 	// services are those of the sides, by name.
 	services map[string]*corev1.Service
-	// users are the Services that the release names, and those of somebody else that have the names of sides, by name. Those that are live were read
-	// in this pass.
+	// users are the Services that the release names, and those of somebody else that have the names of
+	// sides, by name. Those that are live were read in this pass.
 	users map[string]*corev1.Service
 	live  map[string]bool
-	// reclaimed are routes of which somebody has taken away that the release holds them, as they were before.
+	// reclaimed are routes of which somebody has taken away that the release holds them, as they were
+	// before.
 	reclaimed map[heldKey]*unstructured.Unstructured
 }
 
@@ -83,7 +87,8 @@ func (r *routeReader) observeRouted(ctx context.Context, v *view) error {
 	return err
 }
 
-// observeTraffic reads what requests are shared by; nil if the release has no traffic and has left none.
+// observeTraffic reads what requests are shared by; nil if the release has no traffic and has left
+// none.
 func (r *routeReader) observeTraffic(ctx context.Context, v *view) (*traffic.Seen, error) {
 	spec := v.release.Spec.Strategy.Traffic
 	if r.routes == nil {
@@ -118,8 +123,9 @@ func (r *routeReader) observeTraffic(ctx context.Context, v *view) (*traffic.See
 	return &told, nil
 }
 
-// leftOf is what the caches have of a release: routes that it holds, as their annotations say, and Services that it owns. Anybody may write to
-// thousands of routes of their namespace that the release holds them: none of these is read.
+// leftOf returns what the caches have of a release: routes that it holds, as their annotations say,
+// and Services that it owns. Anybody may write to thousands of routes of their namespace that the
+// release holds them: none of these is read.
 func (r *routeReader) leftOf(ctx context.Context, v *view) ([]routeKey, []*corev1.Service, error) {
 	var held []routeKey
 	for _, kind := range route.Kinds {
@@ -161,7 +167,7 @@ func (r *routeReader) leftOf(ctx context.Context, v *view) ([]routeKey, []*corev
 	return held, pointers(services.Items), nil
 }
 
-// seeTraffic is what there is of the traffic of a release, but for the times.
+// seeTraffic returns what there is of the traffic of a release, but for the times.
 func (r *routeReader) seeTraffic(ctx context.Context, v *view, held []routeKey, services []*corev1.Service) (*traffic.Seen, error) {
 	p := v.process.traffic
 	v.traffic = trafficSeen{services: map[string]*corev1.Service{}, live: v.traffic.live, reclaimed: map[heldKey]*unstructured.Unstructured{}}
@@ -190,7 +196,8 @@ func (r *routeReader) seeTraffic(ctx context.Context, v *view, held []routeKey, 
 	return seen, err
 }
 
-// observeRoutes reads the routes that the release names, and those that it holds; or says why that can't be done.
+// observeRoutes reads the routes that the release names, and those that it holds; or says why that
+// can't be done.
 func (r *routeReader) observeRoutes(ctx context.Context, v *view, held []routeKey) (*v1alpha1.TrafficProblem, error) {
 	keys := map[routeKey]bool{}
 	for _, key := range slices.Concat(held, v.process.traffic.held) {
@@ -248,7 +255,8 @@ func (r *routes) sees(namespace string) bool {
 	return len(r.namespaces) == 0 || slices.Contains(r.namespaces, namespace)
 }
 
-// seenRoutes are the routes that the release names, in their order, and then those that it holds besides.
+// seenRoutes returns the routes that the release names, in their order, and then those that it
+// holds besides.
 func (r *routeReader) seenRoutes(ctx context.Context, v *view) ([]traffic.Route, error) {
 	var seen []traffic.Route
 	named := map[string]bool{}
@@ -278,7 +286,7 @@ func (r *routeReader) seenRoutes(ctx context.Context, v *view) ([]traffic.Route,
 	return seen, nil
 }
 
-// leftRoutes are the routes that the release holds and that are not among those that it names.
+// leftRoutes returns the routes that the release holds and that are not among those that it names.
 func (r *routeReader) leftRoutes(ctx context.Context, v *view, named map[string]bool) ([]traffic.Route, error) {
 	var left []traffic.Route
 	for _, key := range slices.SortedFunc(maps.Keys(v.traffic.routes), compareKeys) {
@@ -301,7 +309,7 @@ func (r *routeReader) leftRoutes(ctx context.Context, v *view, named map[string]
 // compareKeys sorts routes by kind, namespace and name.
 func compareKeys(a, b routeKey) int { return strings.Compare(a.String(), b.String()) }
 
-// useOf is what a release has to do with a route.
+// useOf returns what a release has to do with a route.
 func useOf(release *v1alpha1.BatchRelease, service string) route.Use {
 	return route.Use{
 		Namespace: release.Namespace, Service: service,
@@ -309,7 +317,7 @@ func useOf(release *v1alpha1.BatchRelease, service string) route.Use {
 	}
 }
 
-// heldServices are those for which a release holds a route, as the annotation says.
+// heldServices returns those for which a release holds a route, as the annotation says.
 func heldServices(object *unstructured.Unstructured, release *v1alpha1.BatchRelease) []string {
 	var services []string
 	holders, _ := route.Holders(object)
@@ -321,8 +329,9 @@ func heldServices(object *unstructured.Unstructured, release *v1alpha1.BatchRele
 	return services
 }
 
-// seenRoute is a route that the release names. Of one in another namespace nothing is told while the release may not share it, not even whether it is
-// there: whoever writes the release may have no right to know.
+// seenRoute returns a route that the release names. Of one in another namespace nothing is told
+// while the release may not share it, not even whether it is there: whoever writes the release may
+// have no right to know.
 func (r *routeReader) seenRoute(ctx context.Context, v *view, key routeKey, named v1alpha1.TrafficRoute) (traffic.Route, error) {
 	ungranted, err := r.ungranted(ctx, v, key, named)
 	if err != nil {
@@ -359,8 +368,9 @@ func (r *routeReader) missing(v *view, key routeKey) *v1alpha1.TrafficProblem {
 	return &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficRouteNotFound, Object: key.words(), Message: "the route does not exist"}
 }
 
-// reclaim notes what a route that the release names was before somebody took away that the release holds it, where that can be told: then it is the
-// release's again. Where somebody else has a Service of the name of a side, the route may be meant for that.
+// reclaim notes what a route that the release names was before somebody took away that the release
+// holds it, where that can be told: then it is the release's again. Where somebody else has a
+// Service of the name of a side, the route may be meant for that.
 func reclaim(v *view, key routeKey, named v1alpha1.TrafficRoute) {
 	if !sidesAreFree(v, named.Service) {
 		return
@@ -372,7 +382,7 @@ func reclaim(v *view, key routeKey, named v1alpha1.TrafficRoute) {
 	}
 }
 
-// readRoute is a route that is there. One that is reclaimed has to be written.
+// readRoute returns a route that is there. One that is reclaimed has to be written.
 func (r *routeReader) readRoute(v *view, key routeKey, named v1alpha1.TrafficRoute) traffic.Route {
 	object, again := v.traffic.routes[key], v.traffic.reclaimed[heldKey{key, named.Service}]
 	if again != nil {
@@ -384,8 +394,9 @@ func (r *routeReader) readRoute(v *view, key routeKey, named v1alpha1.TrafficRou
 	return one
 }
 
-// leftRoute is a route that the release holds and does not name. In another namespace it counts only while that of the release still lets
-// such routes refer to its Services, or if this process knows that it counted before: anybody may write to a route that a release is its holder,
+// leftRoute returns a route that the release holds and does not name. In another namespace it
+// counts only while that of the release still lets such routes refer to its Services, or if this
+// process knows that it counted before: anybody may write to a route that a release is its holder,
 // and have the release wait for it to be restored.
 func (r *routeReader) leftRoute(ctx context.Context, v *view, key routeKey, service string) (traffic.Route, error) {
 	left := v1alpha1.TrafficRoute{Kind: key.kind, Name: key.Name, Service: service}

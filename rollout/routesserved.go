@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
-// kindOf is what can be seen of a kind of which a release may hold routes. A release that has shared requests is not looked at before that is known.
+// kindOf returns what can be seen of a kind of which a release may hold routes. A release that has
+// shared requests is not looked at before that is known.
 func (r *routeReader) kindOf(ctx context.Context, v *view, kind v1alpha1.TrafficRouteKind) (seenKind, error) {
 	if v.release.Status.Traffic == nil {
 		return r.routes.kinds.now(route.GroupVersionKind(kind)), nil
@@ -19,8 +20,8 @@ func (r *routeReader) kindOf(ctx context.Context, v *view, kind v1alpha1.Traffic
 	return r.routes.kinds.of(ctx, route.GroupVersionKind(kind))
 }
 
-// observeKinds finds out what can be seen of each kind of route. Where the cluster serves a kind only in another version, there may be routes that
-// share requests, and nobody can read them.
+// observeKinds finds out what can be seen of each kind of route. Where the cluster serves a kind
+// only in another version, there may be routes that share requests, and nobody can read them.
 func (r *routeReader) observeKinds(ctx context.Context, v *view, keys map[routeKey]bool) (*v1alpha1.TrafficProblem, error) {
 	v.traffic.kinds = map[v1alpha1.TrafficRouteKind]seenKind{}
 	for _, key := range slices.SortedFunc(maps.Keys(keys), compareKeys) {

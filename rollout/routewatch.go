@@ -28,12 +28,15 @@ import (
 
 // Keys of the cache's indexes for traffic.
 const (
-	// indexRoute finds releases by the routes that they name, and indexGranted those that name routes of other namespaces.
+	// indexRoute finds releases by the routes that they name, and indexGranted those that name routes
+	// of other namespaces.
 	indexRoute   = "rollout.route"
 	indexGranted = "rollout.granted"
-	// indexNamed finds releases by the Services that they name, and by the names that those of the sides have.
+	// indexNamed finds releases by the Services that they name, and by the names that those of the
+	// sides have.
 	indexNamed = "rollout.named"
-	// indexHolder finds routes by the releases that hold them, as their annotations say, and indexService EndpointSlices by their Services.
+	// indexHolder finds routes by the releases that hold them, as their annotations say, and
+	// indexService EndpointSlices by their Services.
 	indexHolder  = "rollout.holder"
 	indexService = "rollout.service"
 )
@@ -48,8 +51,8 @@ type routes struct {
 	namespaces []string
 }
 
-// setUpTraffic has the controller watch what requests are shared by, as far as the API server serves it, and returns what begins to watch
-// the rest once it does.
+// setUpTraffic has the controller watch what requests are shared by, as far as the API server
+// serves it, and returns what begins to watch the rest once it does.
 func (r *Reconciler) setUpTraffic(mgr ctrl.Manager, opts Options) (*watcher, error) {
 	ctx, w := context.Background(), &watcher{r: r}
 	if err := setUpTrafficIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
@@ -127,7 +130,8 @@ func (w *watcher) lost() {
 	}
 }
 
-// begin indexes the cache of a kind and has the controller told of its changes. Before it starts, the controller waits until the cache has seen all.
+// begin indexes the cache of a kind and has the controller told of its changes. Before it starts,
+// the controller waits until the cache has seen all.
 func (w *watcher) begin(of cache.Cache, kind schema.GroupVersionKind) error {
 	ctx, object, releases := context.Background(), routeOf(kind), w.r.maps.releasesOfGrant
 	if !slices.Contains(route.GrantKinds, kind) {
@@ -179,7 +183,7 @@ func (k routeKey) String() string { return string(k.kind) + "/" + k.NamespacedNa
 // words name the route to people, who may have routes of that name in several namespaces.
 func (k routeKey) words() string { return string(k.kind) + " " + k.NamespacedName.String() }
 
-// keyOf is that of a route that a release in the namespace names.
+// keyOf returns that of a route that a release in the namespace names.
 func keyOf(namespace string, named v1alpha1.TrafficRoute) routeKey {
 	if named.Namespace != "" {
 		namespace = named.Namespace
@@ -209,10 +213,11 @@ func namesOtherNamespaces(obj client.Object) []string {
 	return []string{granted}
 }
 
-// mostHolders is of how many releases at most a route is followed that claims to be theirs: anybody may write anything to an annotation.
+// mostHolders is of how many releases at most a route is followed that claims to be theirs: anybody
+// may write anything to an annotation.
 const mostHolders = 16
 
-// holders are the releases that hold a route.
+// holders returns the releases that hold a route.
 func holders(obj client.Object) []types.NamespacedName {
 	var releases []types.NamespacedName
 	holds, _ := route.Holders(obj)
@@ -235,7 +240,8 @@ func serviceOf(obj client.Object) []string {
 	return []string{obj.GetLabels()[discoveryv1.LabelServiceName]}
 }
 
-// releasesOfRoute are the releases that name a route, those that hold it, and the one whose canary Ingress it is.
+// releasesOfRoute returns the releases that name a route, those that hold it, and the one whose
+// canary Ingress it is.
 func (r *watchMaps) releasesOfRoute(ctx context.Context, obj client.Object) []reconcile.Request {
 	kind := v1alpha1.TrafficRouteKind(obj.GetObjectKind().GroupVersionKind().Kind)
 	key := routeKey{kind, client.ObjectKeyFromObject(obj)}
@@ -246,13 +252,13 @@ func (r *watchMaps) releasesOfRoute(ctx context.Context, obj client.Object) []re
 	return append(requests, releaseOwning(ctx, obj)...)
 }
 
-// releasesOfGrant are the releases that name routes of other namespaces: nobody has so many of these that it would be worth telling them
-// apart.
+// releasesOfGrant returns the releases that name routes of other namespaces: nobody has so many of
+// these that it would be worth telling them apart.
 func (r *watchMaps) releasesOfGrant(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.releasesBy(ctx, client.MatchingFields{indexGranted: granted})
 }
 
-// releasesOfService are the release whose side it is, and those that name it, or need its name.
+// releasesOfService returns the release whose side it is, and those that name it, or need its name.
 func (r *watchMaps) releasesOfService(ctx context.Context, obj client.Object) []reconcile.Request {
 	return append(r.releasesBy(ctx, client.MatchingFields{indexNamed: client.ObjectKeyFromObject(obj).String()}), releaseOwning(ctx, obj)...)
 }

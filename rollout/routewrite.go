@@ -108,7 +108,8 @@ func (r *routeWriter) restoreRoute(ctx context.Context, v *view, w traffic.Resto
 	return nil
 }
 
-// heldRoute is a route as it is, or as it was before somebody took away that the release holds it.
+// heldRoute returns a route as it is, or as it was before somebody took away that the release holds
+// it.
 func (r *routeWriter) heldRoute(ctx context.Context, v *view, key routeKey, service string) (*unstructured.Unstructured, error) {
 	if again := v.traffic.reclaimed[heldKey{key, service}]; again != nil {
 		return again, r.sides.stillFree(ctx, v, service)
@@ -116,13 +117,15 @@ func (r *routeWriter) heldRoute(ctx context.Context, v *view, key routeKey, serv
 	return v.traffic.routes[key], nil
 }
 
-// decidedOn tells apart what a share was decided on: with another step, in a rollback, or of another route, it may be of use.
+// decidedOn tells apart what a share was decided on: with another step, in a rollback, or of
+// another route, it may be of use.
 func decidedOn(v *view, object *unstructured.Unstructured) string {
 	s := &v.release.Status
 	return fmt.Sprint(v.release.Generation, s.Attempt, s.CurrentStepIndex, s.Phase, object.GetUID(), object.GetGeneration())
 }
 
-// routeProblem is why a route could not be shared a moment ago; nil if there was nothing, or it was about something else.
+// routeProblem returns why a route could not be shared a moment ago; nil if there was nothing, or
+// it was about something else.
 func (r *routeReader) routeProblem(v *view, key heldKey) *v1alpha1.TrafficProblem {
 	known := v.process.traffic.unshared[key]
 	if known.of != decidedOn(v, v.traffic.routes[key.routeKey]) {
@@ -164,8 +167,9 @@ func (r *routeWriter) writeRoute(ctx context.Context, v *view, key routeKey, see
 	return fmt.Errorf("patch %s: %w", key.kind, kube.Err(outcome))
 }
 
-// routeOwner is who writes a route: another than usual if no release holds it any more. GitOps tools ignore what the usual one has written, and
-// would go on to ignore the rules of the route, in which later changes of theirs are.
+// routeOwner returns who writes a route: another than usual if no release holds it any more. GitOps
+// tools ignore what the usual one has written, and would go on to ignore the rules of the route, in
+// which later changes of theirs are.
 func routeOwner(wanted *unstructured.Unstructured) []client.PatchOption {
 	_, held := wanted.GetAnnotations()[v1alpha1.TrafficAnnotation]
 	if _, made := wanted.GetLabels()[v1alpha1.TrafficLabel]; held || made {
@@ -174,7 +178,8 @@ func routeOwner(wanted *unstructured.Unstructured) []client.PatchOption {
 	return []client.PatchOption{client.FieldOwner(v1alpha1.OwnerRestored)}
 }
 
-// sawRoute takes over what a read of, or a write to, a route answered, but for who wrote which field, as in the cache.
+// sawRoute takes over what a read of, or a write to, a route answered, but for who wrote which
+// field, as in the cache.
 func sawRoute(v *view, key routeKey, object *unstructured.Unstructured) {
 	object.SetManagedFields(nil)
 	v.process.traffic.objects[key.kind].Saw(object)

@@ -84,7 +84,8 @@ func (r *podWriter) scale(ctx context.Context, v *view, a deployment.Scale) erro
 	}
 }
 
-// setsMemory limits how long the answer to one write of a ReplicaSet stands for the dry run of the next.
+// setsMemory limits how long the answer to one write of a ReplicaSet stands for the dry run of the
+// next.
 const setsMemory = 10 * time.Second
 
 // patchSet patches a ReplicaSet, and returns the answer.
@@ -98,7 +99,8 @@ func (r *podWriter) patchSet(
 	return answer, nil
 }
 
-// shrinkBack takes a ReplicaSet back to a size at once, before more pods come of a template that admission has changed.
+// shrinkBack takes a ReplicaSet back to a size at once, before more pods come of a template that
+// admission has changed.
 func (r *podWriter) shrinkBack(ctx context.Context, v *view, set *appsv1.ReplicaSet, size int32) error {
 	if sizeOf(set) <= size {
 		return nil
@@ -115,10 +117,10 @@ func (r *podWriter) shrinkBack(ctx context.Context, v *view, set *appsv1.Replica
 	return err
 }
 
-// resizing is a patch that holds only while the spec is what was decided on, and the available
-// and the ready pods too where pods were to go because they are not available. If they are all available, or
-// were, nothing depends on it: a ReplicaSet lets go of those that are not first. The status
-// changes all the time, as old pods end for example, and each change would cost a conflict.
+// resizing returns a patch that holds only while the spec is what was decided on, and the available
+// and the ready pods too where pods were to go because they are not available. If they are all
+// available, or were, nothing depends on it: a ReplicaSet lets go of those that are not first. The
+// status changes all the time, as old pods end for example, and each change would cost a conflict.
 func resizing(set *appsv1.ReplicaSet, a deployment.Scale) *kube.JSONPatch {
 	patch := new(kube.JSONPatch).
 		Test("/metadata/uid", set.UID).
@@ -133,7 +135,7 @@ func resizing(set *appsv1.ReplicaSet, a deployment.Scale) *kube.JSONPatch {
 	return patch.Set("/spec/replicas", a.To)
 }
 
-// orNone is how JSON has a count that is left out when it is 0.
+// orNone returns how JSON has a count that is left out when it is 0.
 func orNone(count int32) any {
 	if count == 0 {
 		return nil
@@ -216,8 +218,8 @@ func (r *podWriter) madeSet(ctx context.Context, v *view, asked, answer *unstruc
 	return errors.Join(other, r.shrinkBack(ctx, v, made, 0))
 }
 
-// dryRunSet asks the API server for the result of creating a ReplicaSet: nobody would find one of another
-// template, and the next would be made beside it.
+// dryRunSet asks the API server for the result of creating a ReplicaSet: nobody would find one of
+// another template, and the next would be made beside it.
 func (r *podWriter) dryRunSet(ctx context.Context, set *unstructured.Unstructured) error {
 	foreseen := set.DeepCopy()
 	if err := r.client.Create(ctx, foreseen, client.DryRunAll); err != nil {
@@ -226,7 +228,7 @@ func (r *podWriter) dryRunSet(ctx context.Context, set *unstructured.Unstructure
 	return otherSet(set, foreseen, false)
 }
 
-// newSet is the ReplicaSet of the Deployment's template, which it has whole.
+// newSet returns the ReplicaSet of the Deployment's template, which it has whole.
 func newSet(v *view, d *workload.Deployment, hash string, replicas int32) (*unstructured.Unstructured, error) {
 	labels := withHash(d.Spec.Template.Labels, hash)
 	selector := d.Spec.Selector.DeepCopy()
@@ -247,8 +249,9 @@ func newSet(v *view, d *workload.Deployment, hash string, replicas int32) (*unst
 	}, v.wholeTemplate(), labels)
 }
 
-// setName is the name that the native controller gives the ReplicaSet of a Deployment (generateReplicaSetName in
-// pkg/controller/deployment of Kubernetes): a long name of the Deployment is cut.
+// setName returns the name that the native controller gives the ReplicaSet of a Deployment
+// (generateReplicaSetName in pkg/controller/deployment of Kubernetes): a long name of the
+// Deployment is cut.
 func setName(deployment, hash string) string {
 	if room := validation.DNS1123SubdomainMaxLength - len("-") - len(hash); room > 0 {
 		deployment = deployment[:min(len(deployment), room)]
@@ -265,7 +268,7 @@ func withHash(labels map[string]string, hash string) map[string]string {
 	return all
 }
 
-// setAnnotations are the Deployment's, with the number of the revision.
+// setAnnotations returns the Deployment's, with the number of the revision.
 func setAnnotations(v *view) map[string]string {
 	all := maps.Clone(v.workload.GetAnnotations())
 	if all == nil {

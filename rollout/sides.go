@@ -25,18 +25,20 @@ import (
 // sliceController is who writes the EndpointSlices of Services that have a selector.
 const sliceController = "endpointslice-controller.k8s.io"
 
-// knownProblem is why a write was of no use, what it rested on, and when that was found out: with something else it may be of use.
+// knownProblem is why a write was of no use, what it rested on, and when that was found out: with
+// something else it may be of use.
 type knownProblem struct {
 	problem v1alpha1.TrafficProblem
 	of      string
 	at      time.Time
 }
 
-// answered are the versions of a user's Service and of that of a side, as the API server answered a write of it with something else than was asked
-// for, of what only tells how requests are forwarded: admission has the last word on that.
+// answered are the versions of a user's Service and of that of a side, as the API server answered a
+// write of it with something else than was asked for, of what only tells how requests are
+// forwarded: admission has the last word on that.
 type answered struct{ user, side string }
 
-// sideService is the name of the Service of a side.
+// sideService returns the name of the Service of a side.
 func sideService(service string, side traffic.SideName) string {
 	if side == traffic.StableSide {
 		return route.SidesOf(service).Stable
@@ -44,7 +46,7 @@ func sideService(service string, side traffic.SideName) string {
 	return route.SidesOf(service).Canary
 }
 
-// namedServices are the Services that the release names, each once.
+// namedServices returns the Services that the release names, each once.
 func namedServices(release *v1alpha1.BatchRelease) []string {
 	spec := release.Spec.Strategy.Traffic
 	if spec == nil {
@@ -59,7 +61,7 @@ func namedServices(release *v1alpha1.BatchRelease) []string {
 	return names
 }
 
-// seeSide is a side as it is.
+// seeSide returns a side as it is.
 func (r *sides) seeSide(ctx context.Context, v *view, name traffic.SideName) (traffic.Side, error) {
 	services := namedServices(v.release)
 	side := traffic.Side{Made: len(services) > 0, Empty: true, Ready: math.MaxInt32, Problem: sideProblem(v, name)}
@@ -96,7 +98,8 @@ func (r *sides) seeSide(ctx context.Context, v *view, name traffic.SideName) (tr
 	return side, nil
 }
 
-// selects is the revision that a Service of a side selects; empty if somebody has changed it so that nobody can say.
+// selects returns the revision that a Service of a side selects; empty if somebody has changed it
+// so that nobody can say.
 func selects(service *corev1.Service) string {
 	revision := service.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey]
 	if service.Labels[v1alpha1.RevisionLabel] != revision {
@@ -105,14 +108,15 @@ func selects(service *corev1.Service) string {
 	return revision
 }
 
-// comparison is a Service of a side against what a write makes of it: outdated if it differs, and elsewhere if it may lead to other pods, or to none.
+// comparison is a Service of a side against what a write makes of it: outdated if it differs, and
+// elsewhere if it may lead to other pods, or to none.
 type comparison struct {
 	outdated, elsewhere bool
 	problem             *v1alpha1.TrafficProblem
 }
 
-// compareSide compares a Service of a side with what a write of its revision makes of it. Where the user's can't have sides any more, what there is
-// goes on as it is.
+// compareSide compares a Service of a side with what a write of its revision makes of it. Where the
+// user's can't have sides any more, what there is goes on as it is.
 func (r *sides) compareSide(
 	ctx context.Context, v *view, service string, w traffic.PointSide, is *corev1.Service,
 ) (comparison, error) {
@@ -137,7 +141,8 @@ func versionsOf(user, side *corev1.Service) answered {
 	return answered{user.ResourceVersion, side.ResourceVersion}
 }
 
-// endpointsOf is how many pods a Service has as ready endpoints, and whether it has none that serve.
+// endpointsOf returns how many pods a Service has as ready endpoints, and whether it has none that
+// serve.
 func (r *sides) endpointsOf(ctx context.Context, service *corev1.Service) (ready int32, empty bool, err error) {
 	var list discoveryv1.EndpointSliceList
 	err = r.client.List(ctx, &list, client.InNamespace(service.Namespace),
@@ -149,9 +154,11 @@ func (r *sides) endpointsOf(ctx context.Context, service *corev1.Service) (ready
 	return ready, empty, nil
 }
 
-// endpointsIn reads the EndpointSlices of a Service. What they say counts once all of them are about what it selects now, which their controller
-// tells by the Service's labels, and which of the namespace's pods it is about. Slices that others have made don't count, unless they are made up to
-// look like those of their controller, as anyone may who may write EndpointSlices of the namespace.
+// endpointsIn reads the EndpointSlices of a Service. What they say counts once all of them are
+// about what it selects now, which their controller tells by the Service's labels, and which of the
+// namespace's pods it is about. Slices that others have made don't count, unless they are made up
+// to look like those of their controller, as anyone may who may write EndpointSlices of the
+// namespace.
 func endpointsIn(service *corev1.Service, all []discoveryv1.EndpointSlice) (ready int32, empty bool) {
 	pods, ours, serving := map[types.UID]bool{}, false, false
 	for i := range all {
@@ -174,7 +181,7 @@ func endpointsIn(service *corev1.Service, all []discoveryv1.EndpointSlice) (read
 	return int32(min(len(pods), math.MaxInt32)), ours && !serving
 }
 
-// podOf is the pod of an endpoint; empty if it has none in the namespace.
+// podOf returns the pod of an endpoint; empty if it has none in the namespace.
 func podOf(endpoint *discoveryv1.Endpoint, namespace string) types.UID {
 	target := endpoint.TargetRef
 	if target == nil || target.Kind != "Pod" || target.Namespace != namespace {
@@ -183,8 +190,8 @@ func podOf(endpoint *discoveryv1.Endpoint, namespace string) types.UID {
 	return target.UID
 }
 
-// answers reports whether requests to an endpoint are answered, and will be. A Service that publishes addresses of pods that are not ready
-// has all of its endpoints ready.
+// answers reports whether requests to an endpoint are answered, and will be. A Service that
+// publishes addresses of pods that are not ready has all of its endpoints ready.
 func answers(c *discoveryv1.EndpointConditions) bool {
 	return is(c.Ready) && is(c.Serving) && (c.Terminating == nil || !*c.Terminating)
 }
@@ -192,7 +199,8 @@ func answers(c *discoveryv1.EndpointConditions) bool {
 // is reads a condition of an endpoint, which holds where it is not given.
 func is(condition *bool) bool { return condition == nil || *condition }
 
-// pointSide makes the Services of a side, or has them select another revision, or be again as they were written.
+// pointSide makes the Services of a side, or has them select another revision, or be again as they
+// were written.
 func (r *sides) pointSide(ctx context.Context, v *view, w traffic.PointSide) error {
 	delete(v.process.traffic.problems, w.Name)
 	for _, service := range namedServices(v.release) {
@@ -214,8 +222,9 @@ func (r *sides) pointSide(ctx context.Context, v *view, w traffic.PointSide) err
 	return nil
 }
 
-// sidesFollow returns errOutdated if the user's Service has changed, and its sides not yet: whoever changes a route may have changed the Service right
-// before, and the cache may have the route first.
+// sidesFollow returns errOutdated if the user's Service has changed, and its sides not yet: whoever
+// changes a route may have changed the Service right before, and the cache may have the route
+// first.
 func (r *sides) sidesFollow(ctx context.Context, v *view, service string) error {
 	user, problem, err := r.userService(ctx, v, service)
 	if problem != nil || err != nil {
@@ -237,7 +246,8 @@ func (r *sides) sidesFollow(ctx context.Context, v *view, service string) error 
 	return nil
 }
 
-// writeSide makes a Service of a side, or changes the one that there is to it; or says that it is somebody else's.
+// writeSide makes a Service of a side, or changes the one that there is to it; or says that it is
+// somebody else's.
 func (r *sides) writeSide(ctx context.Context, v *view, user, side *corev1.Service) (*v1alpha1.TrafficProblem, error) {
 	known := v.traffic.services[side.Name]
 	if known == nil {
@@ -286,7 +296,8 @@ func sawSide(v *view, user, side, answer *corev1.Service) error {
 	return nil
 }
 
-// refreshSide remembers the Service that has the name of a side's, if it is ours: somebody may have taken its labels away, by which it is watched.
+// refreshSide remembers the Service that has the name of a side's, if it is ours: somebody may have
+// taken its labels away, by which it is watched.
 func (r *sides) refreshSide(ctx context.Context, v *view, side *corev1.Service) (*v1alpha1.TrafficProblem, error) {
 	var existing corev1.Service
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(side), &existing); err != nil {
@@ -302,7 +313,8 @@ func (r *sides) refreshSide(ctx context.Context, v *view, side *corev1.Service) 
 	return taken(v, &existing), nil
 }
 
-// taken says that somebody else has a Service of the name of a side's. That of another release is not to be deleted: it gets requests.
+// taken says that somebody else has a Service of the name of a side's. That of another release is
+// not to be deleted: it gets requests.
 func taken(v *view, existing *corev1.Service) *v1alpha1.TrafficProblem {
 	problem := &v1alpha1.TrafficProblem{Object: "Service " + client.ObjectKeyFromObject(existing).String()}
 	owner := metav1.GetControllerOf(existing)

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// newSide is a Service that selects the pods of one revision of those that a user's selects.
+// newSide returns a Service that selects the pods of one revision of those that a user's selects.
 func newSide(release *v1alpha1.BatchRelease, user *corev1.Service, w traffic.PointSide) *corev1.Service {
 	side := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
@@ -45,8 +45,9 @@ func newSide(release *v1alpha1.BatchRelease, user *corev1.Service, w traffic.Poi
 	return side
 }
 
-// withSide is the Service that there is as that of a side: what the API server has chosen for it stays. Who makes one of this name that belongs to the
-// release can't have it lead elsewhere, or be reached from elsewhere.
+// withSide returns the Service that there is as that of a side: what the API server has chosen for
+// it stays. Who makes one of this name that belongs to the release can't have it lead elsewhere, or
+// be reached from elsewhere.
 func withSide(known, side *corev1.Service) *corev1.Service {
 	wanted := known.DeepCopy()
 	if wanted.Labels == nil {
@@ -84,12 +85,15 @@ type portKey struct {
 
 func keyOfPort(p corev1.ServicePort) portKey { return portKey{p.Protocol, p.Port} }
 
-// mostLost is how many ports a side keeps at most that the user's Service has lost. Nobody has a route that refers to a port from so many changes ago.
+// mostLost is how many ports a side keeps at most that the user's Service has lost. Nobody has a
+// route that refers to a port from so many changes ago.
 const mostLost = 100
 
-// portsWith are the ports of a user's Service, and those that a side has besides: ones that the user's has lost stay until the Services go, because
-// the route may still have them. A GitOps tool that leaves shared rules alone brings the route's new port only after the release. What is
-// added by somebody else leads to the same pods, and no route has it. The first of them was lost last: so those that are too many are at the end.
+// portsWith returns the ports of a user's Service, and those that a side has besides: ones that the
+// user's has lost stay until the Services go, because the route may still have them. A GitOps tool
+// that leaves shared rules alone brings the route's new port only after the release. What is added
+// by somebody else leads to the same pods, and no route has it. The first of them was lost last: so
+// those that are too many are at the end.
 func portsWith(users, known []corev1.ServicePort) []corev1.ServicePort {
 	of := map[portKey]bool{}
 	ports := slices.Clone(users)
@@ -108,7 +112,8 @@ func portsWith(users, known []corev1.ServicePort) []corev1.ServicePort {
 	return ports
 }
 
-// namePorts gives each of several ports a name of its own, as the API asks. Those of the routes keep theirs: requests come by them meanwhile.
+// namePorts gives each of several ports a name of its own, as the API asks. Those of the routes
+// keep theirs: requests come by them meanwhile.
 func namePorts(routed, others []corev1.ServicePort) {
 	if len(routed)+len(others) <= 1 {
 		return
@@ -133,7 +138,8 @@ func leads(is, wanted *corev1.Service) bool {
 	return equality.Semantic.DeepEqual(is.Spec.Selector, wanted.Spec.Selector) && within(is)
 }
 
-// within reports whether a Service leads to what it selects, and is reached from within the cluster alone.
+// within reports whether a Service leads to what it selects, and is reached from within the cluster
+// alone.
 func within(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeClusterIP && len(service.Spec.ExternalIPs) == 0
 }

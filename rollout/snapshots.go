@@ -12,12 +12,12 @@ import (
 	"github.com/sluice-dev/sluice/rollout/survey"
 )
 
-// snapshotMemory is how long what a namespace has is kept. Where a push changes many releases of a namespace, they begin within
-// seconds.
+// snapshotMemory is how long what a namespace has is kept. Where a push changes many releases of a
+// namespace, they begin within seconds.
 const snapshotMemory = 5 * time.Second
 
-// snapshots are of what in namespaces can limit their releases. Releases that begin at about the same time share the answer;
-// nothing is kept beyond that.
+// snapshots are of what in namespaces can limit their releases. Releases that begin at about the
+// same time share the answer; nothing is kept beyond that.
 type snapshots struct {
 	live  client.Reader
 	lists singleflight.Group
@@ -32,7 +32,8 @@ type surveyed struct {
 	kept bool
 }
 
-// of is survey.Namespace, as of a few seconds ago at most. Everybody who asked shares what it returns, and only reads it.
+// of returns survey.Namespace, as of a few seconds ago at most. Everybody who asked shares what it
+// returns, and only reads it.
 func (s *snapshots) of(ctx context.Context, namespace string) (surveyed, error) {
 	if kept, found := s.kept.Load(namespace); found {
 		seen := *kept.(*surveyed)
@@ -42,7 +43,7 @@ func (s *snapshots) of(ctx context.Context, namespace string) (surveyed, error) 
 	return s.again(ctx, namespace)
 }
 
-// again is what a namespace has now.
+// again returns what a namespace has now.
 func (s *snapshots) again(ctx context.Context, namespace string) (surveyed, error) {
 	answer, err, _ := s.lists.Do(namespace, func() (any, error) {
 		found, unknown, err := survey.Namespace(ctx, s.live, namespace)

@@ -13,13 +13,15 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// hashAnnotation holds, beside the digest, the name of the version that the native controller gives the template of a stripped
-// workload: for a Deployment, the pod template hash. A ReplicaSet has its own as a label.
+// hashAnnotation holds, beside the digest, the name of the version that the native controller gives
+// the template of a stripped workload: for a Deployment, the pod template hash. A ReplicaSet has
+// its own as a label.
 const hashAnnotation = v1alpha1.Prefix + "pod-template-hash"
 
-// Strip is a cache transform: of the pod template of workloads and ReplicaSets, which is most
-// of their size, it leaves the digest, and of workloads the name of the version, as annotations of an otherwise empty template. It
-// also takes off what nobody reads. Whoever needs the template of a cached object reads it live.
+// Strip returns a cache transform: of the pod template of workloads and ReplicaSets, which is most
+// of their size, it leaves the digest, and of workloads the name of the version, as annotations of
+// an otherwise empty template. It also takes off what nobody reads. Whoever needs the template of a
+// cached object reads it live.
 func Strip(obj any) (any, error) {
 	object, ok := obj.(client.Object)
 	if !ok { // a tombstone of the informer
@@ -56,7 +58,8 @@ func Strip(obj any) (any, error) {
 	return obj, nil
 }
 
-// StripService is a cache transform: of a Service that is not a release's it leaves what tells it apart, and what its sides copy.
+// StripService returns a cache transform: of a Service that is not a release's it leaves what tells
+// it apart, and what its sides copy.
 func StripService(obj any) (any, error) {
 	service, ok := obj.(*corev1.Service)
 	if !ok { // a tombstone of the informer
@@ -90,14 +93,15 @@ func strip(template *corev1.PodTemplateSpec) error {
 	return nil
 }
 
-// isStripped reports whether the template was taken out: the API server takes none without a container.
+// isStripped reports whether the template was taken out: the API server takes none without a
+// container.
 func isStripped(template *corev1.PodTemplateSpec) bool { return len(template.Spec.Containers) == 0 }
 
 func digestOfWorkload(w workload.Workload) string { return digestOf(w.PodTemplate()) }
 
 func digestOfSet(set *appsv1.ReplicaSet) string { return digestOf(&set.Spec.Template) }
 
-// digestOf is the digest of a template, stripped or not. A template always encodes, so that an
+// digestOf returns the digest of a template, stripped or not. A template always encodes, so that an
 // error can't happen here; the empty digest equals no other.
 func digestOf(template *corev1.PodTemplateSpec) string {
 	if isStripped(template) {
@@ -107,7 +111,8 @@ func digestOf(template *corev1.PodTemplateSpec) string {
 	return digest
 }
 
-// foretold is the name that the native controller gives the version that a workload's template has.
+// foretold returns the name that the native controller gives the version that a workload's template
+// has.
 func foretold(w workload.Workload) string {
 	if template := w.PodTemplate(); isStripped(template) {
 		return template.Annotations[hashAnnotation]

@@ -59,7 +59,8 @@ func (r *workloadWriter) takeOver(ctx context.Context, v *view, a plan.TakeOver)
 	return changes(append(differs(v.workload), template.others(v, before, v.workload, v.wholeTemplate())...), true)
 }
 
-// isOpen reports whether a workload is held, and its native controller updates the pods that Sluice lets it.
+// isOpen reports whether a workload is held, and its native controller updates the pods that Sluice
+// lets it.
 func isOpen(w workload.Workload) bool {
 	held := hold.Of(w)
 	return held != nil && held.Window != ""
@@ -126,7 +127,8 @@ func (r *workloadWriter) tellDropped(v *view, before workload.Workload) {
 	}})
 }
 
-// secureAgain holds the workload at once whose template admission has changed with a write: the native controller is about to roll it.
+// secureAgain holds the workload at once whose template admission has changed with a write: the
+// native controller is about to roll it.
 func (r *workloadWriter) secureAgain(ctx context.Context, v *view, held plan.Hold) error {
 	held.Window = ""
 	again := hold.Set(hold.AsDecided(v.workload), v.workload, held)
@@ -146,7 +148,7 @@ func (r *workloadWriter) patchWorkload(ctx context.Context, v *view, patch clien
 	return v.sawWhole(written)
 }
 
-// template is the JSON of a pod template: the release's own, a kept one, or one
+// template returns the JSON of a pod template: the release's own, a kept one, or one
 // that the cluster has.
 func (r *historian) template(ctx context.Context, v *view, t plan.Template) (json.RawMessage, error) {
 	if t.Given {
@@ -202,7 +204,8 @@ func (r *observer) resolve(ctx context.Context, v *view, t plan.Template) error 
 	return nil
 }
 
-// mostDropped limits the fields that a status lists, and longestPath their length: a tenant chooses keys of maps.
+// mostDropped limits the fields that a status lists, and longestPath their length: a tenant chooses
+// keys of maps.
 const mostDropped, longestPath = 20, 300
 
 // droppedOf names the fields of a given template that the API server did not keep.
@@ -218,7 +221,7 @@ func droppedOf(t plan.Template, template, came json.RawMessage) ([]string, error
 	return paths, err
 }
 
-// overlooked is what overlooks says of a template that would count as the present one.
+// overlooked returns what overlooks says of a template that would count as the present one.
 func (r *observer) overlooked(ctx context.Context, v *view, template json.RawMessage, digest string) (string, error) {
 	if v.workload == nil || digest != digestOfWorkload(v.workload) {
 		return "", nil
@@ -231,7 +234,7 @@ func (r *observer) overlooked(ctx context.Context, v *view, template json.RawMes
 	return overlooks(template, v.wholeTemplate())
 }
 
-// try is the workload as it would be with another template, and that template as it came.
+// try returns the workload as it would be with another template, and that template as it came.
 func (r *historian) try(ctx context.Context, v *view, template json.RawMessage) (workload.Workload, json.RawMessage, error) {
 	patch, err := new(kube.JSONPatch).Set("/spec/template", template).Patch()
 	if err != nil {

@@ -18,11 +18,12 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// mostLookedAt is how many pods are read at most to find out what is wrong with them: of more, these tell enough.
+// mostLookedAt is how many pods are read at most to find out what is wrong with them: of more,
+// these tell enough.
 const mostLookedAt = 500
 
-// readTrouble finds out what is wrong with the updated pods. It is for people alone: if it can't be read the release goes on, and looks
-// again later.
+// readTrouble finds out what is wrong with the updated pods. It is for people alone: if it can't be
+// read the release goes on, and looks again later.
 func (r *observer) readTrouble(ctx context.Context, v *view) error {
 	v.facts.Trouble = nil
 	pods, err := v.parts().updatedPods(ctx, r.kinds, v)
@@ -35,13 +36,13 @@ func (r *observer) readTrouble(ctx context.Context, v *view) error {
 	return nil
 }
 
-// failedEarlier reports whether a pod has failed that was made before the step began. A ReplicaSet leaves such a pod there for weeks, and it
-// tells nothing about those of the step.
+// failedEarlier reports whether a pod has failed that was made before the step began. A ReplicaSet
+// leaves such a pod there for weeks, and it tells nothing about those of the step.
 func failedEarlier(v *view, pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed && pod.CreationTimestamp.Before(v.release.Status.StepStartedAt)
 }
 
-// updatedPods are those of the updated ReplicaSet.
+// updatedPods returns those of the updated ReplicaSet.
 func (p replicaSets) updatedPods(ctx context.Context, r *kindShell, v *view) ([]*corev1.Pod, error) {
 	set := v.setOf(digestOfWorkload(p.d))
 	if set == nil {
@@ -70,7 +71,7 @@ func (p nodes) updatedPods(ctx context.Context, r *kindShell, v *view) ([]*corev
 	return r.pods.placedPods(ctx, v, p.name(v, digestOf(p.d.PodTemplate())))
 }
 
-// placedPods are those of a revision that have places. They are watched: that costs no request.
+// placedPods returns those of a revision that have places. They are watched: that costs no request.
 func (r *podReader) placedPods(ctx context.Context, v *view, revision string) ([]*corev1.Pod, error) {
 	if !v.pods.listed {
 		if err := r.readPlaces(ctx, v); err != nil {
@@ -88,8 +89,9 @@ type ailment struct {
 	text   string
 }
 
-// troubleOf is what most of the pods that are in trouble have in common. Pods that failed have been replaced, and a ReplicaSet leaves them
-// there: they tell something only where nothing is wrong with the others.
+// troubleOf returns what most of the pods that are in trouble have in common. Pods that failed have
+// been replaced, and a ReplicaSet leaves them there: they tell something only where nothing is
+// wrong with the others.
 func troubleOf(pods []*corev1.Pod) plan.Trouble {
 	var present, failed []ailment
 	for _, pod := range pods {
@@ -104,7 +106,7 @@ func troubleOf(pods []*corev1.Pod) plan.Trouble {
 	return cmp.Or(mostOf(present), mostOf(failed))
 }
 
-// mostOf is the most frequent reason, and its most frequent text.
+// mostOf returns the most frequent reason, and its most frequent text.
 func mostOf(ailments []ailment) plan.Trouble {
 	reasons, texts := map[v1alpha1.PodTroubleReason]int{}, map[ailment]int{}
 	for _, a := range ailments {
@@ -126,7 +128,7 @@ func mostOf(ailments []ailment) plan.Trouble {
 	return plan.Trouble{Reason: most, Pods: int32(reasons[most]), Message: said.text}
 }
 
-// ailmentOf is what keeps a pod from becoming available, if time alone does not help.
+// ailmentOf returns what keeps a pod from becoming available, if time alone does not help.
 func ailmentOf(pod *corev1.Pod) ailment {
 	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse && c.Reason != corev1.PodReasonSchedulingGated {
 		return ailment{v1alpha1.PodsUnschedulable, c.Message}
@@ -145,8 +147,8 @@ func ailmentOf(pod *corev1.Pod) ailment {
 	return again
 }
 
-// replacedFor is why a pod has failed that did not even start: a node has refused it, or evicted it at once. One that ran did start, and its
-// replacement is checked like any other pod.
+// replacedFor returns why a pod has failed that did not even start: a node has refused it, or
+// evicted it at once. One that ran did start, and its replacement is checked like any other pod.
 func replacedFor(pod *corev1.Pod) ailment {
 	reason := word(pod.Status.Reason)
 	if reason == "" || slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), hasRun) {
@@ -169,18 +171,20 @@ func hasRun(status corev1.ContainerStatus) bool {
 	}
 }
 
-// endedUnseen is the reason that the kubelet gives each container of a pod that it ends while it knows nothing of the container, also one that
-// it has not made yet.
+// endedUnseen is the reason that the kubelet gives each container of a pod that it ends while it
+// knows nothing of the container, also one that it has not made yet.
 const endedUnseen = "ContainerStatusUnknown"
 
-// Reasons for which a container waits, as the kubelet has them (pkg/kubelet/images and pkg/kubelet/container of Kubernetes).
+// Reasons for which a container waits, as the kubelet has them (pkg/kubelet/images and
+// pkg/kubelet/container of Kubernetes).
 var (
 	starts      = []string{"", "ContainerCreating", "PodInitializing"}
 	lacksImages = []string{
 		"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",
 		"SignatureValidationFailed",
 	}
-	// notStarted are the reasons of a container that ended before it ran, such as one whose command does not exist.
+	// notStarted are the reasons of a container that ended before it ran, such as one whose command
+	// does not exist.
 	notStarted = []string{"StartError", "ContainerCannotRun"}
 )
 

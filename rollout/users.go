@@ -14,7 +14,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
-// servicesNamed are the Services that a release names, as keys, and those that their sides are, or would be.
+// servicesNamed returns the Services that a release names, as keys, and those that their sides are,
+// or would be.
 func servicesNamed(obj client.Object) []string {
 	release := obj.(*v1alpha1.BatchRelease)
 	var keys []string
@@ -27,7 +28,8 @@ func servicesNamed(obj client.Object) []string {
 	return keys
 }
 
-// observeUsers reads the Services that the release names, and whoever else's have the names of their sides.
+// observeUsers reads the Services that the release names, and whoever else's have the names of
+// their sides.
 func (r *sides) observeUsers(ctx context.Context, v *view) error {
 	var cached []*corev1.Service
 	for _, key := range servicesNamed(v.release) {
@@ -87,7 +89,8 @@ func (r *sides) readService(ctx context.Context, v *view, name string) error {
 	return nil
 }
 
-// userProblem is why the Service of a user, which may be missing, can't have sides; nil if it can.
+// userProblem returns why the Service of a user, which may be missing, can't have sides; nil if it
+// can.
 func (r *sides) userProblem(ctx context.Context, v *view, name string, user *corev1.Service) (*v1alpha1.TrafficProblem, error) {
 	if user == nil {
 		return &v1alpha1.TrafficProblem{
@@ -106,7 +109,8 @@ func (r *sides) userProblem(ctx context.Context, v *view, name string, user *cor
 	return route.ServiceProblem(user, workload, pods), nil
 }
 
-// sideProblem is what kept a side from being written; nil if nothing did, or something has changed since that it may have been about.
+// sideProblem returns what kept a side from being written; nil if nothing did, or something has
+// changed since that it may have been about.
 func sideProblem(v *view, name traffic.SideName) *v1alpha1.TrafficProblem {
 	known := v.process.traffic.problems[name]
 	if known.problem.Type == "" || known.of != sideRestsOn(v, name) {
@@ -115,7 +119,8 @@ func sideProblem(v *view, name traffic.SideName) *v1alpha1.TrafficProblem {
 	return known.problem.DeepCopy()
 }
 
-// sideRestsOn tells apart what a write of a side rests on: the user's Services, whoever has the names of the side's, and the labels of the workload's pods.
+// sideRestsOn tells apart what a write of a side rests on: the user's Services, whoever has the
+// names of the side's, and the labels of the workload's pods.
 func sideRestsOn(v *view, name traffic.SideName) string {
 	var on strings.Builder
 	fmt.Fprint(&on, v.release.Generation)
@@ -138,7 +143,8 @@ func sidesAreFree(v *view, service string) bool {
 	return v.traffic.users[sides.Stable] == nil && v.traffic.users[sides.Canary] == nil
 }
 
-// stillFree returns errOutdated if somebody else has made a Service of the name of a side meanwhile.
+// stillFree returns errOutdated if somebody else has made a Service of the name of a side
+// meanwhile.
 func (r *sides) stillFree(ctx context.Context, v *view, service string) error {
 	sides := route.SidesOf(service)
 	for _, name := range []string{sides.Stable, sides.Canary} {

@@ -48,7 +48,8 @@ type view struct {
 	facts plan.Facts
 }
 
-// sawRelease takes over what a write to the release answered, but for who wrote which field, as in the cache.
+// sawRelease takes over what a write to the release answered, but for who wrote which field, as in
+// the cache.
 func (v *view) sawRelease(release *v1alpha1.BatchRelease) {
 	release.ManagedFields = nil
 	v.process.release.Saw(release)
@@ -59,7 +60,8 @@ func (v *view) sawRelease(release *v1alpha1.BatchRelease) {
 	v.facts.Live |= plan.ReadRelease
 }
 
-// sawSet takes over what a read of, or a write to, a ReplicaSet answered, but for who wrote which field, as in the cache.
+// sawSet takes over what a read of, or a write to, a ReplicaSet answered, but for who wrote which
+// field, as in the cache.
 func (v *view) sawSet(set *appsv1.ReplicaSet) {
 	set.ManagedFields = nil
 	v.process.sets.Saw(set)
@@ -83,7 +85,7 @@ func (v *view) set(uid types.UID) *appsv1.ReplicaSet {
 	return nil
 }
 
-// observation is the view as the plan takes it.
+// observation returns the view as the plan takes it.
 func (v *view) observation(now time.Time) plan.Observation {
 	v.now = now
 	o := plan.Observation{
@@ -106,7 +108,7 @@ func (v *view) observation(now time.Time) plan.Observation {
 	return o
 }
 
-// planned is the workload as the plan takes it; nil if there is none.
+// planned returns the workload as the plan takes it; nil if there is none.
 func (v *view) planned() *plan.Workload {
 	w := v.workload
 	if w == nil {

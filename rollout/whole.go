@@ -17,9 +17,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// What is read or written whole is read and written as JSON: a pod template keeps the fields that are newer than
-// our Go types. Where a template is copied (to a ReplicaSet, to a ControllerRevision, back to the workload) it
-// is copied whole.
+// What is read or written whole is read and written as JSON: a pod template keeps the fields that
+// are newer than our Go types. Where a template is copied (to a ReplicaSet, to a
+// ControllerRevision, back to the workload) it is copied whole.
 
 // wholeTemplate is the pod template of one generation of the workload as the API server has it.
 type wholeTemplate struct {
@@ -28,8 +28,8 @@ type wholeTemplate struct {
 	raw        json.RawMessage
 }
 
-// of is the template if it is that of a workload, and none otherwise: that of another generation is of no use any more, and there
-// is one for each release.
+// of returns the template if it is that of a workload, and none otherwise: that of another
+// generation is of no use any more, and there is one for each release.
 func (t wholeTemplate) of(w workload.Workload) wholeTemplate {
 	if w == nil || w.GetUID() != t.uid || w.GetGeneration() != t.generation {
 		return wholeTemplate{}
@@ -37,7 +37,7 @@ func (t wholeTemplate) of(w workload.Workload) wholeTemplate {
 	return t
 }
 
-// untyped is an object of apps/v1 without its Go type.
+// untyped returns an object of apps/v1 without its Go type.
 func untyped(kind string, name client.ObjectKey) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(kind))
@@ -58,7 +58,7 @@ func typed(object *unstructured.Unstructured, into metav1.Object) error {
 	return nil
 }
 
-// templateIn is the pod template of an object.
+// templateIn returns the pod template of an object.
 func templateIn(object *unstructured.Unstructured) (map[string]any, error) {
 	template, _, err := unstructured.NestedMap(object.Object, "spec", "template")
 	if err != nil {
@@ -80,7 +80,7 @@ func (v *view) sawWhole(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// whole is a workload in its Go type, and its pod template as it came.
+// whole returns a workload in its Go type, and its pod template as it came.
 func whole(object *unstructured.Unstructured) (workload.Workload, json.RawMessage, error) {
 	w := workload.New(object.GetKind())
 	if w == nil {
@@ -104,12 +104,14 @@ func whole(object *unstructured.Unstructured) (workload.Workload, json.RawMessag
 	return w, raw, nil
 }
 
-// wholeTemplate is the pod template of the workload as the view has it, nil if that is not known.
+// wholeTemplate returns the pod template of the workload as the view has it, nil if that is not
+// known.
 func (v *view) wholeTemplate() json.RawMessage {
 	return v.process.whole.of(v.workload).raw
 }
 
-// withTemplate is an object of ours with a pod template in place of its own, whole but for the labels.
+// withTemplate returns an object of ours with a pod template in place of its own, whole but for the
+// labels.
 func withTemplate(object metav1.Object, template json.RawMessage, labels map[string]string) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -132,8 +134,8 @@ func withTemplate(object metav1.Object, template json.RawMessage, labels map[str
 	return into, nil
 }
 
-// overlooks says which fields of a template we would not see a change of: it is another one than the workload's,
-// in nothing that our types know.
+// overlooks says which fields of a template we would not see a change of: it is another one than
+// the workload's, in nothing that our types know.
 func overlooks(given, present json.RawMessage) (string, error) {
 	wanted, err := podtemplate.Unknown(given)
 	if err != nil {

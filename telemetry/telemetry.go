@@ -1,4 +1,5 @@
-// Package telemetry watches releases and gates, and tells what happens to them: to metrics, traces and notices.
+// Package telemetry watches releases and gates, and tells what happens to them: to metrics, traces
+// and notices.
 //
 //	API server ──watch──► story.OfRelease, story.OfGate ──► Facts ──► Tellers
 //
@@ -24,12 +25,14 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// Teller tells facts to somebody, one call at a time. It must return at once: what takes time it does by itself.
+// Teller tells facts to somebody, one call at a time. It must return at once: what takes time it
+// does by itself.
 type Teller interface {
 	Tell(facts []story.Fact)
 }
 
-// Forgetter is a Teller that keeps something of each release. It is told when the object of one is gone, after all facts about it.
+// Forgetter is a Teller that keeps something of each release. It is told when the object of one is
+// gone, after all facts about it.
 type Forgetter interface {
 	Forget(release types.UID)
 }

@@ -69,8 +69,8 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// newestStatus is the newest of those who may post it; nil if there is none, with what to report about
-// those that others posted.
+// newestStatus returns the newest of those who may post it; nil if there is none, with what to
+// report about those that others posted.
 func newestStatus(g *v1alpha1.Gate, known *ForgeFacts) (newest *forge.Status, others string) {
 	var foreign []string
 	for i := range known.Statuses {
@@ -87,13 +87,14 @@ func newestStatus(g *v1alpha1.Gate, known *ForgeFacts) (newest *forge.Status, ot
 	return newest, notCounted(foreign)
 }
 
-// sinceOpened reports whether something happened after the gate opened, to the second that creation times have.
+// sinceOpened reports whether something happened after the gate opened, to the second that creation
+// times have.
 func sinceOpened(g *v1alpha1.Gate, when time.Time) bool {
 	return !g.CreationTimestamp.IsZero() && !when.Before(g.CreationTimestamp.Time)
 }
 
-// mayPost reports whether a status is of somebody whose statuses count. What we post ourselves counts
-// only where it is about another cluster.
+// mayPost reports whether a status is of somebody whose statuses count. What we post ourselves
+// counts only where it is about another cluster.
 func (f *ForgeFacts) mayPost(status *forge.Status) bool {
 	if status.Creator.Same(f.Self) && !hasPrefixFold(status.Context, sluicePrefix) {
 		return false

@@ -17,7 +17,8 @@ func waiting(message string, wakeUp time.Time) Decision {
 	}
 }
 
-// refused keeps a gate closed whose pull request was answered in a way that the policy does not accept.
+// refused keeps a gate closed whose pull request was answered in a way that the policy does not
+// accept.
 func refused(message, why string) Decision {
 	decision := waiting(message, time.Time{})
 	decision.Status.Refusal = &v1alpha1.Refusal{Message: why}
@@ -62,7 +63,7 @@ func evidence(kind, detail string, at time.Time) v1alpha1.Evidence {
 	return v1alpha1.Evidence{Kind: kind, Detail: detail, Time: new(metav1.NewTime(at))}
 }
 
-// timeOf is nil for a time that is not known.
+// timeOf returns nil for a time that is not known.
 func timeOf(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil

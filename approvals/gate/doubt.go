@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Unpassable says why a gate of a valid policy can never pass, whatever people do. It is no rule of the API: approvers
-// may be added while the gate is open.
+// Unpassable says why a gate of a valid policy can never pass, whatever people do. It is no rule of
+// the API: approvers may be added while the gate is open.
 func Unpassable(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
 	if policy.PullRequest == nil {
 		return nil

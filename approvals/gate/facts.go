@@ -5,7 +5,8 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// Facts is what is known of what a gate waits for. It is only read, and what is not set is not known.
+// Facts is what is known of what a gate waits for. It is only read, and what is not set is not
+// known.
 type Facts struct {
 	// Release is the BatchRelease that the gate names; nil where there is none.
 	Release *v1alpha1.BatchRelease
@@ -28,7 +29,8 @@ type ForgeFacts struct {
 
 	// Statuses of the release commit in the context of a commitStatus gate, newest first.
 	Statuses []forge.Status
-	// Creators are the accounts of the policy's creators, in their order; one that nobody has is not Known.
+	// Creators are the accounts of the policy's creators, in their order; one that nobody has is not
+	// Known.
 	Creators []forge.Account
 
 	// CheckRuns of the release commit with the name and app of a checkRun gate.

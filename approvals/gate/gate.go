@@ -84,7 +84,8 @@ func Evaluate(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	return check(g, facts, now).keeping(g)
 }
 
-// Decided reports whether g has its final decision. A pull request that was closed can be opened again.
+// Decided reports whether g has its final decision. A pull request that was closed can be opened
+// again.
 func Decided(g *v1alpha1.Gate) bool {
 	switch g.Status.Decision {
 	case v1alpha1.DecisionPassed:

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// checkManual is decided by who answers this gate, and passes when somebody has set the step's state to Completed.
+// checkManual judges what is decided by who answers this gate, and passes when somebody has set the step's
+// state to Completed.
 func checkManual(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	if answer := answerTo(g, facts.Release); answer != nil {
 		return answered(answer, now)
@@ -27,7 +28,7 @@ func checkManual(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	return passed(message, fact, now)
 }
 
-// answerTo is the answer to g; nil if there is none. An answer to a gate of the same name
+// answerTo returns the answer to g; nil if there is none. An answer to a gate of the same name
 // that was deleted does not count.
 func answerTo(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) *v1alpha1.Answer {
 	for i := range release.Status.Answers {
@@ -51,11 +52,11 @@ func answered(answer *v1alpha1.Answer, now time.Time) Decision {
 	return decided(decision, words, now, fact)
 }
 
-// confirmation reports whether the step's state was set to Completed by anybody but the
-// rollout part, and through which field manager as far as managedFields tell. Managed fields
-// that are not there tell nothing; those that name the rollout part alone tell that it wrote
-// the state itself, which confirms nothing. Whoever patches chooses the name of the field manager: it is
-// told as such, and names no actor.
+// confirmation reports whether the step's state was set to Completed by anybody but the rollout
+// part, and through which field manager as far as managedFields tell. Managed fields that are not
+// there tell nothing; those that name the rollout part alone tell that it wrote the state itself,
+// which confirms nothing. Whoever patches chooses the name of the field manager: it is told as
+// such, and names no actor.
 func confirmation(release *v1alpha1.BatchRelease) (fact v1alpha1.Evidence, manager string, confirmed bool) {
 	fact = v1alpha1.Evidence{
 		Kind:   EvidenceStatusPatch,
@@ -71,7 +72,7 @@ func confirmation(release *v1alpha1.BatchRelease) (fact v1alpha1.Evidence, manag
 	return fact, manager, confirmed && release.Status.CurrentStepState == v1alpha1.StepCompleted
 }
 
-// stateWriters are the entries that own status.currentStepState.
+// stateWriters returns the entries that own status.currentStepState.
 func stateWriters(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	var writers []metav1.ManagedFieldsEntry
 	for _, entry := range entries {

@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// askAnew is what helps where nothing else does: the pull request can't be merged a second time.
+// askAnew returns what helps where nothing else does: the pull request can't be merged a second
+// time.
 func (a approval) askAnew() string {
 	return fmt.Sprintf("'kubectl delete gate %s -n %s' asks again", a.gate.Name, a.gate.Namespace)
 }
@@ -83,8 +84,8 @@ func (a approval) recordAlone() string {
 	return ""
 }
 
-// recordRead: Git has the record of this gate on the branch. Sluice reads it from Git alone, so that nobody
-// has to trust what the forge says of the branch.
+// recordRead: Git has the record of this gate on the branch. Sluice reads it from Git alone, so
+// that nobody has to trust what the forge says of the branch.
 func (a approval) recordRead() string {
 	found := recordOf(a.gate, a.source)
 	problem := missing(found, a.gate)
@@ -97,8 +98,8 @@ func (a approval) recordRead() string {
 	return ""
 }
 
-// recordAsMerged: what Git has is what people saw in the pull request. Blobs stay the same in a merge,
-// a squash and a rebase, where commits don't.
+// recordAsMerged: what Git has is what people saw in the pull request. Blobs stay the same in a
+// merge, a squash and a rebase, where commits don't.
 func (a approval) recordAsMerged() string {
 	have := recordOf(a.gate, a.source)
 	if have == nil || have.Blob == "" || len(a.Files) == 0 || have.Blob != a.Files[0].BlobSHA {
@@ -125,8 +126,8 @@ func (a approval) notTheRelease() string {
 	return ""
 }
 
-// mergedAlone: what brought the record to the branch brought nothing else. A forge takes a pull request for merged as soon as
-// the branch has its head, whatever that came with.
+// mergedAlone: what brought the record to the branch brought nothing else. A forge takes a pull
+// request for merged as soon as the branch has its head, whatever that came with.
 func (a approval) mergedAlone() string {
 	path, made := record.Path(a.gate.Namespace, a.gate.Spec.ReleaseRef.Name), a.Result
 	sha := made.Commit.SHA
@@ -161,7 +162,8 @@ func (a approval) selfKnown() string {
 	return a.behind.unknown
 }
 
-// commitsRead: where people must not approve what they contributed to, the gate's own pull request counts.
+// commitsRead: where people must not approve what they contributed to, the gate's own pull request
+// counts.
 func (a approval) commitsRead() string {
 	if (a.policy.ForbidSelfApproval || a.policy.MinApprovals > 0) && len(a.Commits) == 0 {
 		return "who made its commits is not known"
@@ -237,8 +239,8 @@ func (a approval) sameChange(earlier string) bool {
 	return false
 }
 
-// writes says why somebody may not write to the repository; empty if they may. A program that is named
-// has what its installation was given, and the forge does not show that.
+// writes says why somebody may not write to the repository; empty if they may. A program that is
+// named has what its installation was given, and the forge does not show that.
 func (a approval) writes(who forge.Account) string {
 	if who.Type != forge.TypeUser {
 		return ""
@@ -253,7 +255,8 @@ func (a approval) writes(who forge.Account) string {
 	return ""
 }
 
-// listed reports whether somebody is one of those who may approve; all may if the policy names none.
+// listed reports whether somebody is one of those who may approve; all may if the policy names
+// none.
 func (a approval) listed(who forge.Account) bool {
 	if len(a.policy.Approvers)+len(a.policy.Teams) == 0 {
 		return true
@@ -262,7 +265,7 @@ func (a approval) listed(who forge.Account) bool {
 	return slices.ContainsFunc(a.Approvers, who.Same) || slices.ContainsFunc(a.Teams, in)
 }
 
-// name is how people know an account.
+// name returns how people know an account.
 func name(who forge.Account) string {
 	if who.Login == "" {
 		return "somebody unknown"

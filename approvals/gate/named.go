@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// Named are the accounts and apps that the policy of g names without a number, as the forge knows them now: what is to
-// be kept, so that a name never means somebody else later.
+// Named returns the accounts and apps that the policy of g names without a number, as the forge
+// knows them now: what is to be kept, so that a name never means somebody else later.
 func Named(g *v1alpha1.Gate, known *ForgeFacts) []v1alpha1.NamedAccount {
 	var found []v1alpha1.NamedAccount
 	add := func(kind v1alpha1.AccountKind, name string, id int64) {
@@ -45,7 +45,7 @@ func Named(g *v1alpha1.Gate, known *ForgeFacts) []v1alpha1.NamedAccount {
 	return found
 }
 
-// kept is the number that a name had when it was first met; 0 for one that was not met before.
+// kept returns the number that a name had when it was first met; 0 for one that was not met before.
 func kept(source *v1alpha1.ReleaseSource, kind v1alpha1.AccountKind, name string) int64 {
 	if source == nil {
 		return 0
@@ -59,7 +59,8 @@ func kept(source *v1alpha1.ReleaseSource, kind v1alpha1.AccountKind, name string
 	return source.Status.Accounts[at].ID
 }
 
-// sameAsBefore are accounts without those whose name means another than it did, with what to report about these.
+// sameAsBefore returns accounts without those whose name means another than it did, with what to
+// report about these.
 func sameAsBefore(source *v1alpha1.ReleaseSource, names []string, accounts []forge.Account) (same []forge.Account, said string) {
 	var words []string
 	same = slices.Clone(accounts)
@@ -74,8 +75,8 @@ func sameAsBefore(source *v1alpha1.ReleaseSource, names []string, accounts []for
 	return same, joined(words...)
 }
 
-// sameTeams are teams without those whose name means another than it did, or than the number in the
-// policy, with what to report about these.
+// sameTeams returns teams without those whose name means another than it did, or than the number in
+// the policy, with what to report about these.
 func sameTeams(source *v1alpha1.ReleaseSource, names []string, teams []forge.Team) (same []forge.Team, said string) {
 	var words []string
 	for i := range min(len(names), len(teams)) {

@@ -10,11 +10,13 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// behind are those who contributed to a release, by the number of their account, with what they did.
+// behind are those who contributed to a release, by the number of their account, with what they
+// did.
 //
-// Two kinds of fact are told apart. Who opened a pull request, who pushed and whose key signed a commit is what the
-// forge itself knows. Authors, committers and co-authors are text that whoever makes a commit chooses: it can
-// keep somebody from approving, and never shows that somebody else did not contribute.
+// Two kinds of fact are told apart. Who opened a pull request, who pushed and whose key signed a
+// commit is what the forge itself knows. Authors, committers and co-authors are text that whoever
+// makes a commit chooses: it can keep somebody from approving, and never shows that somebody else
+// did not contribute.
 type behind struct {
 	parts map[int64]string
 	// unknown is why nobody knows who contributed to the release; empty if that is known.
@@ -101,7 +103,8 @@ func (a approval) addPushers(found behind, line []forge.Commit, pushed map[strin
 	}
 }
 
-// untraceable says which of the two commits, between which people contributed to the release, is not known; empty if both are. No merge makes up for that.
+// untraceable says which of the two commits, between which people contributed to the release, is
+// not known; empty if both are. No merge makes up for that.
 func (a approval) untraceable() string {
 	switch spec := a.gate.Spec; {
 	case spec.Commit == "":
@@ -139,8 +142,8 @@ func (a approval) unknownOrigin() string {
 	return ""
 }
 
-// namesTooMany is a commit of the release with a co-author about whom the forge was not asked; empty if there is none. One whom
-// the forge does not know is nobody.
+// namesTooMany returns a commit of the release with a co-author about whom the forge was not asked;
+// empty if there is none. One whom the forge does not know is nobody.
 func (a approval) namesTooMany() string {
 	all := slices.Clone(a.Release.Commits)
 	for _, proposal := range a.Release.Proposals {
@@ -229,13 +232,13 @@ func (a approval) byProgram(did string, who forge.Account) string {
 	return text + "; for this release: " + a.pastPolicy()
 }
 
-// pastPolicy is the way out where nobody can approve.
+// pastPolicy returns the way out where nobody can approve.
 func (a approval) pastPolicy() string {
 	return fmt.Sprintf("'sluice approve %s -n %s --force --reason=...' overrides the gate's policy", a.gate.Spec.ReleaseRef.Name, a.gate.Namespace)
 }
 
-// signed reports whether a key answers for a commit: the forge's own, with which it signs what it merges, or that of
-// the committer's account.
+// signed reports whether a key answers for a commit: the forge's own, with which it signs what it
+// merges, or that of the committer's account.
 func (a approval) signed(commit forge.Commit, proposals []forge.Proposal) bool {
 	if !commit.Verified || !commit.Committer.Known() {
 		return false
@@ -249,7 +252,8 @@ func (a approval) signed(commit forge.Commit, proposals []forge.Proposal) bool {
 // forgesOwn is the account in whose name GitHub commits what is done on its pages.
 const forgesOwn = "web-flow"
 
-// proposalsOf are the pull requests into the tracked branch that brought a commit, and whose author is known.
+// proposalsOf returns the pull requests into the tracked branch that brought a commit, and whose
+// author is known.
 func (a approval) proposalsOf(sha string) []forge.Proposal {
 	var found []forge.Proposal
 	for _, change := range a.Release.Changes {
@@ -280,7 +284,8 @@ func (a approval) recordsAlone(sha string) bool {
 	return result.Commit.SHA == sha && len(result.Files) > 0 && !result.More && !slices.ContainsFunc(result.Files, elsewhere)
 }
 
-// pushesOfRelease are all moves of the branch since the stable commit, up to the one that brought the release.
+// pushesOfRelease returns all moves of the branch since the stable commit, up to the one that
+// brought the release.
 func (a approval) pushesOfRelease() []forge.Push {
 	from := slices.IndexFunc(a.Pushes, func(p forge.Push) bool { return p.After == a.Release.Head })
 	if from < 0 {
@@ -300,7 +305,8 @@ func (a approval) pushedRecords(push forge.Push, line []forge.Commit, by map[str
 	return len(brought) > 0 && !slices.ContainsFunc(brought, other)
 }
 
-// mergedBy are the commits that a commit of the line has merged, and that none before it in the line has.
+// mergedBy returns the commits that a commit of the line has merged, and that none before it in the
+// line has.
 func mergedBy(merge forge.Commit, line, all []forge.Commit) []forge.Commit {
 	if len(merge.Parents) < 2 {
 		return nil

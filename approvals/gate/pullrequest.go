@@ -11,8 +11,9 @@ import (
 	"github.com/sluice-dev/sluice/forge/record"
 )
 
-// checkPullRequest passes when the gate's record was put onto the tracked branch by the merge of the
-// gate's pull request, as the policy asks for; where the source has no forge, by whatever put it there.
+// checkPullRequest passes when the gate's record was put onto the tracked branch by the merge of
+// the gate's pull request, as the policy asks for; where the source has no forge, by whatever put
+// it there.
 func checkPullRequest(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	switch source := facts.Source; {
 	case source == nil:
@@ -46,8 +47,8 @@ func approvalOf(g *v1alpha1.Gate, facts Facts) approval {
 	return a
 }
 
-// Candidates are those who have answered the pull request of g and about whom to ask the forge what they may do with the
-// repository: their answers count if they may write.
+// Candidates returns those who have answered the pull request of g and about whom to ask the forge
+// what they may do with the repository: their answers count if they may write.
 func Candidates(g *v1alpha1.Gate, facts Facts) []forge.Account {
 	if facts.Source == nil || facts.Forge == nil || facts.Forge.Approval == nil || g.Spec.Policy.PullRequest == nil {
 		return nil
@@ -169,7 +170,7 @@ func (a approval) praise() string {
 	return text
 }
 
-// closing is the evidence of a rejection.
+// closing returns the evidence of a rejection.
 func (a approval) closing() v1alpha1.Evidence {
 	pull := a.PullRequest
 	return v1alpha1.Evidence{
@@ -178,7 +179,8 @@ func (a approval) closing() v1alpha1.Evidence {
 	}
 }
 
-// evidence is everything that a pass is based on: the merge, and the reviews if the policy asks for any.
+// evidence returns everything that a pass is based on: the merge, and the reviews if the policy
+// asks for any.
 func (a approval) evidence() []v1alpha1.Evidence {
 	pull := a.PullRequest
 	facts := []v1alpha1.Evidence{{
@@ -230,8 +232,8 @@ func checkRecord(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, now time.Time
 	return decision
 }
 
-// recordOf is the record of g on the tracked branch, or else the one of its release; nil if the branch
-// has neither.
+// recordOf returns the record of g on the tracked branch, or else the one of its release; nil if
+// the branch has neither.
 func recordOf(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource) *v1alpha1.ApprovalRecord {
 	var release *v1alpha1.ApprovalRecord
 	want := record.Of(g)

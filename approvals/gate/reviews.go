@@ -69,13 +69,14 @@ func isAre(n int) string {
 	return "are"
 }
 
-// approving are the reviews that count, one of each reviewer, in the order of their IDs.
+// approving returns the reviews that count, one of each reviewer, in the order of their IDs.
 func (a approval) approving() []forge.Review {
 	return slices.DeleteFunc(a.latest(), func(r forge.Review) bool { return a.discount(r) != "" })
 }
 
-// candidates are those whose answer counts if they may write to the repository: the first to have answered, those first
-// of whom the forge says that they belong to the repository. There may be any number of others on a public one.
+// candidates returns those whose answer counts if they may write to the repository: the first to
+// have answered, those first of whom the forge says that they belong to the repository. There may
+// be any number of others on a public one.
 func (a approval) candidates() []forge.Account {
 	if a.policy.MinApprovals == 0 {
 		return slices.DeleteFunc([]forge.Account{a.PullRequest.MergedBy}, func(who forge.Account) bool {
@@ -105,8 +106,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// latest is what each known reviewer said last, comments aside: a dismissal or a request for changes
-// takes an earlier approval back.
+// latest returns what each known reviewer said last, comments aside: a dismissal or a request for
+// changes takes an earlier approval back.
 func (a approval) latest() []forge.Review {
 	last := map[int64]forge.Review{}
 	for _, review := range a.Reviews {
@@ -130,7 +131,8 @@ func (a approval) discount(review forge.Review) string {
 	return cmp.Or(a.disregard(review), a.writes(review.Reviewer))
 }
 
-// disregard says why a review is no approval that counts, whatever the reviewer may do with the repository.
+// disregard says why a review is no approval that counts, whatever the reviewer may do with the
+// repository.
 func (a approval) disregard(review forge.Review) string {
 	switch who := review.Reviewer; {
 	case review.State == forge.ReviewChangesRequested:

@@ -65,7 +65,7 @@ func parseFields(expression string) (*cron.SpecSchedule, error) {
 	return fields, nil
 }
 
-// next is the first time after t, in the schedule's zone, at which a window opens, and
+// next returns the first time after t, in the schedule's zone, at which a window opens, and
 // whether there is one.
 func (s schedule) next(t time.Time) (time.Time, bool) {
 	limit := t.Add(horizon)
@@ -80,7 +80,7 @@ func (s schedule) next(t time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// untilCandidate is 0 if t matches, else the time on the wall clock to the next reading that
+// untilCandidate returns 0 if t matches, else the time on the wall clock to the next reading that
 // may match.
 func (s schedule) untilCandidate(t time.Time) time.Duration {
 	hour, minute := time.Duration(t.Hour())*time.Hour, time.Duration(t.Minute())*time.Minute

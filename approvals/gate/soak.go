@@ -26,5 +26,5 @@ func checkSoak(g *v1alpha1.Gate, _ Facts, now time.Time) Decision {
 		evidence(EvidenceSoakElapsed, fmt.Sprintf("%s since the step was done", duration), end), now)
 }
 
-// stamp is a time as messages and evidence show it.
+// stamp returns a time as messages and evidence show it.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

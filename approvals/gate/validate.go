@@ -18,9 +18,10 @@ const (
 // reference is where the search for a schedule's first window starts. Any time will do.
 var reference = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Validate says what is wrong with a gate policy at path: not exactly one type, an unknown onReject, a duration
-// that is not more than 0s and at most 720h, a schedule that is no five cron fields or that
-// matches no time, an unknown time zone, names that no account, team or app can have.
+// Validate says what is wrong with a gate policy at path: not exactly one type, an unknown
+// onReject, a duration that is not more than 0s and at most 720h, a schedule that is no five cron
+// fields or that matches no time, an unknown time zone, names that no account, team or app can
+// have.
 func Validate(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
 	problems := append(validateType(policy, path), validateOnReject(policy.OnReject, path.Child("onReject"))...)
 	if policy.Soak != nil {
@@ -41,7 +42,7 @@ func Validate(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
 	return problems
 }
 
-// typesOf are the types that a policy sets.
+// typesOf returns the types that a policy sets.
 func typesOf(policy *v1alpha1.GatePolicy) []v1alpha1.GateType {
 	var set []v1alpha1.GateType
 	for _, candidate := range []struct {

@@ -100,7 +100,8 @@ func validateNames(names []string, most int, path *field.Path, validate func(str
 	return problems
 }
 
-// validateName checks that a name is given, is not too long, in characters, and has the form, if there is one.
+// validateName checks that a name is given, is not too long, in characters, and has the form, if
+// there is one.
 func validateName(name string, longest int, path *field.Path, form *regexp.Regexp, otherwise string) field.ErrorList {
 	switch {
 	case name == "":

@@ -34,7 +34,7 @@ func opening(opened time.Time, policy *v1alpha1.WindowGate) string {
 		opened.Format(time.RFC3339), policy.Schedule, opened.Location(), openFor(policy))
 }
 
-// openFor is how long a window stays open.
+// openFor returns how long a window stays open.
 func openFor(policy *v1alpha1.WindowGate) time.Duration {
 	if policy.Duration == nil {
 		return defaultWindow

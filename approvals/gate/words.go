@@ -61,7 +61,7 @@ func anyOf(people, teams []string, others string) string {
 	return strings.Join(names, " or ")
 }
 
-// brief is a duration without units that are 0: 10m, not 10m0s.
+// brief returns a duration without units that are 0: 10m, not 10m0s.
 func brief(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

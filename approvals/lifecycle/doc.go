@@ -1,10 +1,10 @@
-// Package lifecycle turns an object and the state of its pull request or statuses into intents: claim, open,
-// post, close; pure.
+// Package lifecycle turns an object and the state of its pull request or statuses into intents:
+// claim, open, post, close; pure.
 //
 //	object, facts ──► Next ──► intents ──► the executor of each kind, in package approvals
 //
-// All of it is pure. Facts are gathered without a write; what they are depends on the stage, which the object alone
-// tells. What must hold:
+// All of it is pure. Facts are gathered without a write; what they are depends on the stage, which
+// the object alone tells. What must hold:
 //
 //   - before something is opened, the object says so, guarded by the version that was decided on: what was claimed may
 //     have been opened, and is looked for;

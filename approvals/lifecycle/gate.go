@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// GateIntent is one thing to do for a gate: ClaimGate, OpenPull, MovePull, RewritePull, KeepNames, RecordGate, CommentPull,
-// ClosePull, RemoveBranch or LetGateGo.
+// GateIntent is one thing to do for a gate: ClaimGate, OpenPull, MovePull, RewritePull, KeepNames,
+// RecordGate, CommentPull, ClosePull, RemoveBranch or LetGateGo.
 //
 //sumtype:decl
 type GateIntent interface{ gateIntent() }
@@ -29,7 +29,8 @@ type (
 		Request forge.ChangeRequest
 		Digest  string
 	}
-	// MovePull keeps the branch of the pull request on the tracked branch, if that was rewritten since MadeOn.
+	// MovePull keeps the branch of the pull request on the tracked branch, if that was rewritten since
+	// MadeOn.
 	MovePull struct {
 		Request forge.ChangeRequest
 		MadeOn  string
@@ -81,7 +82,8 @@ type GateFacts struct {
 	Text Text
 	// Unmet are the accounts that names in the policy mean, of names that the source does not know yet.
 	Unmet []v1alpha1.NamedAccount
-	// BranchGoes says that the forge removes branches when they are merged: asked of a gate that has passed.
+	// BranchGoes says that the forge removes branches when they are merged: asked of a gate that has
+	// passed.
 	BranchGoes bool
 	// Now is the time of the decision.
 	Now time.Time
@@ -94,7 +96,8 @@ type GateStage int
 const (
 	// GateIdle: the release does not wait for the gate.
 	GateIdle GateStage = iota
-	// GateUnasked: it is judged without the forge, because it was forced or because the source has none.
+	// GateUnasked: it is judged without the forge, because it was forced or because the source has
+	// none.
 	GateUnasked
 	// GateUnopened: its pull request is to be opened, or to be found.
 	GateUnopened
@@ -104,7 +107,7 @@ const (
 	GateOver
 )
 
-// GateStageOf is the stage of a gate, with its release and source as the cluster has them.
+// GateStageOf returns the stage of a gate, with its release and source as the cluster has them.
 func GateStageOf(g *v1alpha1.Gate, facts gate.Facts) GateStage {
 	switch {
 	case GateIsOver(g):
@@ -175,8 +178,8 @@ func requestFor(g *v1alpha1.Gate, facts GateFacts) forge.ChangeRequest {
 	}
 }
 
-// asked is what follows from what the forge says: first what people read is brought up to date, then whom names mean is
-// kept, and only then the gate is decided.
+// asked returns what follows from what the forge says: first what people read is brought up to
+// date, then whom names mean is kept, and only then the gate is decided.
 func asked(g *v1alpha1.Gate, facts GateFacts) []GateIntent {
 	var next []GateIntent
 	if a := facts.Forge.Approval; a != nil && a.PullRequest.State == forge.PullOpen {
@@ -194,7 +197,8 @@ func asked(g *v1alpha1.Gate, facts GateFacts) []GateIntent {
 	return append(next, judged(g, facts)...)
 }
 
-// judged is the decision, where it says something new, and what people are told who have answered in vain.
+// judged returns the decision, where it says something new, and what people are told who have
+// answered in vain.
 func judged(g *v1alpha1.Gate, facts GateFacts) []GateIntent {
 	var next []GateIntent
 	status := Fit(gate.Evaluate(g, facts.Facts, facts.Now).Status)
@@ -228,12 +232,13 @@ func closing(g *v1alpha1.Gate, facts GateFacts) []GateIntent {
 	}
 }
 
-// PassedOnForge reports whether a gate has passed by its policy, so that its pull request is merged.
+// PassedOnForge reports whether a gate has passed by its policy, so that its pull request is
+// merged.
 func PassedOnForge(g *v1alpha1.Gate) bool {
 	return g.Status.Decision == v1alpha1.DecisionPassed && g.Forced() == nil
 }
 
-// OpenedStatus is the status of a gate whose pull request was opened, or found.
+// OpenedStatus returns the status of a gate whose pull request was opened, or found.
 func OpenedStatus(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, open OpenPull, pull forge.PullRequest) v1alpha1.GateStatus {
 	status := *g.Status.DeepCopy()
 	status.Decision = v1alpha1.DecisionWaiting
@@ -246,7 +251,7 @@ func OpenedStatus(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, open OpenPul
 	return status
 }
 
-// TroubledStatus is the status of a gate of which the forge can't be asked.
+// TroubledStatus returns the status of a gate of which the forge can't be asked.
 func TroubledStatus(g *v1alpha1.Gate, problem error) v1alpha1.GateStatus {
 	status := *g.Status.DeepCopy()
 	if status.Decision == "" {
@@ -259,7 +264,7 @@ func TroubledStatus(g *v1alpha1.Gate, problem error) v1alpha1.GateStatus {
 // longestMessage of a gate, in bytes: forges, apps and people say what they like.
 const longestMessage = 1000
 
-// Fit is a status with a message that fits.
+// Fit returns a status with a message that fits.
 func Fit(status v1alpha1.GateStatus) v1alpha1.GateStatus {
 	status.Message = plain.UpTo(plain.Line(status.Message), longestMessage)
 	return status

@@ -9,7 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// ReportIntent is one thing to tell of a release: RepeatStatus, PostStatus, EndDeployment or Deploy.
+// ReportIntent is one thing to tell of a release: RepeatStatus, PostStatus, EndDeployment or
+// Deploy.
 //
 //sumtype:decl
 type ReportIntent interface{ reportIntent() }
@@ -56,10 +57,12 @@ const (
 type ReportFacts struct {
 	// Gates are those that the release waits for.
 	Gates []v1alpha1.Gate
-	// Words say how we name ourselves, and Environment where the release is deployed to; empty for nowhere.
+	// Words say how we name ourselves, and Environment where the release is deployed to; empty for
+	// nowhere.
 	Words       report.Options
 	Environment string
-	// Doubted says that the forge was asked what it has of the last status, and Standing is the newest that it has; nil for none.
+	// Doubted says that the forge was asked what it has of the last status, and Standing is the newest
+	// that it has; nil for none.
 	Doubted  bool
 	Standing *forge.Status
 }
@@ -87,7 +90,8 @@ func stands(last *v1alpha1.ForgeReport, standing *forge.Status) bool {
 	return standing != nil && string(standing.State) == last.State && standing.Description == forge.Description(last.Description)
 }
 
-// follows reports whether a status of the same commit is to be posted, which makes up for one that was lost.
+// follows reports whether a status of the same commit is to be posted, which makes up for one that
+// was lost.
 func follows(last *v1alpha1.ForgeReport, posts []report.Post) bool {
 	return slices.ContainsFunc(posts, func(p report.Post) bool { return p.Status.SHA == last.Commit })
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// RevertIntent is one thing to do for the pull request of a rollback: ClaimRevert, OpenRevert, RecordRevert, ClosePull or
-// RemoveBranch.
+// RevertIntent is one thing to do for the pull request of a rollback: ClaimRevert, OpenRevert,
+// RecordRevert, ClosePull or RemoveBranch.
 //
 //sumtype:decl
 type RevertIntent interface{ revertIntent() }
@@ -35,7 +35,8 @@ func (RemoveBranch) revertIntent() {}
 type RevertFacts struct {
 	// NewBranch is a name that nobody can have made before: for a claim.
 	NewBranch string
-	// Pull is the pull request as the forge has it; nil where there is none, or where the stage does not ask.
+	// Pull is the pull request as the forge has it; nil where there is none, or where the stage does
+	// not ask.
 	Pull *forge.PullRequest
 	// Proposal is what the pull request is to be, if it is to be opened.
 	Proposal Proposal
@@ -53,7 +54,8 @@ type (
 	Change struct{ Request forge.ChangeRequest }
 	// Refusal says why there is no pull request, whenever it is tried.
 	Refusal struct{ Reason string }
-	// Ahead says that the tracked branch has another template by now, which gitsync has not brought yet.
+	// Ahead says that the tracked branch has another template by now, which gitsync has not brought
+	// yet.
 	Ahead struct{}
 )
 
@@ -61,7 +63,8 @@ func (Change) proposal()  {}
 func (Refusal) proposal() {}
 func (Ahead) proposal()   {}
 
-// RevertStage is where the pull request of a rollback is in its life. What facts it takes depends on it.
+// RevertStage is where the pull request of a rollback is in its life. What facts it takes depends
+// on it.
 type RevertStage int
 
 // The stages of a revert.
@@ -78,7 +81,7 @@ const (
 	RevertOver
 )
 
-// RevertStageOf is the stage of the revert of a release.
+// RevertStageOf returns the stage of the revert of a release.
 func RevertStageOf(release *v1alpha1.BatchRelease) RevertStage {
 	last, wanted := release.Status.Revert, report.RevertWanted(release)
 	current := last != nil && last.Attempt == release.Status.Attempt
@@ -135,7 +138,7 @@ func claim(release *v1alpha1.BatchRelease, branch string) ClaimRevert {
 	}}
 }
 
-// templateFile is the file that the template of a release stands in.
+// templateFile returns the file that the template of a release stands in.
 func templateFile(release *v1alpha1.BatchRelease) string {
 	if file := release.Annotations[v1alpha1.TemplateFileAnnotation]; file != "" {
 		return file
@@ -170,7 +173,8 @@ func answered(release *v1alpha1.BatchRelease, pull *forge.PullRequest) []RevertI
 	return recorded(release, next)
 }
 
-// finishing closes what is open for a rollback that Git has followed, or that is over in another way.
+// finishing closes what is open for a rollback that Git has followed, or that is over in another
+// way.
 func finishing(release *v1alpha1.BatchRelease, pull *forge.PullRequest) []RevertIntent {
 	next := *release.Status.Revert.DeepCopy()
 	next.State, next.Message = v1alpha1.RevertClosed, report.RevertClosed(release)
@@ -191,7 +195,8 @@ func recorded(release *v1alpha1.BatchRelease, next v1alpha1.Revert) []RevertInte
 	return []RevertIntent{RecordRevert{next}}
 }
 
-// TroubledRevert is a revert that the forge does not let us open. It reports false for a problem that may go away by itself.
+// TroubledRevert returns a revert that the forge does not let us open. It reports false for a
+// problem that may go away by itself.
 func TroubledRevert(release *v1alpha1.BatchRelease, problem error) (v1alpha1.Revert, bool) {
 	if RevertStageOf(release) != RevertUnopened {
 		return v1alpha1.Revert{}, false
@@ -208,14 +213,14 @@ func TroubledRevert(release *v1alpha1.BatchRelease, problem error) (v1alpha1.Rev
 	}
 }
 
-// refusedRevert is a revert that people have to make by hand.
+// refusedRevert returns a revert that people have to make by hand.
 func refusedRevert(release *v1alpha1.BatchRelease, reason string) v1alpha1.Revert {
 	next := *release.Status.Revert.DeepCopy()
 	next.State, next.Message = v1alpha1.RevertRefused, report.RevertRefused(release, next.File, reason)
 	return next
 }
 
-// OpenedRevert is a revert whose pull request was opened, or found.
+// OpenedRevert returns a revert whose pull request was opened, or found.
 func OpenedRevert(release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource, pull forge.PullRequest) v1alpha1.Revert {
 	next := *release.Status.Revert.DeepCopy()
 	next.State, next.Message = v1alpha1.RevertOpen, report.RevertOpened(pull.Number)
@@ -226,7 +231,8 @@ func OpenedRevert(release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource
 	return next
 }
 
-// BranchOfRevert is the branch of a revert. What an earlier version began has a name that follows from the revert.
+// BranchOfRevert returns the branch of a revert. What an earlier version began has a name that
+// follows from the revert.
 func BranchOfRevert(release *v1alpha1.BatchRelease) string {
 	revert := release.Status.Revert
 	if revert.Branch != "" {
@@ -235,7 +241,8 @@ func BranchOfRevert(release *v1alpha1.BatchRelease) string {
 	return branchOf(release, revert.From, revert.Attempt)
 }
 
-// BranchOfNewRevert is how the branch of a revert begins that is to be claimed. The attempt tells two rollbacks of one revision apart.
+// BranchOfNewRevert returns how the branch of a revert begins that is to be claimed. The attempt
+// tells two rollbacks of one revision apart.
 func BranchOfNewRevert(release *v1alpha1.BatchRelease) string {
 	return branchOf(release, release.Status.Rollback.From, release.Status.Attempt)
 }

@@ -41,8 +41,8 @@ type Pod struct {
 	Message string
 }
 
-// Approval is what people read in the pull request of g: what was released, how it goes, who may
-// approve, and what their answer does. It stays the same while those do.
+// Approval returns what people read in the pull request of g: what was released, how it goes, who
+// may approve, and what their answer does. It stays the same while those do.
 func Approval(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) (title, body string) {
 	sections := []string{
 		opening(g, release),
@@ -54,13 +54,14 @@ func Approval(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) (ti
 	return approvalTitle(g, release, batch.Pods), strings.Join(sections, "\n\n") + "\n"
 }
 
-// CommitMessage is the message of the commit that adds the record of g.
+// CommitMessage returns the message of the commit that adds the record of g.
 func CommitMessage(g *v1alpha1.Gate) string {
 	return fmt.Sprintf("Approve batch %d of %s\n\nRevision %s of commit %s goes on once this is on the tracked branch.\n",
 		g.Spec.Step+1, word(g.Namespace+"/"+g.Spec.ReleaseRef.Name), word(g.Spec.Revision), word(cmp.Or(g.Spec.Commit, "unknown")))
 }
 
-// approvalTitle names the images, which people know, of what runs: a template may have been changed since.
+// approvalTitle names the images, which people know, of what runs: a template may have been changed
+// since.
 func approvalTitle(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, pods []Pod) string {
 	title := fmt.Sprintf("Approve batch %s of %s: ", place(g, release), word(g.Namespace+"/"+g.Spec.ReleaseRef.Name))
 	revision := "revision " + word(g.Spec.Revision)
@@ -74,7 +75,7 @@ func approvalTitle(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, pods []Pod)
 	return fmt.Sprintf("%s%s (%s)", title, imageNames(first.Images), revision)
 }
 
-// imageNames are images without the registries that they come from.
+// imageNames returns images without the registries that they come from.
 func imageNames(images []string) string {
 	var names []string
 	for _, image := range images[:min(len(images), maxTitleImages)] {
@@ -103,12 +104,12 @@ func lastStep(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
 	return int(g.Spec.Step)+1 >= len(steps(release))
 }
 
-// place is the step of g, counted from 1: 2/4.
+// place returns the step of g, counted from 1: 2/4.
 func place(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	return fmt.Sprintf("%d/%d", g.Spec.Step+1, max(len(steps(release)), int(g.Spec.Step)+1))
 }
 
-// steps are those that the release goes through; a rollback that names none has two.
+// steps returns those that the release goes through; a rollback that names none has two.
 func steps(release *v1alpha1.BatchRelease) []v1alpha1.Step {
 	switch {
 	case release.Status.Rollback == nil:
@@ -153,7 +154,8 @@ func batchText(batch Batch) string {
 	return strings.Join(rows, "\n")
 }
 
-// listing orders the pods: those that are not ready first, then those that were restarted, then by name.
+// listing orders the pods: those that are not ready first, then those that were restarted, then by
+// name.
 func listing(all []Pod) []Pod {
 	return slices.SortedFunc(slices.Values(all), func(x, y Pod) int {
 		switch {
@@ -273,7 +275,7 @@ func following(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) st
 		next+1, len(all), target, plain.Count(batch.Replicas, "pod"), and(" and get ", requestsOf(release, next)))
 }
 
-// otherGates are the types of what the step waits for beside g.
+// otherGates returns the types of what the step waits for beside g.
 func otherGates(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	var others []string
 	for _, reference := range release.Status.Gates {

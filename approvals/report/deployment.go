@@ -29,7 +29,8 @@ func Deployment(release *v1alpha1.BatchRelease, environment string) (forge.Deplo
 	return request, state, forge.Description(text), status.Commit != "" && state != ""
 }
 
-// deployedBefore is the task under which the present commit was deployed, before it was rolled back.
+// deployedBefore returns the task under which the present commit was deployed, before it was rolled
+// back.
 func deployedBefore(status *v1alpha1.BatchReleaseStatus) (string, bool) {
 	if status.Report == nil {
 		return "", false
@@ -37,7 +38,7 @@ func deployedBefore(status *v1alpha1.BatchReleaseStatus) (string, bool) {
 	return strings.CutSuffix(status.Report.DeploymentTask, "@"+status.Commit)
 }
 
-// deployed is the state of a deployment; empty before the release has begun.
+// deployed returns the state of a deployment; empty before the release has begun.
 func deployed(status *v1alpha1.BatchReleaseStatus) (forge.DeploymentState, string) {
 	switch {
 	case takenBack(status):

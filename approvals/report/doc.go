@@ -1,4 +1,5 @@
-// Package report turns objects into commit statuses, deployments, and the text of pull requests; pure.
+// Package report turns objects into commit statuses, deployments, and the text of pull requests;
+// pure.
 //
 //	BatchRelease, Gates ─┬─ Next ────────► statuses to post now ──posted──► After ─► status.report
 //	                     ├─ Waiting ─────► the same of commits not released ──────► status.refusal

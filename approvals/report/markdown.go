@@ -15,7 +15,7 @@ const maxValue = 200
 // is replaced, not escaped: readers of Markdown don't agree on what a backslash does there.
 func Code(value string) string { return CodeUpTo(value, maxValue) }
 
-// CodeUpTo is Code for a value that may be longer.
+// CodeUpTo returns Code for a value that may be longer.
 func CodeUpTo(value string, longest int) string {
 	value = plainUpTo(value, longest)
 	if value == "" {
@@ -24,7 +24,7 @@ func CodeUpTo(value string, longest int) string {
 	return "`" + value + "`"
 }
 
-// clean is a value as one line without what ends a span of code or a cell.
+// clean returns a value as one line without what ends a span of code or a cell.
 func clean(value string) string { return plainUpTo(value, maxValue) }
 
 func plainUpTo(value string, longest int) string {
@@ -67,8 +67,9 @@ func commit(sha string) string {
 
 var noWord = regexp.MustCompile(`[^A-Za-z0-9._/-]`)
 
-// noImage is what the last part of an image's name does not have. A digest stands behind a dash: nobody is called for by "@".
+// noImage is what the last part of an image's name does not have. A digest stands behind a dash:
+// nobody is called for by "@".
 var noImage = regexp.MustCompile(`[^A-Za-z0-9._:-]`)
 
-// word is a name for a line that is no Markdown. Names of objects and hashes stay as they are.
+// word returns a name for a line that is no Markdown. Names of objects and hashes stay as they are.
 func word(name string) string { return noWord.ReplaceAllString(name, "-") }

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// stand is how the release of the present commit stands, with the gates of it that were forced; false where
-// there is nothing to say.
+// stand returns how the release of the present commit stands, with the gates of it that were
+// forced; false where there is nothing to say.
 func stand(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1.ForgeReport) (standing, bool) {
 	now, known := unmarked(release, gates, last)
 	now.forced = release.Status.Forced
@@ -45,7 +45,7 @@ func unmarked(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alp
 	}
 }
 
-// inRelease is the standing of a release in progress.
+// inRelease returns the standing of a release in progress.
 func inRelease(release *v1alpha1.BatchRelease, kind v1alpha1.ReportKind, detail string) standing {
 	status, now := &release.Status, of(kind, detail)
 	now.Batch, now.Batches = batchOf(release)
@@ -57,7 +57,7 @@ func inRelease(release *v1alpha1.BatchRelease, kind v1alpha1.ReportKind, detail 
 	return now
 }
 
-// completed is the standing of a release that has completed.
+// completed returns the standing of a release that has completed.
 func completed(status *v1alpha1.BatchReleaseStatus) standing {
 	if status.Rollback != nil {
 		return endedAt(v1alpha1.ReportReverted, status.RolledBackTo(), status.Replicas)
@@ -65,15 +65,15 @@ func completed(status *v1alpha1.BatchReleaseStatus) standing {
 	return endedAt(v1alpha1.ReportReleased, status.UpdateRevision, status.Replicas)
 }
 
-// endedAt is the standing of a release after which all pods run a revision.
+// endedAt returns the standing of a release after which all pods run a revision.
 func endedAt(kind v1alpha1.ReportKind, revision string, replicas int32) standing {
 	now := of(kind, "")
 	now.Revision, now.replicas = revision, replicas
 	return now
 }
 
-// deleted is the end of a release whose object is deleted before the release has ended. An earlier
-// failure has been reported.
+// deleted returns the end of a release whose object is deleted before the release has ended. An
+// earlier failure has been reported.
 func deleted(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) (standing, bool) {
 	if last == nil || last.Commit != status.Commit || !open(last) {
 		return standing{}, false
@@ -83,7 +83,7 @@ func deleted(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) (s
 	return now, true
 }
 
-// endedWith is how the release of a commit ended, nil if that is not known.
+// endedWith returns how the release of a commit ended, nil if that is not known.
 func endedWith(status *v1alpha1.BatchReleaseStatus, commit string) *v1alpha1.EndedRelease {
 	for i := range slices.Backward(status.Ended) {
 		if status.Ended[i].Commit == commit {
@@ -93,7 +93,8 @@ func endedWith(status *v1alpha1.BatchReleaseStatus, commit string) *v1alpha1.End
 	return nil
 }
 
-// endOf is how a release ended that another has followed since. A rollback has the cause that was reported last.
+// endOf returns how a release ended that another has followed since. A rollback has the cause that
+// was reported last.
 func endOf(ended *v1alpha1.EndedRelease, last *v1alpha1.ForgeReport) standing {
 	var now standing
 	switch {
@@ -115,7 +116,8 @@ func endOf(ended *v1alpha1.EndedRelease, last *v1alpha1.ForgeReport) standing {
 // open reports whether the only report of a commit is that it goes on, or waits.
 func open(last *v1alpha1.ForgeReport) bool { return last.State == string(forge.StatePending) }
 
-// batchTold is the batch that a release was at in the last report; the status is at another by now.
+// batchTold returns the batch that a release was at in the last report; the status is at another by
+// now.
 func batchTold(last *v1alpha1.ForgeReport) (batch, batches int32) {
 	if last.Content == nil {
 		return 0, 0
@@ -123,8 +125,8 @@ func batchTold(last *v1alpha1.ForgeReport) (batch, batches int32) {
 	return last.Content.Batch, last.Content.Batches
 }
 
-// final reports whether what was reported last is the outcome that stays of a release. A failure whose kind is
-// not known stays: it may be the end.
+// final reports whether what was reported last is the outcome that stays of a release. A failure
+// whose kind is not known stays: it may be the end.
 func final(last *v1alpha1.ForgeReport) bool {
 	switch {
 	case open(last):
@@ -142,8 +144,8 @@ func final(last *v1alpha1.ForgeReport) bool {
 	}
 }
 
-// left is the end of a release that another commit took over from; false where it has been reported. One
-// that had completed, or had failed, keeps its report, except after a rollback.
+// left returns the end of a release that another commit took over from; false where it has been
+// reported. One that had completed, or had failed, keeps its report, except after a rollback.
 func left(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) (standing, bool) {
 	status := &release.Status
 	if last == nil || !seen(status) || last.Commit == status.Commit {
@@ -171,7 +173,8 @@ func left(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) (standing,
 	}
 }
 
-// failed reports whether the last report is a failure after which something of the same attempt can follow.
+// failed reports whether the last report is a failure after which something of the same attempt can
+// follow.
 func failed(last *v1alpha1.ForgeReport) bool {
 	return last.State == string(forge.StateFailure) && last.Content != nil &&
 		last.Content.Kind != v1alpha1.ReportSuperseded && !goesBack(last.Content.Kind)

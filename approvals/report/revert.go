@@ -13,7 +13,8 @@ import (
 // maxLines is how many changed lines of a file are shown.
 const maxLines = 20
 
-// RevertWanted reports whether Git has to be brought in line with a rollback that it did not request.
+// RevertWanted reports whether Git has to be brought in line with a rollback that it did not
+// request.
 func RevertWanted(release *v1alpha1.BatchRelease) bool {
 	status := &release.Status
 	return release.DeletionTimestamp == nil && len(status.Quarantined) > 0 && takenBack(status)
@@ -41,7 +42,8 @@ func (w RevertWords) CommitMessage() string {
 		w.Title(), word(status.Rollback.From), word(status.RolledBackTo()), word(w.Commit))
 }
 
-// Body of the pull request. What Git has need not be the revision that is left: after one rollback another may follow.
+// Body of the pull request. What Git has need not be the revision that is left: after one rollback
+// another may follow.
 func (w RevertWords) Body() string {
 	status := &w.Release.Status
 	from, to := Code(status.Rollback.From), Code(status.RolledBackTo())
@@ -98,7 +100,7 @@ func changes(before, after []byte) string {
 	return strings.Join(shown, "\n")
 }
 
-// linesOnlyIn are the lines that a text has more often than another.
+// linesOnlyIn returns the lines that a text has more often than another.
 func linesOnlyIn(text, other []byte) []string {
 	count := map[string]int{}
 	for line := range bytes.Lines(other) {

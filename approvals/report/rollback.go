@@ -15,7 +15,8 @@ func goesBack(kind v1alpha1.ReportKind) bool {
 	}
 }
 
-// backFrom is how the commit stands that is rolled back from: it has failed, however far that is.
+// backFrom returns how the commit stands that is rolled back from: it has failed, however far that
+// is.
 func backFrom(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) standing {
 	now := of(v1alpha1.ReportRollingBack, "")
 	now.Revision, now.Cause = status.RolledBackTo(), whyBack(status, last)
@@ -48,8 +49,8 @@ func (s standing) followed(status *v1alpha1.BatchReleaseStatus) standing {
 	return s
 }
 
-// whyBack is the cause of a rollback. For one that somebody requested, the last report of the commit
-// says more than the request.
+// whyBack returns the cause of a rollback. For one that somebody requested, the last report of the
+// commit says more than the request.
 func whyBack(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) *v1alpha1.ReportCause {
 	request := said(status.Rollback.Message)
 	if last == nil || last.Commit != status.Commit || status.Rollback.Trigger != v1alpha1.TriggerAnnotation {

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// position is where a release stands, as far as reports tell one place from another. All that reports take from the phase,
-// the state and the conditions of a status is read in this file.
+// position is where a release stands, as far as reports tell one place from another. All that
+// reports take from the phase, the state and the conditions of a status is read in this file.
 type position int
 
 const (
@@ -28,7 +28,8 @@ const (
 	goingAway
 	// withoutProgress: it makes none within the deadline.
 	withoutProgress
-	// standingStill: it waits until somebody lets it go on, makes room for it, or fixes what refuses its writes.
+	// standingStill: it waits until somebody lets it go on, makes room for it, or fixes what refuses
+	// its writes.
 	standingStill
 	// between: there is nothing to say before it has come further.
 	between
@@ -72,7 +73,8 @@ func positionOf(release *v1alpha1.BatchRelease) position {
 	}
 }
 
-// stands reports whether a release waits until somebody does something, or what its namespace has no room for is gone.
+// stands reports whether a release waits until somebody does something, or what its namespace has
+// no room for is gone.
 func stands(status *v1alpha1.BatchReleaseStatus) bool {
 	switch status.State {
 	case v1alpha1.StateStopped, v1alpha1.StateWaiting, v1alpha1.StateChangedPastGit,
@@ -89,7 +91,8 @@ var refusals = []v1alpha1.StallCause{
 	v1alpha1.StallWouldMixVersions,
 }
 
-// refusing is the condition that keeps the spec as it is now from being released; nil if it can be.
+// refusing returns the condition that keeps the spec as it is now from being released; nil if it
+// can be.
 func refusing(release *v1alpha1.BatchRelease) *metav1.Condition {
 	if release.Status.ObservedGeneration != release.Generation || !slices.Contains(refusals, release.Status.StalledBy) {
 		return nil
@@ -97,16 +100,17 @@ func refusing(release *v1alpha1.BatchRelease) *metav1.Condition {
 	return meta.FindStatusCondition(release.Status.Conditions, v1alpha1.ConditionStalled)
 }
 
-// takenBack reports whether the present commit is one that is rolled back from, not to: somebody requested
-// that of the cluster, or it did so by itself, and Git had the commit still. A revert in Git is released as a commit of
-// its own, unless it only follows such a rollback: then it takes away only the quarantine. A rollback to nothing is what an
-// earlier version kept of one whose workload was replaced since.
+// takenBack reports whether the present commit is one that is rolled back from, not to: somebody
+// requested that of the cluster, or it did so by itself, and Git had the commit still. A revert in
+// Git is released as a commit of its own, unless it only follows such a rollback: then it takes
+// away only the quarantine. A rollback to nothing is what an earlier version kept of one whose
+// workload was replaced since.
 func takenBack(status *v1alpha1.BatchReleaseStatus) bool {
 	return status.RolledBackTo() != "" && status.Rollback.Trigger.LeavesGit()
 }
 
-// drift is the condition of a workload that somebody has changed since its release was completed: the commit does not tell
-// what runs. It is nil if nobody has.
+// drift returns the condition of a workload that somebody has changed since its release was
+// completed: the commit does not tell what runs. It is nil if nobody has.
 func drift(status *v1alpha1.BatchReleaseStatus) *metav1.Condition {
 	found := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDrifted)
 	if !done(status) || found == nil || found.Status != metav1.ConditionTrue {
@@ -134,7 +138,7 @@ func broken(status *v1alpha1.BatchReleaseStatus) bool {
 	return failing(status) || status.State == v1alpha1.StateRejected
 }
 
-// stop is the condition of a release that people have stopped; nil if nobody has.
+// stop returns the condition of a release that people have stopped; nil if nobody has.
 func stop(status *v1alpha1.BatchReleaseStatus) *metav1.Condition {
 	return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSuspended)
 }
@@ -142,7 +146,8 @@ func stop(status *v1alpha1.BatchReleaseStatus) *metav1.Condition {
 // inBatch reports whether a release has begun with its first batch.
 func inBatch(status *v1alpha1.BatchReleaseStatus) bool { return status.Entered() }
 
-// batchOf is the batch that a release is at, counted from 1, and how many there are; 0 before the first.
+// batchOf returns the batch that a release is at, counted from 1, and how many there are; 0 before
+// the first.
 func batchOf(release *v1alpha1.BatchRelease) (batch, batches int32) {
 	if !inBatch(&release.Status) {
 		return 0, 0

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// standing is how a release or a source stands. What is posted next depends on the content; the rest is only shown.
+// standing is how a release or a source stands. What is posted next depends on the content; the
+// rest is only shown.
 type standing struct {
 	v1alpha1.ReportContent
 
@@ -30,12 +31,12 @@ type standing struct {
 	url    string
 }
 
-// of is a standing that is said in a sentence.
+// of returns a standing that is said in a sentence.
 func of(kind v1alpha1.ReportKind, detail string) standing {
 	return standing{ReportContent: v1alpha1.ReportContent{Kind: kind}, detail: detail}
 }
 
-// stateOf is the state of the statuses of a kind.
+// stateOf returns the state of the statuses of a kind.
 func stateOf(kind v1alpha1.ReportKind) forge.State {
 	switch kind {
 	case v1alpha1.ReportQueued, v1alpha1.ReportStopped, v1alpha1.ReportUpdating, v1alpha1.ReportWaiting:
@@ -47,8 +48,8 @@ func stateOf(kind v1alpha1.ReportKind) forge.State {
 	}
 }
 
-// post is the standing as it is posted and recorded. A release that failed is remembered with its description:
-// the report of a rollback that somebody requests includes that.
+// post returns the standing as it is posted and recorded. A release that failed is remembered with
+// its description: the report of a rollback that somebody requests includes that.
 func (s standing) post(commit, context string) Post {
 	text, content := s.text(), s.ReportContent
 	if content.Cause == nil && stateOf(content.Kind) == forge.StateFailure {
@@ -62,7 +63,7 @@ func (s standing) post(commit, context string) Post {
 	}
 }
 
-// text is the standing in words.
+// text returns the standing in words.
 func (s standing) text() string { return s.words() + forcedWords(s.forced) }
 
 func (s standing) words() string {
@@ -102,7 +103,7 @@ func (s standing) words() string {
 	}
 }
 
-// going is what stands before the words of a rollback that Git asks for.
+// going returns what stands before the words of a rollback that Git asks for.
 func (s standing) going() string {
 	if s.toward == "" {
 		return ""
@@ -110,7 +111,7 @@ func (s standing) going() string {
 	return "reverting to " + s.toward + ": "
 }
 
-// updating is how far the batch is to come, or what comes after the last one.
+// updating returns how far the batch is to come, or what comes after the last one.
 func (s standing) updating() string {
 	if s.detail != "" {
 		return s.done() + ", " + s.detail
@@ -121,15 +122,15 @@ func (s standing) updating() string {
 	return s.going() + fmt.Sprintf("%s: updating to %d of %s", batchWords(s.Batch, s.Batches), s.target, plain.Count(s.replicas, "pod")) + and(", ", s.requests)
 }
 
-// done is how far the batch is.
+// done returns how far the batch is.
 func (s standing) done() string {
 	return s.going() + fmt.Sprintf("%s: %d/%d updated", batchWords(s.Batch, s.Batches), s.target, s.replicas) + and(", ", s.requests)
 }
 
-// where is where a release was that never ended.
+// where returns where a release was that never ended.
 func (s standing) where() string { return s.detail + at(s.Batch, s.Batches) }
 
-// back is the description of a rollback after its beginning.
+// back returns the description of a rollback after its beginning.
 func (s standing) back() string {
 	text := s.Revision
 	if s.by != "" {
@@ -150,7 +151,7 @@ func (s standing) back() string {
 // longestCause is how much of a cause is remembered, in bytes: more than any description shows.
 const longestCause = 600
 
-// said is a cause that a sentence says.
+// said returns a cause that a sentence says.
 func said(sentence string) *v1alpha1.ReportCause {
 	return &v1alpha1.ReportCause{Kind: v1alpha1.CauseMessage, Message: plain.UpTo(plain.Line(sentence), longestCause)}
 }
@@ -176,7 +177,8 @@ func at(batch, batches int32) string {
 	return " at " + batchWords(batch, batches)
 }
 
-// forcedWords names those who passed gates despite their policies, in the words that a description has room for.
+// forcedWords names those who passed gates despite their policies, in the words that a description
+// has room for.
 func forcedWords(gates []v1alpha1.ForcedGate) string {
 	var words []string
 	for _, one := range gates {

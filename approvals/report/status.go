@@ -9,15 +9,16 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// maxPosts is how many statuses are posted on one commit in one context before only an end is reported.
-// GitHub takes 1000.
+// maxPosts is how many statuses are posted on one commit in one context before only an end is
+// reported. GitHub takes 1000.
 const maxPosts = 900
 
 // Options say how we name ourselves.
 type Options struct {
 	// Cluster is part of every context; empty where there is only one.
 	Cluster string
-	// Page is where people see how a release goes, for statuses that lead nowhere else; nil or empty for nowhere.
+	// Page is where people see how a release goes, for statuses that lead nowhere else; nil or empty
+	// for nowhere.
 	Page func(release *v1alpha1.BatchRelease) string
 }
 
@@ -29,10 +30,10 @@ func (o Options) Prefix() string {
 	return "sluice/" + o.Cluster + "/"
 }
 
-// Context is the context of a release.
+// Context returns the context of a release.
 func (o Options) Context(namespace, name string) string { return o.Prefix() + namespace + "/" + name }
 
-// SyncContext is the context of sources.
+// SyncContext returns the context of sources.
 func (o Options) SyncContext() string { return o.Prefix() + "sync" }
 
 // Post is a status to be posted, and what is recorded of it.
@@ -41,9 +42,9 @@ type Post struct {
 	Content v1alpha1.ReportContent
 }
 
-// Next says which statuses to post now, in this order: none where everything is reported. Gates are those
-// that the release waits for; while one of them is not there yet, or not asked for yet, there is nothing
-// to say of the wait.
+// Next says which statuses to post now, in this order: none where everything is reported. Gates are
+// those that the release waits for; while one of them is not there yet, or not asked for yet, there
+// is nothing to say of the wait.
 func Next(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, o Options) []Post {
 	last := release.Status.Report
 	context := o.Context(release.Namespace, release.Name)
@@ -64,7 +65,7 @@ func Next(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, o Options) []Po
 	return next
 }
 
-// After is what to record once a status is posted.
+// After returns what to record once a status is posted.
 func After(last *v1alpha1.ForgeReport, post Post, now time.Time) *v1alpha1.ForgeReport {
 	next := &v1alpha1.ForgeReport{}
 	if last != nil {
@@ -82,14 +83,14 @@ func After(last *v1alpha1.ForgeReport, post Post, now time.Time) *v1alpha1.Forge
 	return next
 }
 
-// Again is the status that was posted last, to be posted again.
+// Again returns the status that was posted last, to be posted again.
 func Again(last *v1alpha1.ForgeReport) forge.StatusRequest {
 	return forge.StatusRequest{
 		SHA: last.Commit, Context: last.Context, State: forge.State(last.State), Description: last.Description, TargetURL: last.URL,
 	}
 }
 
-// Repeated is what to record once the status that was posted last is posted again.
+// Repeated returns what to record once the status that was posted last is posted again.
 func Repeated(last *v1alpha1.ForgeReport, now time.Time) *v1alpha1.ForgeReport {
 	next := last.DeepCopy()
 	next.Posts++

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// requestsOf is what a batch gives the new version of the requests, in words that stay the same however far routes are; empty where no
-// route shares them.
+// requestsOf returns what a batch gives the new version of the requests, in words that stay the
+// same however far routes are; empty where no route shares them.
 func requestsOf(release *v1alpha1.BatchRelease, step int) string {
 	rollback := release.Status.Rollback != nil
 	weight, shared := release.Spec.TrafficOf(rollback, step)
@@ -22,12 +22,13 @@ func requestsOf(release *v1alpha1.BatchRelease, step int) string {
 	return v1alpha1.RequestWords(weight, matches)
 }
 
-// ending reports whether the gates of the last batch have passed, and the old pods and the routes are seen to.
+// ending reports whether the gates of the last batch have passed, and the old pods and the routes
+// are seen to.
 func ending(status *v1alpha1.BatchReleaseStatus) bool {
 	return status.Traffic != nil && status.Traffic.Ending != nil
 }
 
-// endOfTraffic is the standing of a release at that end.
+// endOfTraffic returns the standing of a release at that end.
 func endOfTraffic(release *v1alpha1.BatchRelease) standing {
 	return inRelease(release, v1alpha1.ReportUpdating, endWords(&release.Spec))
 }
@@ -41,7 +42,8 @@ func endWords(spec *v1alpha1.BatchReleaseSpec) string {
 	return then
 }
 
-// blockedTraffic is what keeps routes from sharing requests, if a release waits for that; nil if not.
+// blockedTraffic returns what keeps routes from sharing requests, if a release waits for that; nil
+// if not.
 func blockedTraffic(status *v1alpha1.BatchReleaseStatus) *v1alpha1.TrafficProblem {
 	if status.StalledBy != v1alpha1.StallTrafficBlocked || status.Traffic == nil {
 		return nil
@@ -66,7 +68,8 @@ func blockedWords(status *v1alpha1.BatchReleaseStatus) string {
 	return "requests can't be moved: " + status.Traffic.Problem.Words()
 }
 
-// requestsText says in a pull request which version gets which requests now; empty where no route shares them.
+// requestsText says in a pull request which version gets which requests now; empty where no route
+// shares them.
 func requestsText(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	told := release.Status.Traffic
 	if told == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// Waiting is what is to be posted, in this order, of commits that can't be released, or not yet, while the
-// release of another one stops or goes on. These reports are kept apart from the report of the release,
-// in status.refusal.
+// Waiting returns what is to be posted, in this order, of commits that can't be released, or not
+// yet, while the release of another one stops or goes on. These reports are kept apart from the
+// report of the release, in status.refusal.
 func Waiting(release *v1alpha1.BatchRelease, o Options) []Post {
 	last, context := release.Status.Refusal, o.Context(release.Namespace, release.Name)
 	if last != nil && last.Context != context { // we had another name then
@@ -30,15 +30,16 @@ func Waiting(release *v1alpha1.BatchRelease, o Options) []Post {
 	return next
 }
 
-// begun reports whether the commit last reported as waiting is being released, and that is not reported
-// yet. Until then nothing else remembers that it was reported as waiting.
+// begun reports whether the commit last reported as waiting is being released, and that is not
+// reported yet. Until then nothing else remembers that it was reported as waiting.
 func begun(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) bool {
 	told := release.Status.Report
 	return last != nil && open(last) && last.Commit == release.Status.Commit &&
 		(told == nil || told.Commit != last.Commit)
 }
 
-// waiting is the commit that is not released, or not yet, and how it stands; empty if there is none.
+// waiting returns the commit that is not released, or not yet, and how it stands; empty if there is
+// none.
 func waiting(release *v1alpha1.BatchRelease) (commit string, now standing) {
 	if why := refusing(release); why != nil {
 		return release.Annotations[v1alpha1.CommitAnnotation], of(v1alpha1.ReportNotReleasable, why.Message)
@@ -67,7 +68,7 @@ func queuedBehind(status *v1alpha1.BatchReleaseStatus) string {
 	return strings.Join(waits, "; ")
 }
 
-// dropped is the end of a commit that has waited in vain.
+// dropped returns the end of a commit that has waited in vain.
 func dropped(release *v1alpha1.BatchRelease, last *v1alpha1.ForgeReport) standing {
 	status, asked := &release.Status, release.Annotations[v1alpha1.CommitAnnotation]
 	now := of(v1alpha1.ReportNothingToRelease, "")

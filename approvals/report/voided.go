@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Voided says why the pull request of g is closed: an answer to it no longer counts. Release is nil where
-// it is gone.
+// Voided says why the pull request of g is closed: an answer to it no longer counts. Release is nil
+// where it is gone.
 func Voided(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	return "Closed by Sluice: " + voidedBecause(g, release) + " An answer to this pull request no longer counts."
 }

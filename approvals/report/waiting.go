@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// blocked is how a release stands that waits for gates. While a pull request is still to be opened there is
-// nothing to say: with its number it would have to be said again.
+// blocked returns how a release stands that waits for gates. While a pull request is still to be
+// opened there is nothing to say: with its number it would have to be said again.
 func blocked(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate) (standing, bool) {
 	status := &release.Status
 	var waits []string
@@ -45,14 +45,15 @@ func blocked(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate) (standing, b
 	return now, true
 }
 
-// atGate is how a release stands that does not go on before somebody does something about a gate.
+// atGate returns how a release stands that does not go on before somebody does something about a
+// gate.
 func atGate(release *v1alpha1.BatchRelease, g *v1alpha1.Gate, kind v1alpha1.ReportKind, detail string) standing {
 	now := inRelease(release, kind, detail)
 	now.url = pullURL(g)
 	return now
 }
 
-// find is the gate of a reference as it is for the present attempt; nil if it is not known.
+// find returns the gate of a reference as it is for the present attempt; nil if it is not known.
 func find(gates []v1alpha1.Gate, reference v1alpha1.GateReference, status *v1alpha1.BatchReleaseStatus) *v1alpha1.Gate {
 	for i := range gates {
 		g := &gates[i]
@@ -63,8 +64,8 @@ func find(gates []v1alpha1.Gate, reference v1alpha1.GateReference, status *v1alp
 	return nil
 }
 
-// asking reports whether a pull request is being opened, and nothing is known to keep it from being: a gate that has been
-// looked at is decided, or waits.
+// asking reports whether a pull request is being opened, and nothing is known to keep it from
+// being: a gate that has been looked at is decided, or waits.
 func asking(g *v1alpha1.Gate) bool {
 	return g.Spec.Type == v1alpha1.GatePullRequest && g.PullRequestNumber() == 0 && g.Status.Decision == ""
 }
@@ -72,8 +73,8 @@ func asking(g *v1alpha1.Gate) bool {
 // maxReason is how much is shown of why an approval is refused.
 const maxReason = 600
 
-// Refused is the comment on a pull request that was merged and does not pass its gate, or closed
-// and does not reject it.
+// Refused returns the comment on a pull request that was merged and does not pass its gate, or
+// closed and does not reject it.
 func Refused(g *v1alpha1.Gate) string {
 	again := fmt.Sprintf("kubectl delete gate %s -n %s", g.Name, g.Namespace)
 	lines := []string{
@@ -87,7 +88,7 @@ func Refused(g *v1alpha1.Gate) string {
 	return strings.Join(lines, "\n")
 }
 
-// pastPolicy is the command that passes a gate whatever its policy says.
+// pastPolicy returns the command that passes a gate whatever its policy says.
 func pastPolicy(g *v1alpha1.Gate) string {
 	return fmt.Sprintf("sluice approve %s -n %s --force --reason=...", g.Spec.ReleaseRef.Name, g.Namespace)
 }
@@ -110,13 +111,14 @@ func wait(g *v1alpha1.Gate) string {
 	}
 }
 
-// soaked is the minute by which the time to soak has gone by.
+// soaked returns the minute by which the time to soak has gone by.
 func soaked(g *v1alpha1.Gate) time.Time {
 	over := g.CreationTimestamp.Add(g.Spec.Policy.Soak.Duration.Duration)
 	return over.UTC().Truncate(time.Minute).Add(time.Minute)
 }
 
-// pullURL is where the pull request of a gate is; empty where that is nothing to send people to.
+// pullURL returns where the pull request of a gate is; empty where that is nothing to send people
+// to.
 func pullURL(g *v1alpha1.Gate) string {
 	if g.Status.PullRequest == nil {
 		return ""

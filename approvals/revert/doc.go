@@ -1,4 +1,5 @@
-// Package revert puts the pod template of an earlier commit back into the file that holds it now; pure.
+// Package revert puts the pod template of an earlier commit back into the file that holds it now;
+// pure.
 //
 //	file now  ──Read──► File ─┐
 //	                          ├─ With ─► file with the template of then

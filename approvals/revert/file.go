@@ -87,12 +87,12 @@ func (f *File) load() error {
 	return err
 }
 
-// line is that of a node in the file.
+// line returns that of a node in the file.
 func (f *File) line(n *yaml.Node) int {
 	return bytes.Count(f.text[:f.start], []byte("\n")) + n.Line
 }
 
-// Template is the template as JSON, as it is given.
+// Template returns the template as JSON, as it is given.
 func (f *File) Template() []byte {
 	data, err := json.Marshal(templateIn(f.value))
 	if err != nil { // it was decoded from JSON
@@ -101,7 +101,7 @@ func (f *File) Template() []byte {
 	return data
 }
 
-// templateIn is spec.template of an object.
+// templateIn returns spec.template of an object.
 func templateIn(object map[string]any) any {
 	spec, _ := object["spec"].(map[string]any)
 	return spec["template"]
@@ -110,7 +110,8 @@ func templateIn(object map[string]any) any {
 // span is a part of a text.
 type span struct{ from, to int }
 
-// split cuts a file into its documents at lines of three dashes. A mark of the byte order belongs to none.
+// split cuts a file into its documents at lines of three dashes. A mark of the byte order belongs
+// to none.
 func split(content []byte) []span {
 	var parts []span
 	start := len(content) - len(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")))
@@ -134,8 +135,8 @@ func split(content []byte) []span {
 
 const releaseKind = "BatchRelease"
 
-// templateOf is the mapping with the template of a release, and what kind of object has it; nil if
-// the document has none.
+// templateOf returns the mapping with the template of a release, and what kind of object has it;
+// nil if the document has none.
 func (d *document) templateOf(of Release) (kind string, holder *yaml.Node) {
 	metadata := valueOf(d.root, "metadata")
 	kind, name := textOf(d.root, "kind"), textOf(metadata, "name")
@@ -191,7 +192,7 @@ func (d *document) decode() (map[string]any, error) {
 	return value, nil
 }
 
-// valueOf is what a mapping has under a key; nil if it is no mapping, or has no such key.
+// valueOf returns what a mapping has under a key; nil if it is no mapping, or has no such key.
 func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	if e := entryOf(mapping, key); e != nil {
 		return e.value

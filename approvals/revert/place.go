@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// offset is where a node begins. The parser counts characters, and both from 1.
+// offset returns where a node begins. The parser counts characters, and both from 1.
 func (d *document) offset(n *yaml.Node) int {
 	at := d.lines[min(max(n.Line, 1), len(d.lines))-1]
 	for range n.Column - 1 {
@@ -17,7 +17,7 @@ func (d *document) offset(n *yaml.Node) int {
 	return at
 }
 
-// spanOf is where a value stands that is on one line; false where it is not.
+// spanOf returns where a value stands that is on one line; false where it is not.
 func (d *document) spanOf(n *yaml.Node) (span, bool) {
 	from := d.offset(n)
 	rest := d.text[from:]
@@ -36,7 +36,7 @@ func (d *document) spanOf(n *yaml.Node) (span, bool) {
 	return span{from, from + length}, ok
 }
 
-// quoted is how long a text in quotes is; false where it does not end.
+// quoted returns how long a text in quotes is; false where it does not end.
 func quoted(text []byte, quote byte) (int, bool) {
 	for i := 1; i < len(text) && text[0] == quote; i++ {
 		doubled := quote == '\'' && i+1 < len(text) && text[i+1] == quote
@@ -57,7 +57,7 @@ func (d *document) beginsLine(key *yaml.Node) bool {
 
 func (d *document) lineStart(n *yaml.Node) int { return d.lines[n.Line-1] }
 
-// newline is how lines end.
+// newline returns how lines end.
 func (d *document) newline() []byte {
 	if bytes.Contains(d.text, []byte("\r\n")) {
 		return []byte("\r\n")
@@ -65,7 +65,7 @@ func (d *document) newline() []byte {
 	return []byte("\n")
 }
 
-// withComments is an entry with its whole first line, and the comments right above it.
+// withComments returns an entry with its whole first line, and the comments right above it.
 func (d *document) withComments(e entry) span {
 	part, indent := d.extent(e), e.key.Column-1
 	line := e.key.Line - 1
@@ -80,8 +80,9 @@ func (d *document) withComments(e entry) span {
 	return part
 }
 
-// extent is where an entry of a mapping in block style stands: from its key to the end of the last line that
-// belongs to its value. Comments behind it that are not deeper than the key belong to what follows.
+// extent returns where an entry of a mapping in block style stands: from its key to the end of the
+// last line that belongs to its value. Comments behind it that are not deeper than the key belong
+// to what follows.
 func (d *document) extent(e entry) span {
 	indent := e.key.Column - 1
 	end := e.key.Line
@@ -103,8 +104,8 @@ func (d *document) extent(e entry) span {
 	return part
 }
 
-// continues reports whether a line that is no deeper than a key belongs to its value: the items of a
-// sequence may stand there, and the bracket that closes one.
+// continues reports whether a line that is no deeper than a key belongs to its value: the items of
+// a sequence may stand there, and the bracket that closes one.
 func continues(first byte, value *yaml.Node) bool {
 	switch {
 	case value.Kind == yaml.SequenceNode && !isFlow(value):
@@ -117,7 +118,7 @@ func continues(first byte, value *yaml.Node) bool {
 	return false
 }
 
-// line is a line without the space around it, and how deep it is indented.
+// line returns a line without the space around it, and how deep it is indented.
 func (d *document) line(n int) (text []byte, depth int) {
 	end := len(d.text)
 	if n+1 < len(d.lines) {

@@ -12,7 +12,8 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 )
 
-// With is the file with the template that another has. Nothing changes where the two have the same.
+// With returns the file with the template that another has. Nothing changes where the two have the
+// same.
 func (f *File) With(then *File) ([]byte, error) {
 	c := &comparison{now: f.document, then: then.document}
 	template, old := *entryOf(f.holder, "template"), *entryOf(then.holder, "template")
@@ -61,8 +62,8 @@ func (d *document) apply(edits []edit) []byte {
 	return out.Bytes()
 }
 
-// comparison finds what makes the values of one document those of another. Its methods report false where
-// that can't be done in place: then what holds the value is exchanged as a whole.
+// comparison finds what makes the values of one document those of another. Its methods report false
+// where that can't be done in place: then what holds the value is exchanged as a whole.
 type comparison struct{ now, then *document }
 
 // entry makes the value of a key that of the other, if need be with the key and all.
@@ -115,7 +116,8 @@ func same(now, then *yaml.Node) bool {
 	return true
 }
 
-// isText reports whether a value is a text, as what reads the file sees it: one without quotes may be none.
+// isText reports whether a value is a text, as what reads the file sees it: one without quotes may
+// be none.
 func isText(n *yaml.Node) bool {
 	var value any
 	return n.Style != 0 || kyaml.Unmarshal([]byte(n.Value), &value) == nil && value == n.Value
@@ -227,8 +229,8 @@ func (c *comparison) exchange(now, then entry) ([]edit, bool) {
 	return []edit{{at, text}}, true
 }
 
-// reindent moves the lines of a block, except the first where it has lost its indentation, and gives
-// them the ends that lines have here.
+// reindent moves the lines of a block, except the first where it has lost its indentation, and
+// gives them the ends that lines have here.
 func (c *comparison) reindent(block []byte, from, to int) []byte {
 	var out bytes.Buffer
 	newline := c.now.newline()

@@ -44,7 +44,8 @@ var webhooks = fromZero(promauto.With(metrics.Registry).NewCounterVec(prometheus
 	Help: "Webhooks that were received, by event and by what became of them.",
 }, []string{"event", "result"}))
 
-// fromZero begins a series of each event at 0: a missing series looks the same as a scrape that fails.
+// fromZero begins a series of each event at 0: a missing series looks the same as a scrape that
+// fails.
 func fromZero(counts *prometheus.CounterVec) *prometheus.CounterVec {
 	for _, kind := range github.EventKinds() {
 		counts.WithLabelValues(string(kind), accepted.result)

@@ -29,8 +29,8 @@ type deliveries struct {
 
 func newDeliveries() *deliveries { return &deliveries{seen: lru.New[string, bool](maxDeliveries)} }
 
-// names returns the names by which a delivery is recognized: the forge's number, and the signature, as an
-// attacker may send a copy with a made-up number.
+// names returns the names by which a delivery is recognized: the forge's number, and the signature,
+// as an attacker may send a copy with a made-up number.
 func (d delivery) names() []string {
 	names := []string{d.source.String() + " " + strings.ToLower(d.signature)}
 	if d.guid != "" {

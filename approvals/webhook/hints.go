@@ -18,8 +18,8 @@ import (
 	"github.com/sluice-dev/sluice/forge/record"
 )
 
-// isOf reports whether a source is of the repository owner/name. Where no forge is configured, its clone address
-// says so.
+// isOf reports whether a source is of the repository owner/name. Where no forge is configured, its
+// clone address says so.
 func isOf(source *v1alpha1.ReleaseSource, fullName string) bool {
 	if f := source.Spec.Forge; f != nil {
 		return strings.EqualFold(f.Owner+"/"+f.Repo, fullName)
@@ -28,7 +28,7 @@ func isOf(source *v1alpha1.ReleaseSource, fullName string) bool {
 	return strings.HasSuffix(strings.TrimSuffix(path, ".git"), "/"+strings.ToLower(fullName))
 }
 
-// pathOf is the path of a clone address: a URL, or user@host:path.
+// pathOf returns the path of a clone address: a URL, or user@host:path.
 func pathOf(address string) string {
 	if !strings.Contains(address, "://") {
 		_, path, _ := strings.Cut(address, ":")
@@ -41,7 +41,7 @@ func pathOf(address string) string {
 	return parsed.Path
 }
 
-// concerned are the objects that an event may be news for. Git shows what was merged.
+// concerned returns the objects that an event may be news for. Git shows what was merged.
 func (r *Receiver) concerned(ctx context.Context, source *v1alpha1.ReleaseSource, e forge.Event) ([]client.Object, error) {
 	merged := e.Kind == forge.EventPullRequest && e.Action == "closed" && e.Merged
 	if e.Kind == forge.EventPush || merged {
@@ -82,8 +82,8 @@ func awaiting(source *v1alpha1.ReleaseSource, e forge.Event) func(*v1alpha1.Gate
 	return nil
 }
 
-// isFor reports whether an event is about the pull request of a gate. One that was opened just now is known by its
-// branch: the gate may not say its number yet, or the cache not have heard of it.
+// isFor reports whether an event is about the pull request of a gate. One that was opened just now
+// is known by its branch: the gate may not say its number yet, or the cache not have heard of it.
 func isFor(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, e forge.Event) bool {
 	opened := g.Status.PullRequest
 	if opened == nil || opened.Number == 0 {
@@ -93,12 +93,14 @@ func isFor(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, e forge.Event) bool
 		opened.Source == v1alpha1.SourceReference{Namespace: source.Namespace, Name: source.Name}
 }
 
-// asksForReviews reports whether reviews can decide a gate: where none are required the merge alone does.
+// asksForReviews reports whether reviews can decide a gate: where none are required the merge alone
+// does.
 func asksForReviews(g *v1alpha1.Gate) bool {
 	return g.Spec.Policy.PullRequest != nil && g.Spec.Policy.PullRequest.MinApprovals > 0
 }
 
-// gates are those of the source's releases that are not decided yet and for which something is news.
+// gates returns those of the source's releases that are not decided yet and for which something is
+// news.
 func (r *Receiver) gates(ctx context.Context, source *v1alpha1.ReleaseSource, isNews func(*v1alpha1.Gate) bool) ([]client.Object, error) {
 	var all v1alpha1.GateList
 	if err := r.cached.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {

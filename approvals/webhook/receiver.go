@@ -38,7 +38,8 @@ const (
 	handlingTimeout = 8 * time.Second
 )
 
-// maxBody is more than the payloads of the events that are of use here have; GitHub sends up to 25 MB.
+// maxBody is more than the payloads of the events that are of use here have; GitHub sends up to 25
+// MB.
 const maxBody = 5 << 20
 
 // Options of a Receiver.
@@ -69,8 +70,8 @@ type Receiver struct {
 	complaints rate.Sometimes
 }
 
-// New makes a Receiver that finds objects in the cache of a client and writes by it, and reads Secrets, which
-// are not cached, from live.
+// New makes a Receiver that finds objects in the cache of a client and writes by it, and reads
+// Secrets, which are not cached, from live.
 func New(cached client.Client, live client.Reader, options Options) *Receiver {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}

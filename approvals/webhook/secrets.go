@@ -66,8 +66,8 @@ func (s *secrets) forget(body io.Reader) error {
 	return err
 }
 
-// signed reports whether a webhook is signed with a secret of the Secret with that name. The Secret may have
-// changed just now, so it is read again before a signature is wrong.
+// signed reports whether a webhook is signed with a secret of the Secret with that name. The Secret
+// may have changed just now, so it is read again before a signature is wrong.
 func (s *secrets) signed(ctx context.Context, key client.ObjectKey, d delivery) (bool, error) {
 	known := s.of(key)
 	values, read, err := s.get(ctx, key, known, secretAge)
@@ -103,8 +103,8 @@ func (s *secrets) of(key client.ObjectKey) *secret {
 	return s.known[key]
 }
 
-// unused reports whether nobody has signed with a secret for long. One that is being read is in use, and is not
-// waited for.
+// unused reports whether nobody has signed with a secret for long. One that is being read is in
+// use, and is not waited for.
 func (known *secret) unused(now time.Time) bool {
 	if !known.mu.TryLock() {
 		return false
@@ -113,8 +113,8 @@ func (known *secret) unused(now time.Time) bool {
 	return now.Sub(known.read) > forgetAfter
 }
 
-// get returns the values of a Secret, and when they were read: not longer ago than age, but if that failed
-// a while ago. One caller at a time reads it.
+// get returns the values of a Secret, and when they were read: not longer ago than age, but if that
+// failed a while ago. One caller at a time reads it.
 func (s *secrets) get(ctx context.Context, key client.ObjectKey, known *secret, age time.Duration) ([][]byte, time.Time, error) {
 	known.mu.Lock()
 	defer known.mu.Unlock()

@@ -57,7 +57,7 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request) answer {
 	return r.judge(ctx, source, secret, d)
 }
 
-// unread is the answer to a body that could not be read.
+// unread returns the answer to a body that could not be read.
 func unread(err error) answer {
 	_, large := errors.AsType[*http.MaxBytesError](err)
 	switch {

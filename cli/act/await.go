@@ -12,22 +12,24 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// AwaitRelease watches a release from the written version on, until the controller has acted on it or the release is gone. It reports false if ctx
-// or the watch ends before that.
+// AwaitRelease watches a release from the written version on, until the controller has acted on it
+// or the release is gone. It reports false if ctx or the watch ends before that.
 func AwaitRelease(ctx context.Context, c client.WithWatch, written *v1alpha1.BatchRelease, taken Taken) (bool, error) {
 	return await(ctx, c, written, &v1alpha1.BatchReleaseList{}, func(object client.Object) (bool, error) {
 		return taken(object.(*v1alpha1.BatchRelease))
 	})
 }
 
-// AwaitGate watches a gate from the version that was read on, until it is decided or gone. It reports false like AwaitRelease.
+// AwaitGate watches a gate from the version that was read on, until it is decided or gone. It
+// reports false like AwaitRelease.
 func AwaitGate(ctx context.Context, c client.WithWatch, gate *v1alpha1.Gate) (bool, error) {
 	return await(ctx, c, gate, &v1alpha1.GateList{}, func(object client.Object) (bool, error) {
 		return GateDecided(object.(*v1alpha1.Gate)), nil
 	})
 }
 
-// await checks every later version of an object, so it misses nothing between the write and the watch.
+// await checks every later version of an object, so it misses nothing between the write and the
+// watch.
 func await(ctx context.Context, c client.WithWatch, from client.Object, list client.ObjectList, holds func(client.Object) (bool, error)) (bool, error) {
 	if done, err := holds(from); done || err != nil {
 		return done, err
@@ -53,7 +55,8 @@ func await(ctx context.Context, c client.WithWatch, from client.Object, list cli
 	}
 }
 
-// seen checks the version of an object in an event. There is nothing left to wait for if the object is gone.
+// seen checks the version of an object in an event. There is nothing left to wait for if the object
+// is gone.
 func seen(event watch.Event, of client.Object, holds func(client.Object) (bool, error)) (bool, error) {
 	if event.Type == watch.Error {
 		return false, fmt.Errorf("watch %s: %w", of.GetName(), apierrors.FromObject(event.Object))

@@ -32,13 +32,15 @@ func Gates(ctx context.Context, c client.Reader, release *v1alpha1.BatchRelease)
 	return gates, nil
 }
 
-// SameGates reports whether a release still waits for the same gates, whatever has been decided on them since.
+// SameGates reports whether a release still waits for the same gates, whatever has been decided on
+// them since.
 func SameGates(before, now *v1alpha1.BatchRelease) bool {
 	return before.Status.Attempt == now.Status.Attempt &&
 		slices.EqualFunc(before.Status.Gates, now.Status.Gates, func(a, b v1alpha1.GateReference) bool { return a.Name == b.Name })
 }
 
-// Templates are the templates in the history of a release, with what decides whether it can be rolled back to them.
+// Templates returns the templates in the history of a release, with what decides whether it can be
+// rolled back to them.
 func Templates(kept []appsv1.ControllerRevision) []plan.Kept {
 	all := make([]plan.Kept, 0, len(kept))
 	for i := range kept {
@@ -51,7 +53,7 @@ func Templates(kept []appsv1.ControllerRevision) []plan.Kept {
 	return all
 }
 
-// SuspendedByGit is the file in Git that sets spec.suspend; empty if none does.
+// SuspendedByGit returns the file in Git that sets spec.suspend; empty if none does.
 func SuspendedByGit(release *v1alpha1.BatchRelease) string {
 	for _, entry := range release.ManagedFields {
 		if entry.Manager != v1alpha1.OwnerGitsync || entry.FieldsV1 == nil {

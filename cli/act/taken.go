@@ -2,7 +2,8 @@ package act
 
 import "github.com/sluice-dev/sluice/api/v1alpha1"
 
-// Taken reports whether the controller has acted on what was written to a release, or why it never will.
+// Taken reports whether the controller has acted on what was written to a release, or why it never
+// will.
 type Taken func(*v1alpha1.BatchRelease) (bool, error)
 
 // DeclinedError says that the controller has declined a request.
@@ -23,7 +24,8 @@ func SuspendTaken(suspend bool) Taken {
 	}
 }
 
-// RollbackTaken reports whether the controller has removed the annotation, which it does once the rollback is recorded.
+// RollbackTaken reports whether the controller has removed the annotation, which it does once the
+// rollback is recorded.
 func RollbackTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	if _, asked := release.Annotations[v1alpha1.RollbackAnnotation]; asked {
 		return false, nil

@@ -42,8 +42,9 @@ type Writer struct {
 // Decide returns the changes to write to a version of a release.
 type Decide func(context.Context, *v1alpha1.BatchRelease) ([]steer.Change, error)
 
-// Write decides on changes and writes them to the version of the release that they were decided on. It returns the changes and the resulting
-// objects. If the release has changed meanwhile, Write reads it again into release and decides again.
+// Write decides on changes and writes them to the version of the release that they were decided on.
+// It returns the changes and the resulting objects. If the release has changed meanwhile, Write
+// reads it again into release and decides again.
 func (w Writer) Write(ctx context.Context, release *v1alpha1.BatchRelease, decide Decide) ([]steer.Change, []client.Object, error) {
 	for try := 1; ; try++ {
 		changes, err := decide(ctx, release)
@@ -100,7 +101,7 @@ func (w Writer) Patch(ctx context.Context, object client.Object, change steer.Ch
 	}
 }
 
-// guarded is a patch that applies only to one version of one object.
+// guarded returns a patch that applies only to one version of one object.
 func guarded(patch map[string]any, object client.Object) map[string]any {
 	metadata, _ := patch["metadata"].(map[string]any)
 	metadata = maps.Clone(metadata)

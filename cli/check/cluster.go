@@ -20,14 +20,16 @@ import (
 	"github.com/sluice-dev/sluice/internal/subset"
 )
 
-// oldest is the first Kubernetes that has what Sluice needs: admission policies that the API server judges by itself.
+// oldest is the first Kubernetes that has what Sluice needs: admission policies that the API server
+// judges by itself.
 var oldest = version.MustParseGeneric("1.30.0")
 
 // Cluster is what Sluice runs on, and with.
 type Cluster struct {
 	Discovery discovery.ServerVersionInterface
 	Client    client.Client
-	// Controller tells who holds the controller's Lease, and the Lease as namespace/name; both are empty if nobody does.
+	// Controller tells who holds the controller's Lease, and the Lease as namespace/name; both are
+	// empty if nobody does.
 	Controller func(context.Context, client.Reader, time.Time) (holder, lease string, err error)
 	// Namespace in which the controller needs its rights; empty for all.
 	Namespace string
@@ -97,12 +99,13 @@ var kindWords = map[string]string{
 	"ValidatingAdmissionPolicyBinding": "policy binding",
 }
 
-// unseen is what the user may not look at.
+// unseen returns what the user may not look at.
 func unseen(subject, right string) Finding {
 	return Finding{Warning, subject, "you may not look at it", "ask somebody with the right to " + right + " to run this"}
 }
 
-// controller looks for the one that acts, and the namespace that it runs in; the usual one if none is found.
+// controller looks for the one that acts, and the namespace that it runs in; the usual one if none
+// is found.
 func (c *Cluster) controller(ctx context.Context, now time.Time) (Finding, string) {
 	const subject = "controller"
 	holder, lease, err := c.Controller(ctx, c.Client, now)
@@ -149,7 +152,7 @@ func (c *Cluster) rights(ctx context.Context, objects []*unstructured.Unstructur
 	return Finding{OK, subject, "complete", ""}
 }
 
-// attributes are all that rules allow, one by one.
+// attributes returns all that rules allow, one by one.
 func attributes(rules []rbacv1.PolicyRule, namespace string) []authorizationv1.ResourceAttributes {
 	var all []authorizationv1.ResourceAttributes
 	for _, rule := range rules {

@@ -1,5 +1,5 @@
-// Package check finds what is missing in a cluster, a source, a release, a repository or a forge, each with
-// what to do about it.
+// Package check finds what is missing in a cluster, a source, a release, a repository or a forge,
+// each with what to do about it.
 //
 //	API server, as the user ──► Cluster ─┐
 //	ReleaseSource ──► Source ────────────┼──► Findings, each with what to do about it
@@ -7,9 +7,10 @@
 //	Git, from here ──► Repository ───────┤
 //	GitHub, from here ──► Forge ─────────┘
 //
-// It changes nothing. What the user may not read is a warning: nothing is known of it. Of a source it says what the
-// controller has found, by its network and its credentials, which are those that matter. A repository and a forge
-// are asked themselves, before there is a source, or to find out what ails one.
+// It changes nothing. What the user may not read is a warning: nothing is known of it. Of a source
+// it says what the controller has found, by its network and its credentials, which are those that
+// matter. A repository and a forge are asked themselves, before there is a source, or to find out
+// what ails one.
 package check
 
 // Grade says how well something is.

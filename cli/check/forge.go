@@ -54,7 +54,8 @@ func (f *Forge) Check(ctx context.Context) []Finding {
 	return findings
 }
 
-// stranger is the finding of an account that is not let in. Of an app it may be known what it lacks.
+// stranger returns the finding of an account that is not let in. Of an app it may be known what it
+// lacks.
 func (f *Forge) stranger(ctx context.Context, err error) Finding {
 	if forge.KindOf(err) == forge.Invalid {
 		lacking, problem := f.Client.Lacking(ctx)
@@ -66,7 +67,7 @@ func (f *Forge) stranger(ctx context.Context, err error) Finding {
 	return f.failed("account", err)
 }
 
-// failed is the finding of what the forge did not answer.
+// failed returns the finding of what the forge did not answer.
 func (f *Forge) failed(subject string, err error) Finding {
 	found := Finding{Failed, f.Of + subject, err.Error(), "check the network between this machine and the forge: DNS, proxy, certificates"}
 	switch forge.KindOf(err) {
@@ -132,7 +133,7 @@ func (f *Forge) protection(ctx context.Context) Finding {
 	return Finding{OK, f.Of + subject, fmt.Sprintf("changes take a pull request, with approvals: %d", found.Approvals), ""}
 }
 
-// unprotected is how approvals can be got round; empty if no way is known.
+// unprotected returns how approvals can be got round; empty if no way is known.
 func unprotected(found forge.Protection) string {
 	switch {
 	case !found.Protected:
@@ -177,7 +178,7 @@ func (f *Forge) webhook(ctx context.Context) Finding {
 	return Finding{OK, f.Of + subject, "sends what is needed to " + f.Receiver, ""}
 }
 
-// unheard is why what a webhook sends has no effect; empty if it has.
+// unheard returns why what a webhook sends has no effect; empty if it has.
 func unheard(hook forge.Hook) string {
 	missing := slices.DeleteFunc(slices.Clone(wanted), func(event string) bool { return slices.Contains(hook.Events, event) })
 	switch {

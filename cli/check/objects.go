@@ -10,13 +10,14 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// correctFile is what to do about a file that is not applied: it may be wrong by itself, or the cluster does not take it.
+// correctFile is what to do about a file that is not applied: it may be wrong by itself, or the
+// cluster does not take it.
 const correctFile = "correct the file; before a push, sluice lint finds errors in files, and sluice plan --cluster what the cluster refuses"
 
 // page is where people find each reason, and what to do about it.
 const page = "see https://github.com/sluice-dev/sluice/blob/main/docs/reasons.md"
 
-// Source is what the controller has found of a repository and its forge.
+// Source returns what the controller has found of a repository and its forge.
 func Source(source *v1alpha1.ReleaseSource) []Finding {
 	subject := "releasesource/" + source.Name
 	conditions := source.Status.Conditions
@@ -40,7 +41,7 @@ func Source(source *v1alpha1.ReleaseSource) []Finding {
 	return findings
 }
 
-// judged is a condition that is well when it is true.
+// judged returns a condition that is well when it is true.
 func judged(subject string, condition *metav1.Condition) Finding {
 	switch {
 	case condition == nil:
@@ -53,7 +54,8 @@ func judged(subject string, condition *metav1.Condition) Finding {
 	return Finding{Failed, subject, condition.Reason + ": " + condition.Message, page}
 }
 
-// Release is what the controller has found of a release and of what stands against it in its namespace.
+// Release returns what the controller has found of a release and of what stands against it in its
+// namespace.
 func Release(release *v1alpha1.BatchRelease) []Finding {
 	subject := "batchrelease/" + release.Name
 	var findings []Finding

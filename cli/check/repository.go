@@ -42,7 +42,7 @@ func (r *Repository) Check(ctx context.Context) []Finding {
 	return []Finding{{Failed, r.Of + "files", fmt.Sprintf("the kustomizations lead from one to another more than %d times", spec.Rounds), "have them refer to fewer others"}}
 }
 
-// unreadable is what to do about a repository that can't be read.
+// unreadable returns what to do about a repository that can't be read.
 func unreadable(err error) string {
 	switch gitrepo.KindOf(err) {
 	case gitrepo.Invalid:
@@ -61,7 +61,7 @@ func unreadable(err error) string {
 	return "check the server, and try again"
 }
 
-// manifests are what is wrong with the files, and how many there are if nothing is.
+// manifests returns what is wrong with the files, and how many there are if nothing is.
 func (r *Repository) manifests(head *gitrepo.Snapshot) []Finding {
 	subject := r.Of + "files"
 	report, err := lint.Check(head.FS(), r.Path, r.Manifests)

@@ -20,8 +20,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
-// findAstray lists the routes that releases in scope name and that still refer to their Services, though somebody has taken the annotation away.
-// A release of which one can't be read is noted as failed. Those of namespaces that don't consent are left alone: a release may name any.
+// findAstray lists the routes that releases in scope name and that still refer to their Services,
+// though somebody has taken the annotation away. A release of which one can't be read is noted as
+// failed. Those of namespaces that don't consent are left alone: a release may name any.
 func (c *Command) findAstray(
 	ctx context.Context, releases map[string]*v1alpha1.BatchRelease, held []heldRoute, unread map[string]bool, consents consents,
 ) ([]heldRoute, error) {
@@ -52,7 +53,7 @@ func (c *Command) findAstray(
 	return found, errors.Join(failed...)
 }
 
-// namedBy are the routes that a release names, whether it holds them or not.
+// namedBy returns the routes that a release names, whether it holds them or not.
 func namedBy(release *v1alpha1.BatchRelease) []heldRoute {
 	if release.Spec.Strategy.Traffic == nil {
 		return nil
@@ -97,8 +98,8 @@ func (c *Command) readRoute(ctx context.Context, r heldRoute) (*unstructured.Uns
 	return object, nil
 }
 
-// reclaim returns a route as it was before its annotation was taken away; nil if it refers to the Services no more. It is an error if nobody
-// can tell: what it refers to may be somebody else's.
+// reclaim returns a route as it was before its annotation was taken away; nil if it refers to the
+// Services no more. It is an error if nobody can tell: what it refers to may be somebody else's.
 func (c *Command) reclaim(ctx context.Context, r heldRoute, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	canary, err := c.canaryOf(ctx, r)
 	if err != nil {
@@ -122,7 +123,8 @@ func (c *Command) reclaim(ctx context.Context, r heldRoute, object *unstructured
 		sides.Stable, sides.Canary, v1alpha1.TrafficAnnotation, r.service)
 }
 
-// sidesAreFree reports whether the two Services that a route refers to are those of the release, or there are none.
+// sidesAreFree reports whether the two Services that a route refers to are those of the release, or
+// there are none.
 func (c *Command) sidesAreFree(ctx context.Context, r heldRoute) (bool, error) {
 	sides := route.SidesOf(r.service)
 	for _, name := range []string{sides.Stable, sides.Canary} {
@@ -142,7 +144,7 @@ func (c *Command) sidesAreFree(ctx context.Context, r heldRoute) (bool, error) {
 	return true, nil
 }
 
-// canaryOf is the second Ingress that the release has made beside one; nil if there is none.
+// canaryOf returns the second Ingress that the release has made beside one; nil if there is none.
 func (c *Command) canaryOf(ctx context.Context, r heldRoute) (*unstructured.Unstructured, error) {
 	if r.kind != v1alpha1.RouteIngress {
 		return nil, nil
@@ -155,8 +157,8 @@ func (c *Command) canaryOf(ctx context.Context, r heldRoute) (*unstructured.Unst
 	return canary, nil
 }
 
-// owns reports whether an object belongs to the release. The UID of a holder is what an annotation says, where anybody who may write the route
-// can name that of something else.
+// owns reports whether an object belongs to the release. The UID of a holder is what an annotation
+// says, where anybody who may write the route can name that of something else.
 func (r heldRoute) owns(object metav1.Object) bool {
 	owner := metav1.GetControllerOf(object)
 	if owner == nil || owner.Kind != "BatchRelease" || string(owner.UID) != r.holder.UID {

@@ -13,8 +13,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// decide says what a workload gets back that bears the annotation, as the controller would. The release is nil if it is
-// gone. An annotation that can't be read tells nothing: the workload gets the default strategy.
+// decide says what a workload gets back that bears the annotation, as the controller would. The
+// release is nil if it is gone. An annotation that can't be read tells nothing: the workload gets
+// the default strategy.
 func decide(object workload.Workload, release *v1alpha1.BatchRelease, proceed bool) plan.Left {
 	w := &plan.Workload{
 		UID: object.GetUID(), Digest: digestOf(object.PodTemplate()), Hold: hold.Of(object), Mover: hold.Mover(object),

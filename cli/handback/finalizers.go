@@ -15,15 +15,16 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// stay says where finalizers stay, because something is held there still: anyone who may keep something of their namespace held keeps no other
-// namespace from being cleaned up.
+// stay says where finalizers stay, because something is held there still: anyone who may keep
+// something of their namespace held keeps no other namespace from being cleaned up.
 type stay struct {
 	// all says that nobody could look for all that is held.
 	all        bool
 	namespaces map[string]bool
 }
 
-// staying is where finalizers stay by what keeps workloads held, and by what came of looking for these.
+// staying returns where finalizers stay by what keeps workloads held, and by what came of looking
+// for these.
 func staying(k kept, looked error) stay {
 	s := stay{all: k.all || len(k.unseen) > 0 || looked != nil, namespaces: map[string]bool{}}
 	for release, failed := range k.failed {
@@ -34,8 +35,8 @@ func staying(k kept, looked error) stay {
 	return s
 }
 
-// removeFinalizers takes Sluice's finalizers off what is in scope, so that objects can go that wait for a
-// controller. All other finalizers stay.
+// removeFinalizers takes Sluice's finalizers off what is in scope, so that objects can go that wait
+// for a controller. All other finalizers stay.
 func (c *Command) removeFinalizers(ctx context.Context, where stay) error {
 	if where.all {
 		c.tell("finalizers stay: not all that is held could be looked for")
@@ -57,7 +58,8 @@ func (c *Command) removeFinalizers(ctx context.Context, where stay) error {
 	return errors.Join(failed...)
 }
 
-// ours are the releases in scope, their gates, and the sources. Where the CRDs are gone there is nothing.
+// ours returns the releases in scope, their gates, and the sources. Where the CRDs are gone there
+// is nothing.
 func (c *Command) ours(ctx context.Context) ([]client.Object, error) {
 	var releases v1alpha1.BatchReleaseList
 	if err := c.list(ctx, &releases); err != nil {

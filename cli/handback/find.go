@@ -25,8 +25,8 @@ type target struct {
 
 func (t target) String() string { return t.kind + " " + t.key.String() }
 
-// find lists what is to be looked at: what was named, or all that is held, or was left half done. What could not be looked
-// for is in the error.
+// find lists what is to be looked at: what was named, or all that is held, or was left half done.
+// What could not be looked for is in the error.
 func (c *Command) find(ctx context.Context) ([]target, error) {
 	var found []target
 	var failed []error
@@ -44,7 +44,8 @@ func (c *Command) find(ctx context.Context) ([]target, error) {
 	return found, errors.Join(failed...)
 }
 
-// named are the workloads that are meant by a name. Without a kind they are those that are held, or else all of the name.
+// named returns the workloads that are meant by a name. Without a kind they are those that are
+// held, or else all of the name.
 func (c *Command) named(ctx context.Context, name Name) ([]target, error) {
 	key := client.ObjectKey{Namespace: c.options.Namespace, Name: name.Name}
 	if name.Kind != "" {
@@ -75,7 +76,7 @@ func (c *Command) named(ctx context.Context, name Name) ([]target, error) {
 	return there, errors.Join(failed...)
 }
 
-// held are the workloads of a kind that are held, or were left half done.
+// held returns the workloads of a kind that are held, or were left half done.
 func (c *Command) held(ctx context.Context, kind string) ([]target, error) {
 	var found []target
 	list := &metav1.PartialObjectMetadataList{}

@@ -14,8 +14,9 @@ import (
 // consents are the ReferenceGrants of namespaces, as far as they were read.
 type consents map[string][]unstructured.Unstructured
 
-// consents reports whether a release may share a route. Anyone who may write a release can have it name routes of any namespace: without
-// ReferenceGrants of both, such a route is not written for it, and keeps nothing held.
+// consents reports whether a release may share a route. Anyone who may write a release can have it
+// name routes of any namespace: without ReferenceGrants of both, such a route is not written for
+// it, and keeps nothing held.
 func (c *Command) consents(ctx context.Context, r *heldRoute, known consents) (bool, error) {
 	namespace := r.use().Namespace
 	if r.key.Namespace == namespace {
@@ -35,7 +36,7 @@ func (c *Command) consents(ctx context.Context, r *heldRoute, known consents) (b
 	return route.NotGranted(named, namespace, known[r.key.Namespace], known[namespace]) == nil, nil
 }
 
-// grants are the ReferenceGrants of a namespace, in the newest version that is served.
+// grants returns the ReferenceGrants of a namespace, in the newest version that is served.
 func (c *Command) grants(ctx context.Context, namespace string) ([]unstructured.Unstructured, error) {
 	for _, kind := range route.GrantKinds {
 		list := &unstructured.UnstructuredList{}

@@ -28,9 +28,11 @@ type Options struct {
 	// Proceed leaves each workload with the template that it has. Otherwise it goes back to the
 	// stable one, as its release's deletionPolicy says.
 	Proceed bool
-	// RemoveFinalizers takes Sluice's finalizers off its objects, for them to be deleted without a controller.
+	// RemoveFinalizers takes Sluice's finalizers off its objects, for them to be deleted without a
+	// controller.
 	RemoveFinalizers bool
-	// NoWait hands workloads back as soon as their routes are restored. Requests that are on their way may be lost.
+	// NoWait hands workloads back as soon as their routes are restored. Requests that are on their way
+	// may be lost.
 	NoWait bool
 	// DryRun asks the API server without changing anything.
 	DryRun bool
@@ -47,7 +49,8 @@ type Command struct {
 	tell    func(line string)
 }
 
-// New makes a Command that says each thing that it does in a line. The client must not read from a cache.
+// New makes a Command that says each thing that it does in a line. The client must not read from a
+// cache.
 func New(c client.Client, now clock.Clock, options Options, tell func(line string)) *Command {
 	c = client.WithFieldOwner(c, owner)
 	if options.DryRun {
@@ -145,7 +148,7 @@ func (c *Command) tellHandedBack(t target, what string, release *v1alpha1.BatchR
 	}
 }
 
-// releaseOf is the BatchRelease that holds the workload; nil if it is gone, or its kind.
+// releaseOf returns the BatchRelease that holds the workload; nil if it is gone, or its kind.
 func (c *Command) releaseOf(ctx context.Context, w workload.Workload) (*v1alpha1.BatchRelease, error) {
 	held := hold.Of(w)
 	if held == nil {
@@ -167,8 +170,8 @@ func (c *Command) releaseOf(ctx context.Context, w workload.Workload) (*v1alpha1
 // absent reports whether there is no such object, or no such kind.
 func absent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// template is that of a revision, nil to leave the workload with the one that it has; and what to tell
-// people about it.
+// template returns that of a revision, nil to leave the workload with the one that it has; and what
+// to tell people about it.
 func (c *Command) template(ctx context.Context, w workload.Workload, revision string) (json.RawMessage, string, error) {
 	if revision == "" {
 		return nil, "with the template that it has", nil

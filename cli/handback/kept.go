@@ -10,11 +10,13 @@ import (
 	"github.com/sluice-dev/sluice/rollout/hold"
 )
 
-// kept says which workloads stay held: requests may still be sent to their pods. What fails for one keeps no other.
+// kept says which workloads stay held: requests may still be sent to their pods. What fails for one
+// keeps no other.
 type kept struct {
 	// all says that not even the releases could be read.
 	all bool
-	// failed are the releases, by namespace and name, of which a route is known not to be restored, or could not be read.
+	// failed are the releases, by namespace and name, of which a route is known not to be restored, or
+	// could not be read.
 	failed map[string]bool
 	// unseen is where routes could not be listed.
 	unseen []place
@@ -35,7 +37,7 @@ func (k kept) holds(w metav1.Object) bool {
 	return k.all || slices.ContainsFunc(k.unseen, func(where place) bool { return where.mayHave(k.releaseOf(w), w.GetNamespace()) })
 }
 
-// releaseOf is the release that holds a workload, nil if nobody can tell.
+// releaseOf returns the release that holds a workload, nil if nobody can tell.
 func (k kept) releaseOf(w metav1.Object) *v1alpha1.BatchRelease {
 	held := hold.Of(w)
 	if held == nil {

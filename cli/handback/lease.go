@@ -12,8 +12,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Controller names the holder of the controller's Lease, in whatever namespace, and the Lease. The holder is empty if no controller has renewed one
-// in time, and so is the Lease if there is none: a controller that runs without leader election has none.
+// Controller names the holder of the controller's Lease, in whatever namespace, and the Lease. The
+// holder is empty if no controller has renewed one in time, and so is the Lease if there is none: a
+// controller that runs without leader election has none.
 func Controller(ctx context.Context, reader client.Reader, now time.Time) (holder, lease string, err error) {
 	var leases coordinationv1.LeaseList
 	if err := reader.List(ctx, &leases, client.MatchingFields{"metadata.name": v1alpha1.LeaseName}); err != nil {

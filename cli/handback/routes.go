@@ -25,14 +25,18 @@ type heldRoute struct {
 	key     client.ObjectKey
 	service string
 	holder  route.Holder
-	// unclear says that the annotation does not tell who holds the route; the holder is then a release that names it.
+	// unclear says that the annotation does not tell who holds the route; the holder is then a release
+	// that names it.
 	unclear bool
-	// astray says that the annotation was taken away of a route which that release names and which still refers to its Services.
+	// astray says that the annotation was taken away of a route which that release names and which
+	// still refers to its Services.
 	astray bool
-	// steps are those of the release; only of a route that is astray, whose rules for matches they tell.
+	// steps are those of the release; only of a route that is astray, whose rules for matches they
+	// tell.
 	steps []v1alpha1.Step
-	// claimed says that nothing but the annotation tells that a release of another namespace holds the route, which anybody may have written, or that
-	// the namespace does not consent to what the release names.
+	// claimed says that nothing but the annotation tells that a release of another namespace holds the
+	// route, which anybody may have written, or that the namespace does not consent to what the release
+	// names.
 	claimed bool
 }
 
@@ -48,7 +52,8 @@ type restored struct {
 	drains drains
 }
 
-// restoreRoutes gives routes back what they had, before the pods that they send requests to go. What could not be given back is in the error.
+// restoreRoutes gives routes back what they had, before the pods that they send requests to go.
+// What could not be given back is in the error.
 func (c *Command) restoreRoutes(ctx context.Context) (restored, error) {
 	releases, known, err := c.releases(ctx)
 	if err != nil {
@@ -68,7 +73,8 @@ func (c *Command) restoreRoutes(ctx context.Context) (restored, error) {
 	return done, errors.Join(failed...)
 }
 
-// byRoute puts those together that are held of one route, as its annotation says: they are given back by one write, however many somebody has made up.
+// byRoute puts those together that are held of one route, as its annotation says: they are given
+// back by one write, however many somebody has made up.
 func byRoute(held []heldRoute) [][]heldRoute {
 	var all [][]heldRoute
 	at := map[routeID]int{}
@@ -100,8 +106,9 @@ type found struct {
 	kept
 }
 
-// findRoutes lists the routes in scope that are held. Kinds that the cluster does not serve have none. Who may not list them has
-// none either, if no release in scope names one. What keeps workloads held already is not looked for again.
+// findRoutes lists the routes in scope that are held. Kinds that the cluster does not serve have
+// none. Who may not list them has none either, if no release in scope names one. What keeps
+// workloads held already is not looked for again.
 func (c *Command) findRoutes(ctx context.Context, releases map[string]*v1alpha1.BatchRelease, known bool, before kept) (found, error) {
 	all := found{kept: kept{failed: map[string]bool{}, unseen: slices.Clone(before.unseen), releases: releases}}
 	maps.Copy(all.failed, before.failed)
@@ -135,7 +142,8 @@ func (c *Command) findRoutes(ctx context.Context, releases map[string]*v1alpha1.
 	return all, errors.Join(append(failed, err)...)
 }
 
-// releases are those in scope of the namespaces, by namespace and name. They are not known where their CRD is gone.
+// releases returns those in scope of the namespaces, by namespace and name. They are not known
+// where their CRD is gone.
 func (c *Command) releases(ctx context.Context) (map[string]*v1alpha1.BatchRelease, bool, error) {
 	var list v1alpha1.BatchReleaseList
 	err := c.client.List(ctx, &list, client.InNamespace(c.options.Namespace))
@@ -152,7 +160,8 @@ func (c *Command) releases(ctx context.Context) (map[string]*v1alpha1.BatchRelea
 	return releases, true, nil
 }
 
-// namespacesOf are those in which routes of a kind may be held: the one that is in scope, and those of others that a release there names.
+// namespacesOf returns those in which routes of a kind may be held: the one that is in scope, and
+// those of others that a release there names.
 func (c *Command) namespacesOf(kind v1alpha1.TrafficRouteKind, releases map[string]*v1alpha1.BatchRelease) []string {
 	namespaces := map[string]bool{c.options.Namespace: true}
 	for _, release := range releases {
@@ -203,8 +212,9 @@ func (c *Command) routesIn(
 	}
 }
 
-// unreadable are what releases in scope may hold of a route whose annotation can't be read. One that no release names is told: nobody can say
-// whose it is, and its owner may have written anything there.
+// unreadable returns what releases in scope may hold of a route whose annotation can't be read. One
+// that no release names is told: nobody can say whose it is, and its owner may have written
+// anything there.
 func (c *Command) unreadable(
 	kind v1alpha1.TrafficRouteKind, key client.ObjectKey, readable []route.Held, releases map[string]*v1alpha1.BatchRelease,
 ) []heldRoute {
@@ -227,7 +237,7 @@ func (c *Command) unreadable(
 	return held
 }
 
-// servicesOf are those for which a release names a route; none if there is no such release.
+// servicesOf returns those for which a release names a route; none if there is no such release.
 func servicesOf(kind v1alpha1.TrafficRouteKind, key client.ObjectKey, release *v1alpha1.BatchRelease) []string {
 	if release == nil || release.Spec.Strategy.Traffic == nil {
 		return nil
@@ -241,7 +251,8 @@ func servicesOf(kind v1alpha1.TrafficRouteKind, key client.ObjectKey, release *v
 	return services
 }
 
-// inScope reports whether a release is meant, which may be gone: then its name is taken for that of its workload.
+// inScope reports whether a release is meant, which may be gone: then its name is taken for that of
+// its workload.
 func (c *Command) inScope(release string, releases map[string]*v1alpha1.BatchRelease) bool {
 	namespace, name, _ := strings.Cut(release, "/")
 	if c.options.Namespace != "" && namespace != c.options.Namespace {
@@ -253,7 +264,8 @@ func (c *Command) inScope(release string, releases map[string]*v1alpha1.BatchRel
 	return len(c.options.Names) == 0 || slices.ContainsFunc(c.options.Names, func(n Name) bool { return n.Name == name })
 }
 
-// restoreRoute gives one route back what it had, whatever else happens to it meanwhile. The errors are those of each that is held of it.
+// restoreRoute gives one route back what it had, whatever else happens to it meanwhile. The errors
+// are those of each that is held of it.
 func (c *Command) restoreRoute(ctx context.Context, of []heldRoute) []error {
 	var failed []error
 	var err error
@@ -268,7 +280,8 @@ func (c *Command) restoreRoute(ctx context.Context, of []heldRoute) []error {
 	return slices.Repeat([]error{err}, len(of))
 }
 
-// tryRestoreRoute returns what keeps each that is held from being given back, or the error of a read or write that keeps all.
+// tryRestoreRoute returns what keeps each that is held from being given back, or the error of a
+// read or write that keeps all.
 func (c *Command) tryRestoreRoute(ctx context.Context, of []heldRoute) ([]error, error) {
 	r := of[0]
 	object, err := c.readRoute(ctx, r)
@@ -285,13 +298,14 @@ func (c *Command) tryRestoreRoute(ctx context.Context, of []heldRoute) ([]error,
 	return c.giveRoute(ctx, of, object, object)
 }
 
-// use is what the release has to do with a route.
+// use returns what the release has to do with a route.
 func (r heldRoute) use() route.Use {
 	namespace, _, _ := strings.Cut(r.holder.Release, "/")
 	return route.Use{Namespace: namespace, Service: r.service, Holder: r.holder}
 }
 
-// giveRoute writes a route as it is without the releases. What is held is the route with their holds.
+// giveRoute writes a route as it is without the releases. What is held is the route with their
+// holds.
 func (c *Command) giveRoute(ctx context.Context, of []heldRoute, object, held *unstructured.Unstructured) ([]error, error) {
 	failed, restored, given := make([]error, len(of)), held, []heldRoute(nil)
 	holders, _ := route.Holders(held)
@@ -329,8 +343,8 @@ func (c *Command) giveRoute(ctx context.Context, of []heldRoute, object, held *u
 	return failed, nil
 }
 
-// dropCanary deletes the second Ingress that a release has made beside one, once the first sends its requests to the user's Service: not while that
-// has failed.
+// dropCanary deletes the second Ingress that a release has made beside one, once the first sends
+// its requests to the user's Service: not while that has failed.
 func (c *Command) dropCanary(ctx context.Context, of []heldRoute, failed []error) error {
 	r := of[0]
 	if r.kind != v1alpha1.RouteIngress {

@@ -21,14 +21,15 @@ import (
 const (
 	// patience is for how long the status of the routes is waited for, as the controller does.
 	patience = 5 * time.Minute
-	// lookAgain is after how long the status is read again: nobody can watch a route who may only get, list and patch it.
+	// lookAgain is after how long the status is read again: nobody can watch a route who may only get,
+	// list and patch it.
 	lookAgain = time.Second
 	// tellAgain is after how long people are told again what is waited for.
 	tellAgain = 10 * time.Second
 )
 
-// drains are the routes of each release, by its namespace and name, that sent requests to its pods a moment ago, and for how long requests may
-// still be on their way to them.
+// drains are the routes of each release, by its namespace and name, that sent requests to its pods
+// a moment ago, and for how long requests may still be on their way to them.
 type drains map[string]*drain
 
 type drain struct {
@@ -36,8 +37,9 @@ type drain struct {
 	lasts  time.Duration
 }
 
-// drainsOf are those of routes that are about to be restored, and of those that a run before may have restored which did not come to hand the
-// workload back. Where nothing but the annotation says that a release of another namespace holds a route, nobody waits for it.
+// drainsOf returns those of routes that are about to be restored, and of those that a run before
+// may have restored which did not come to hand the workload back. Where nothing but the annotation
+// says that a release of another namespace holds a route, nobody waits for it.
 func (c *Command) drainsOf(held []heldRoute, releases map[string]*v1alpha1.BatchRelease) drains {
 	all := drains{}
 	of := func(name string) *drain {
@@ -66,7 +68,8 @@ func (c *Command) drainsOf(held []heldRoute, releases map[string]*v1alpha1.Batch
 	return all
 }
 
-// drainOf is how long a release has pods stay after requests have left them: as the controller, for readySeconds where that is longer.
+// drainOf returns how long a release has pods stay after requests have left them: as the
+// controller, for readySeconds where that is longer.
 func drainOf(release *v1alpha1.BatchRelease) time.Duration {
 	var set v1alpha1.Traffic
 	if release != nil && release.Spec.Strategy.Traffic != nil {
@@ -76,8 +79,8 @@ func drainOf(release *v1alpha1.BatchRelease) time.Duration {
 	return time.Duration(max(*cmp.Or(set.DrainSeconds, &drain), *cmp.Or(set.ReadySeconds, &ready))) * time.Second
 }
 
-// settle waits, before workloads are handed back, until nobody is sent to their pods by routes that were restored: pods of a version go at once then.
-// It returns what keeps workloads held then.
+// settle waits, before workloads are handed back, until nobody is sent to their pods by routes that
+// were restored: pods of a version go at once then. It returns what keeps workloads held then.
 func (c *Command) settle(ctx context.Context, targets []target, done restored) (kept, error) {
 	waits := c.draining(ctx, targets, done)
 	if len(waits) == 0 || c.options.NoWait {
@@ -101,7 +104,8 @@ func (c *Command) settle(ctx context.Context, targets []target, done restored) (
 	return c.findChanged(ctx, done.kept)
 }
 
-// draining names the releases that may hold one of the workloads and whose routes drain. One whose workload stays held has nobody wait.
+// draining names the releases that may hold one of the workloads and whose routes drain. One whose
+// workload stays held has nobody wait.
 func (c *Command) draining(ctx context.Context, targets []target, done restored) []string {
 	waits := map[string]bool{}
 	for _, t := range targets {
@@ -123,7 +127,8 @@ func (c *Command) draining(ctx context.Context, targets []target, done restored)
 	return slices.Sorted(maps.Keys(waits))
 }
 
-// findChanged adds the releases whose routes share requests again since they were restored: somebody else writes them.
+// findChanged adds the releases whose routes share requests again since they were restored:
+// somebody else writes them.
 func (c *Command) findChanged(ctx context.Context, before kept) (kept, error) {
 	releases, known, err := c.releases(ctx)
 	if err != nil {
@@ -143,7 +148,8 @@ func (c *Command) findChanged(ctx context.Context, before kept) (kept, error) {
 	return now.kept, errors.Join(failed...)
 }
 
-// mayHold reports whether a release holds a workload. An annotation that can't be read may name any of the namespace.
+// mayHold reports whether a release holds a workload. An annotation that can't be read may name any
+// of the namespace.
 func mayHold(release string, w metav1.Object) bool {
 	namespace, name, _ := strings.Cut(release, "/")
 	if hold.Text(w) == nil || namespace != w.GetNamespace() {
@@ -153,7 +159,8 @@ func mayHold(release string, w metav1.Object) bool {
 	return held == nil || held.Release == name
 }
 
-// awaitRoutes waits until the status of each route tells that it is in effect as it is, and for no longer than patience.
+// awaitRoutes waits until the status of each route tells that it is in effect as it is, and for no
+// longer than patience.
 func (c *Command) awaitRoutes(ctx context.Context, routes []heldRoute) error {
 	began := c.clock.Now()
 	said := began.Add(-tellAgain)
@@ -178,10 +185,11 @@ func (c *Command) awaitRoutes(ctx context.Context, routes []heldRoute) error {
 	}
 }
 
-// mostListed is how many of those that are waited for are named in a line: what belongs to others is not to be lost among them.
+// mostListed is how many of those that are waited for are named in a line: what belongs to others
+// is not to be lost among them.
 const mostListed = 10
 
-// listed are names as they are told.
+// listed returns names as they are told.
 func listed(names []string) []string {
 	if more := len(names) - mostListed; more > 0 {
 		return append(slices.Clone(names[:mostListed]), fmt.Sprintf("%d more", more))
@@ -189,7 +197,8 @@ func listed(names []string) []string {
 	return names
 }
 
-// pending names who has not read a route as it is, and which routes can't be read, for now perhaps. Each is read once, whoever holds it.
+// pending names who has not read a route as it is, and which routes can't be read, for now perhaps.
+// Each is read once, whoever holds it.
 func (c *Command) pending(ctx context.Context, routes []heldRoute) []string {
 	var names []string
 	read := map[routeID]bool{}

@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// findTemplate looks for the template of a revision: among those that were kept for the release, or where the native
-// controller has it. It is nil if there is none.
+// findTemplate looks for the template of a revision: among those that were kept for the release, or
+// where the native controller has it. It is nil if there is none.
 func (c *Command) findTemplate(ctx context.Context, w workload.Workload, revision string) (json.RawMessage, error) {
 	kept, err := c.keptTemplate(ctx, w, revision)
 	if err != nil || kept != nil {
@@ -48,7 +48,8 @@ func (c *Command) keptTemplate(ctx context.Context, w workload.Workload, revisio
 	return nil, nil
 }
 
-// templateOfSet is that of a ReplicaSet of a Deployment. Not all that the Deployment selects need be its own.
+// templateOfSet returns that of a ReplicaSet of a Deployment. Not all that the Deployment selects
+// need be its own.
 func (c *Command) templateOfSet(ctx context.Context, w workload.Workload, revision string) (json.RawMessage, error) {
 	selector, err := metav1.LabelSelectorAsSelector(w.PodSelector())
 	if err != nil {
@@ -67,7 +68,8 @@ func (c *Command) templateOfSet(ctx context.Context, w workload.Workload, revisi
 	return nil, nil
 }
 
-// recordedTemplate is that of the ControllerRevision of a name, in which the native controller keeps it.
+// recordedTemplate returns that of the ControllerRevision of a name, in which the native controller
+// keeps it.
 func (c *Command) recordedTemplate(ctx context.Context, w workload.Workload, name string) (json.RawMessage, error) {
 	var revision appsv1.ControllerRevision
 	err := c.client.Get(ctx, client.ObjectKey{Namespace: w.GetNamespace(), Name: name}, &revision)

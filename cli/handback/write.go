@@ -21,9 +21,10 @@ import (
 // annotation, which it removes again, from that of somebody else.
 const glassReason = "sluice handback"
 
-// write gives a workload back. Where that is forbidden, the same write sets the break-glass annotation, for which the admission
-// policy lets it through, and the next removes it. Whether that policy refuses is only in the words of the answer, which nothing
-// depends on: whoever else refuses the first write refuses the second too.
+// write gives a workload back. Where that is forbidden, the same write sets the break-glass
+// annotation, for which the admission policy lets it through, and the next removes it. Whether that
+// policy refuses is only in the words of the answer, which nothing depends on: whoever else refuses
+// the first write refuses the second too.
 func (c *Command) write(ctx context.Context, w workload.Workload, held v1alpha1.HeldWorkload, template json.RawMessage) error {
 	digest, err := left(w, template)
 	if err != nil {
@@ -44,7 +45,7 @@ func (c *Command) write(ctx context.Context, w workload.Workload, held v1alpha1.
 	}
 }
 
-// left is the digest of the template that a write is to leave a workload with.
+// left returns the digest of the template that a write is to leave a workload with.
 func left(w workload.Workload, template json.RawMessage) (string, error) {
 	if template == nil {
 		return digestOf(w.PodTemplate()), nil
@@ -60,7 +61,8 @@ func left(w workload.Workload, template json.RawMessage) (string, error) {
 var errRewritten = errors.New("a mutating admission webhook or policy changes spec.template, and the native controller would replace all pods with the " +
 	"result: undo what it does (kubectl get mutatingadmissionpolicies,mutatingwebhookconfigurations), or exclude the namespace from it, and try again")
 
-// patch writes a patch of a workload, and returns the answer. A dry run first compares the digest of its template.
+// patch writes a patch of a workload, and returns the answer. A dry run first compares the digest
+// of its template.
 func (c *Command) patch(ctx context.Context, w workload.Workload, changes *kube.JSONPatch, digest string) (workload.Workload, error) {
 	patch, err := changes.Patch()
 	if err != nil {

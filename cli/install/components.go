@@ -22,7 +22,7 @@ const dashboardName = "sluice-dashboard"
 // clusterRoles of the dashboard are about tokens, users and groups, which belong to the cluster.
 var clusterRoles = []string{"sluice-dashboard-login", "sluice-dashboard-unconstrained"}
 
-// chosen are the folders to install.
+// chosen returns the folders to install.
 func (o Options) chosen() []string {
 	all := slices.Clone(folders)
 	for _, component := range []struct {
@@ -69,8 +69,8 @@ func (o Options) fill(object *unstructured.Unstructured) error {
 	return unstructured.SetNestedSlice(object.Object, containers, path...)
 }
 
-// fillController puts in what only the controller has, and returns its arguments. Notices come as the patches of their component say, which a test
-// compares.
+// fillController puts in what only the controller has, and returns its arguments. Notices come as
+// the patches of their component say, which a test compares.
 func (o Options) fillController(object *unstructured.Unstructured, container map[string]any, args []string) ([]string, error) {
 	if o.Traffic {
 		args = append(args, "--traffic")
@@ -87,7 +87,8 @@ func (o Options) fillController(object *unstructured.Unstructured, container map
 // SecretsFolder has a folder for each Secret that the dashboard reads.
 const SecretsFolder = "/etc/sluice/secrets" //nolint:gosec // a folder
 
-// mountSecrets mounts the Secrets of the dashboard. Volumes have numbers for names, since a Secret's name can be longer.
+// mountSecrets mounts the Secrets of the dashboard. Volumes have numbers for names, since a
+// Secret's name can be longer.
 func (o Options) mountSecrets(object *unstructured.Unstructured, container map[string]any) error {
 	for i, name := range o.DashboardSecrets {
 		if err := mount(object, container, fmt.Sprintf("secret-%d", i), name, SecretsFolder+"/"+name); err != nil {
@@ -113,7 +114,8 @@ func mount(object *unstructured.Unstructured, container map[string]any, volume, 
 	return unstructured.SetNestedSlice(object.Object, volumes, path...)
 }
 
-// ofCluster gives a role of the cluster, or its binding, a name of its own: other namespaces may have a dashboard too. It reports whether the object is one.
+// ofCluster gives a role of the cluster, or its binding, a name of its own: other namespaces may
+// have a dashboard too. It reports whether the object is one.
 func ofCluster(object *unstructured.Unstructured, namespace string) (bool, error) {
 	if !strings.HasPrefix(object.GetKind(), "ClusterRole") || !slices.Contains(clusterRoles, object.GetName()) {
 		return false, nil

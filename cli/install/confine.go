@@ -13,9 +13,9 @@ import (
 // the labels of nodes needs them.
 var clusterResources = []string{"nodes"}
 
-// confine turns the roles of the cluster into roles of the namespace. The rules of a role that
-// the namespace has as well, the controller's, become rules of that. A binding becomes one of the namespace, unless that has one of
-// the name. What concerns logins stays the cluster's.
+// confine turns the roles of the cluster into roles of the namespace. The rules of a role that the
+// namespace has as well, the controller's, become rules of that. A binding becomes one of the
+// namespace, unless that has one of the name. What concerns logins stays the cluster's.
 func confine(objects []*unstructured.Unstructured, namespace string) ([]*unstructured.Unstructured, error) {
 	var kept []*unstructured.Unstructured
 	roles := map[string]*unstructured.Unstructured{}

@@ -2,8 +2,8 @@
 //
 //	config (embedded) ──► Options ──► objects ──► YAML, for kubectl apply
 //
-// It is pure: the same options give the same bytes. Without options to the contrary, the objects are
-// those of kubectl kustomize config.
+// It is pure: the same options give the same bytes. Without options to the contrary, the objects
+// are those of kubectl kustomize config.
 package install
 
 import (
@@ -32,8 +32,9 @@ type Options struct {
 	Image string
 	// Replicas is how many controllers there are.
 	Replicas int32
-	// Namespaced limits what the controller sees, and its rights, to its own namespace. Nothing
-	// is installed outside of it, the CRDs and the dashboard's roles for logins aside, and it has to be there.
+	// Namespaced limits what the controller sees, and its rights, to its own namespace. Nothing is
+	// installed outside of it, the CRDs and the dashboard's roles for logins aside, and it has to be
+	// there.
 	Namespaced bool
 	// CRDs installs the CRDs too, of which a cluster has one set.
 	CRDs bool
@@ -47,7 +48,8 @@ type Options struct {
 	Dashboard bool
 	// DashboardUnconstrained gives the dashboard the rights that it needs before Kubernetes 1.36.
 	DashboardUnconstrained bool
-	// DashboardSecrets are Secrets in the namespace that the dashboard reads, each as files in SecretsFolder/NAME.
+	// DashboardSecrets are Secrets in the namespace that the dashboard reads, each as files in
+	// SecretsFolder/NAME.
 	DashboardSecrets []string
 	// Args are further flags of the controller, DashboardArgs of the dashboard.
 	Args, DashboardArgs []string
@@ -81,7 +83,7 @@ func (o Options) Check() error {
 	return nil
 }
 
-// Objects are what to apply, in an order in which each finds what it needs.
+// Objects returns what to apply, in an order in which each finds what it needs.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	if err := o.Check(); err != nil {
 		return nil, err

@@ -15,10 +15,11 @@ import (
 	"github.com/sluice-dev/sluice/config"
 )
 
-// The folders of config, in the order in which their objects are applied: the CRDs and the namespace come before the objects that need them.
+// The folders of config, in the order in which their objects are applied: the CRDs and the
+// namespace come before the objects that need them.
 var folders = []string{"crd", "rbac", "controller", "policy"}
 
-// manifests are the objects in folders of config, with another namespace for the controller.
+// manifests returns the objects in folders of config, with another namespace for the controller.
 func manifests(namespace string, folders ...string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, folder := range folders {

@@ -2,7 +2,8 @@ package lint
 
 import "github.com/sluice-dev/sluice/gitsync/spec"
 
-// Doubt tells one warning of a release from another, wherever files stand and whatever the words are.
+// Doubt tells one warning of a release from another, wherever files stand and whatever the words
+// are.
 type Doubt struct {
 	Rule Rule
 	// Path is that of a field of the release.

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// reference matches an image as container runtimes take it: a registry, a path, a tag and a digest, as the grammar of
-// github.com/distribution/reference has them.
+// reference matches an image as container runtimes take it: a registry, a path, a tag and a digest,
+// as the grammar of github.com/distribution/reference has them.
 var reference = regexp.MustCompile(`^(?:(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?/)?` +
 	`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*` +
 	`(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9A-Fa-f]{32,})?$`)
@@ -34,7 +34,8 @@ func (r *review) checkImages() {
 	}
 }
 
-// checkFew looks for workloads of one pod: nothing happens before the last step, whose pods are all there are.
+// checkFew looks for workloads of one pod: nothing happens before the last step, whose pods are all
+// there are.
 func (r *review) checkFew() {
 	steps, replicas := r.object.Spec.Strategy.Steps, r.workload.replicas
 	if r.workload.daemon || r.object.Spec.Strategy.Traffic != nil || len(steps) < 2 || replicas != nil && *replicas != 1 {

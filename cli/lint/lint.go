@@ -5,8 +5,8 @@
 //	            └► releases ─► what can't work, and doubts ┘
 //
 // The rules of a manifest are those of package spec, in its words: what passes here is taken by the
-// controller. Beyond that it looks for what would only come to light in the cluster, as far as files can
-// tell.
+// controller. Beyond that it looks for what would only come to light in the cluster, as far as
+// files can tell.
 package lint
 
 import (
@@ -55,8 +55,8 @@ type Report struct {
 	Notices []Finding
 }
 
-// Check reads what is below a folder of a repository as the controller would. An error means that nothing
-// can be said: the folder is not there, or a limit on the whole is exceeded.
+// Check reads what is below a folder of a repository as the controller would. An error means that
+// nothing can be said: the folder is not there, or a limit on the whole is exceeded.
 func Check(files fs.FS, folder string, options spec.Options) (*Report, error) {
 	read, err := spec.NewReader(options).Read(files, folder)
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *Report) Keep(wanted func(file string) bool) {
 	r.Findings, r.Notices = slices.DeleteFunc(r.Findings, unwanted), slices.DeleteFunc(r.Notices, unwanted)
 }
 
-// Count is how many findings of a severity there are.
+// Count returns how many findings of a severity there are.
 func (r *Report) Count(severity Severity) int {
 	count := 0
 	for _, finding := range r.Findings {

@@ -73,7 +73,7 @@ func convert(object *unstructured.Unstructured, into any) error {
 	return nil
 }
 
-// place is where the release stands.
+// place returns where the release stands.
 func (r *review) place() spec.Place { return spec.Place{File: r.release.File, Line: r.release.Line} }
 
 func (r *review) find(severity Severity, object spec.Place, path, message string) {
@@ -98,7 +98,8 @@ func (r *review) checkGates() {
 	}
 }
 
-// checkTemplate looks for fields that Kubernetes, as of our libraries, does not know. A newer API server may.
+// checkTemplate looks for fields that Kubernetes, as of our libraries, does not know. A newer API
+// server may.
 func (r *review) checkTemplate() {
 	var template corev1.PodTemplateSpec
 	unknown, err := strictjson.UnmarshalStrict(r.object.Spec.Template.Raw, &template)
@@ -115,7 +116,8 @@ func (r *review) checkTemplate() {
 	}
 }
 
-// checkFields looks for fields beside the template that the workload's kind does not have: people take them over from another kind.
+// checkFields looks for fields beside the template that the workload's kind does not have: people
+// take them over from another kind.
 func (r *review) checkFields() {
 	unknown, err := unknownFields(r.release.WorkloadObject())
 	if err != nil {
@@ -131,7 +133,8 @@ func (r *review) checkFields() {
 	}
 }
 
-// checkNumbers looks for numbers below 0 where the API server takes none. The types have been checked.
+// checkNumbers looks for numbers below 0 where the API server takes none. The types have been
+// checked.
 func (r *review) checkNumbers() {
 	object := r.release.WorkloadObject().Object
 	for _, path := range []string{
@@ -165,7 +168,8 @@ func (r *review) checkGenerated() {
 	}
 }
 
-// checkSelector looks for a selector that selects nothing. Package spec compares it with the template.
+// checkSelector looks for a selector that selects nothing. Package spec compares it with the
+// template.
 func (r *review) checkSelector() {
 	selector, err := metav1.LabelSelectorAsSelector(r.workload.selector)
 	if err != nil {
@@ -180,7 +184,8 @@ func (r *review) checkSelector() {
 		"spec.template.metadata.labels: the API server refuses a template that the selector of %s does not match", r.workload.name))
 }
 
-// checkRecreate looks for a Deployment that asks for one version at a time. Without pods there is nothing to mix.
+// checkRecreate looks for a Deployment that asks for one version at a time. Without pods there is
+// nothing to mix.
 func (r *review) checkRecreate() {
 	if !r.workload.recreate || r.workload.empty || r.object.Spec.Strategy.AllowMixedVersions {
 		return
@@ -188,8 +193,8 @@ func (r *review) checkRecreate() {
 	r.find(Error, r.release.WorkloadPlace(), "spec.strategy.type", "spec.strategy.type: "+preflight.MixesVersions(r.release.Workload))
 }
 
-// checkOneByOne looks for a StatefulSet whose pods come back one after the other, in a release that lets several go at once: they
-// are missing for longer than that saves.
+// checkOneByOne looks for a StatefulSet whose pods come back one after the other, in a release that
+// lets several go at once: they are missing for longer than that saves.
 func (r *review) checkOneByOne() {
 	if !r.workload.orderedReady {
 		return
@@ -208,7 +213,8 @@ type limit struct {
 	value *intstr.IntOrString
 }
 
-// unavailable is the limit of the release, which may be its workload's or none, and those of steps that have their own.
+// unavailable returns the limit of the release, which may be its workload's or none, and those of
+// steps that have their own.
 func (r *review) unavailable() []limit {
 	strategy := r.object.Spec.Strategy
 	limits := []limit{{"spec.strategy.maxUnavailable", strategy.MaxUnavailable}}

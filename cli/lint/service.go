@@ -22,7 +22,8 @@ func (r *review) service(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: r.release.Namespace, Name: name}
 }
 
-// decodeService returns the one Service of that name; nil if there is none, or several, or one that can't be read: that is for the API server to say.
+// decodeService returns the one Service of that name; nil if there is none, or several, or one that
+// can't be read: that is for the API server to say.
 func decodeService(named []spec.Service) *corev1.Service {
 	var service corev1.Service
 	if len(named) != 1 || convert(named[0].Object(), &service) != nil {
@@ -31,7 +32,8 @@ func decodeService(named []spec.Service) *corev1.Service {
 	return &service
 }
 
-// checkService looks for a Service that does not select the pods of the workload, once for all routes that name it.
+// checkService looks for a Service that does not select the pods of the workload, once for all
+// routes that name it.
 func (r *review) checkService(index int, found *others) {
 	routes := r.object.Spec.Strategy.Traffic.Routes
 	name := routes[index].Service
@@ -48,7 +50,8 @@ func (r *review) checkService(index int, found *others) {
 	}
 }
 
-// checkPorts looks for ports that a route of the repository refers to, and its Service does not have.
+// checkPorts looks for ports that a route of the repository refers to, and its Service does not
+// have.
 func (r *review) checkPorts(path string, ports []route.Port, from spec.Route, named []spec.Service) {
 	service := decodeService(named)
 	if service == nil || len(service.Spec.Selector) == 0 {
@@ -68,8 +71,8 @@ func (r *review) checkPorts(path string, ports []route.Port, from spec.Route, na
 	}
 }
 
-// checkTarget looks for a port whose targetPort is a name that no container has: the new pods would get no requests by it. Something in the
-// cluster may add a container that has it.
+// checkTarget looks for a port whose targetPort is a name that no container has: the new pods would
+// get no requests by it. Something in the cluster may add a container that has it.
 func (r *review) checkTarget(path string, service *corev1.Service, port *corev1.ServicePort, named spec.Service) {
 	var template corev1.PodTemplateSpec
 	if port.TargetPort.Type != intstr.String || port.TargetPort.StrVal == "" || json.Unmarshal(r.object.Spec.Template.Raw, &template) != nil {
@@ -89,7 +92,8 @@ func (r *review) checkTarget(path string, service *corev1.Service, port *corev1.
 		object, placeOf(named.Place), port.Port, target, r.release.WorkloadKind, r.release.Workload, protocol, have))
 }
 
-// portNames are the names of the ports of a protocol that a Service can send requests to: those of init containers that go on are among them.
+// portNames returns the names of the ports of a protocol that a Service can send requests to: those
+// of init containers that go on are among them.
 func portNames(pod *corev1.PodSpec, protocol corev1.Protocol) []string {
 	containers := slices.Clone(pod.Containers)
 	for i := range pod.InitContainers {

@@ -26,7 +26,8 @@ type routeKey struct {
 	namespace, name string
 }
 
-// others are the routes and Services of the repository. One that is given twice, by overlays of several clusters for example, may be either.
+// others are the routes and Services of the repository. One that is given twice, by overlays of
+// several clusters for example, may be either.
 type others struct {
 	routes   map[routeKey][]spec.Route
 	services map[types.NamespacedName][]spec.Service
@@ -54,7 +55,8 @@ type Traffic struct {
 // TrafficOf takes what was read of a repository.
 func TrafficOf(files fs.FS, read *spec.Result) *Traffic { return &Traffic{files, othersOf(read)} }
 
-// Check finds what is wrong with how a release shares requests. It is part of what the Check of all files finds.
+// Check finds what is wrong with how a release shares requests. It is part of what the Check of all
+// files finds.
 func (t *Traffic) Check(release *spec.Release) ([]Finding, error) {
 	it := &review{Report: &Report{}, files: t.files, release: release}
 	if err := convert(release.Object(), &it.object); err != nil {
@@ -70,7 +72,8 @@ func (t *Traffic) Check(release *spec.Release) ([]Finding, error) {
 	return it.Findings, nil
 }
 
-// checkTraffic looks for routes that can't be shared, and steps that can't do with them what they say.
+// checkTraffic looks for routes that can't be shared, and steps that can't do with them what they
+// say.
 func (r *review) checkTraffic(found *others) {
 	traffic := r.object.Spec.Strategy.Traffic
 	if traffic == nil {
@@ -90,7 +93,7 @@ func (r *review) checkTraffic(found *others) {
 
 func routePath(index int) string { return fmt.Sprintf("spec.strategy.traffic.routes[%d]", index) }
 
-// use is what the release has to do with a route.
+// use returns what the release has to do with a route.
 func (r *review) use(service string) route.Use {
 	return route.Use{Namespace: r.release.Namespace, Service: service, Holder: route.Holder{Release: r.release.Namespace + "/" + r.release.Name}}
 }
@@ -132,8 +135,8 @@ func (r *review) checkRoute(index int, named *v1alpha1.TrafficRoute, found *othe
 	}
 }
 
-// checkNamesake looks for the route that was probably meant by one that is not in the repository: one that refers to the Service, and that the
-// release does not name.
+// checkNamesake looks for the route that was probably meant by one that is not in the repository:
+// one that refers to the Service, and that the release does not name.
 func (r *review) checkNamesake(index int, namespace string, named *v1alpha1.TrafficRoute, found *others) {
 	routes := r.object.Spec.Strategy.Traffic.Routes
 	for _, key := range slices.SortedFunc(maps.Keys(found.routes), routeKey.compare) {
@@ -179,7 +182,8 @@ func (r *review) checkMatches(step int) {
 	}
 }
 
-// checkExpressions looks for regular expressions that are none. Each data plane has its own kind of them: most have RE2, as Go does.
+// checkExpressions looks for regular expressions that are none. Each data plane has its own kind of
+// them: most have RE2, as Go does.
 func (r *review) checkExpressions(step int) {
 	check := func(path, value string) {
 		if _, err := regexp.Compile(value); err != nil {
@@ -205,7 +209,8 @@ func (r *review) checkExpressions(step int) {
 // maxReason is the most bytes of a message of somebody else's, which quotes the value.
 const maxReason = 200
 
-// checkCapacity looks for pods that are not enough for the requests of their step, as long as the Deployment has the replicas of its manifest.
+// checkCapacity looks for pods that are not enough for the requests of their step, as long as the
+// Deployment has the replicas of its manifest.
 func (r *review) checkCapacity() {
 	if r.workload == nil || r.workload.replicas == nil {
 		return
@@ -235,7 +240,8 @@ func (r *review) checkCapacity() {
 	}
 }
 
-// checkKept looks for old pods that are kept for the way back, and go as soon as the new version has all requests.
+// checkKept looks for old pods that are kept for the way back, and go as soon as the new version
+// has all requests.
 func (r *review) checkKept() {
 	strategy := r.object.Spec.Strategy
 	traffic, last := strategy.Traffic, len(strategy.Steps)-1

@@ -60,7 +60,8 @@ func workloadOf(object *unstructured.Unstructured) (*workload, error) {
 	return read, err
 }
 
-// unknownFields are the paths of fields that the workload's kind does not have, as of our libraries.
+// unknownFields returns the paths of fields that the workload's kind does not have, as of our
+// libraries.
 func unknownFields(object *unstructured.Unstructured) ([]string, error) {
 	into := kinds.Named(object.GetKind()).New()
 	data, err := object.MarshalJSON()

@@ -20,7 +20,7 @@ func (r *Report) Write(to io.Writer, format plain.Format) error {
 	})
 }
 
-// summary is the report as JSON has it.
+// summary returns the report as JSON has it.
 func (r *Report) summary() any {
 	findings := r.Findings
 	if findings == nil {

@@ -36,9 +36,10 @@ type Watched struct {
 // Objects are kinds, each with what limits which of them.
 type Objects map[client.Object]cache.ByObject
 
-// Follow calls see once everything has been read, and again whenever something has changed, with a cache of it. Changes that
-// come in quick succession are one. It returns nil after ErrDone, the error of the context when that ends, and what see or
-// the API server refuses; a connection that is lost is made again.
+// Follow calls see once everything has been read, and again whenever something has changed, with a
+// cache of it. Changes that come in quick succession are one. It returns nil after ErrDone, the
+// error of the context when that ends, and what see or the API server refuses; a connection that is
+// lost is made again.
 func Follow(ctx context.Context, watched Watched, see func(context.Context, client.Reader) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -131,15 +132,15 @@ func (f *following) onError(_ context.Context, _ *toolscache.Reflector, err erro
 	}
 }
 
-// OneRelease is a release without what belongs to it.
+// OneRelease returns a release without what belongs to it.
 func OneRelease(name string) Objects {
 	return Objects{
 		&v1alpha1.BatchRelease{}: {Field: fields.OneTermEqualSelector("metadata.name", name)},
 	}
 }
 
-// WholeRelease is a release with all that Whole reads. Of pods, ReplicaSets and ControllerRevisions it is those of the namespace:
-// which are of the workload can change.
+// WholeRelease returns a release with all that Whole reads. Of pods, ReplicaSets and
+// ControllerRevisions it is those of the namespace: which are of the workload can change.
 func WholeRelease(release *v1alpha1.BatchRelease) Objects {
 	objects := OneRelease(release.Name)
 	objects[&v1alpha1.Gate{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ReleaseLabel: release.Name})}

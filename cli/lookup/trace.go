@@ -108,7 +108,7 @@ func readWhole(ctx context.Context, c client.Reader, kind string, key client.Obj
 	return whole, readParts(ctx, c, whole, w)
 }
 
-// versions are ReplicaSets, or ControllerRevisions.
+// versions returns ReplicaSets, or ControllerRevisions.
 func versions[T any, P interface {
 	*T
 	show.Object
@@ -163,7 +163,8 @@ func findRelease(ctx context.Context, c client.Reader, trace *show.Trace) error 
 	return findSource(ctx, c, trace)
 }
 
-// findSource reads the source that the release came from, if it is of the same namespace. It is only for a link.
+// findSource reads the source that the release came from, if it is of the same namespace. It is
+// only for a link.
 func findSource(ctx context.Context, c client.Reader, trace *show.Trace) error {
 	name := trace.Release.Labels[v1alpha1.SourceLabel]
 	if name == "" {
@@ -181,7 +182,7 @@ func findSource(ctx context.Context, c client.Reader, trace *show.Trace) error {
 	return nil
 }
 
-// keptOf are the templates that a release keeps, by their revisions.
+// keptOf returns the templates that a release keeps, by their revisions.
 func keptOf(ctx context.Context, c client.Reader, release *v1alpha1.BatchRelease) (map[string]*appsv1.ControllerRevision, error) {
 	if release == nil {
 		return nil, nil
@@ -197,7 +198,7 @@ func keptOf(ctx context.Context, c client.Reader, release *v1alpha1.BatchRelease
 	return kept, nil
 }
 
-// Kept are the templates that a release keeps.
+// Kept returns the templates that a release keeps.
 func Kept(ctx context.Context, c client.Reader, release *v1alpha1.BatchRelease) ([]appsv1.ControllerRevision, error) {
 	var list appsv1.ControllerRevisionList
 	ofRelease := client.MatchingLabels{v1alpha1.ReleaseLabel: release.Name}

@@ -21,7 +21,8 @@ import (
 // Sight is show.Sight.
 type Sight = show.Sight
 
-// Visible reads a release and what belongs to it, as far as the user may read it and no answer is too large. Only the release itself must be readable.
+// Visible reads a release and what belongs to it, as far as the user may read it and no answer is
+// too large. Only the release itself must be readable.
 func Visible(ctx context.Context, c client.Reader, key client.ObjectKey) (*Sight, error) {
 	c = paged{c}
 	sight := &Sight{Whole: &show.Whole{Release: &v1alpha1.BatchRelease{}}}
@@ -67,13 +68,15 @@ func Gates(ctx context.Context, c client.Reader, key client.ObjectKey) ([]v1alph
 	return gates.Items, nil
 }
 
-// The limits for reading pods: how many at a time, and how many in total, rounded up to whole pages.
+// The limits for reading pods: how many at a time, and how many in total, rounded up to whole
+// pages.
 const (
 	podPage  = 100
 	mostPods = 5000
 )
 
-// paged reads pods in pages and keeps only what pages show: a workload can have many pods, and each can be large.
+// paged reads pods in pages and keeps only what pages show: a workload can have many pods, and each
+// can be large.
 type paged struct{ client.Reader }
 
 // List lists pods in pages, and everything else as it is.
@@ -97,7 +100,8 @@ func (p paged) List(ctx context.Context, list client.ObjectList, options ...clie
 	}
 }
 
-// slim is a pod without the parts that no page shows. Its maker decides how many labels and owners it has.
+// slim returns a pod without the parts that no page shows. Its maker decides how many labels and
+// owners it has.
 func slim(pod *corev1.Pod) corev1.Pod {
 	kept := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

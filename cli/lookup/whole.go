@@ -15,7 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// Whole reads a release and what belongs to it. What belongs to a workload that is gone is left out.
+// Whole reads a release and what belongs to it. What belongs to a workload that is gone is left
+// out.
 func Whole(ctx context.Context, c client.Reader, key client.ObjectKey) (*show.Whole, error) {
 	whole := &show.Whole{Release: &v1alpha1.BatchRelease{}}
 	if err := c.Get(ctx, key, whole.Release); err != nil {
@@ -102,7 +103,8 @@ func readSets(ctx context.Context, c client.Reader, whole *show.Whole, selected 
 	return nil
 }
 
-// readRevisions reads the ControllerRevisions of the native controller, which have the labels of the pod template.
+// readRevisions reads the ControllerRevisions of the native controller, which have the labels of
+// the pod template.
 func readRevisions(ctx context.Context, c client.Reader, whole *show.Whole, selected []client.ListOption) error {
 	var revisions appsv1.ControllerRevisionList
 	if err := c.List(ctx, &revisions, selected...); err != nil {

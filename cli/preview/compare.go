@@ -66,7 +66,8 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 	return change, nil
 }
 
-// compareFreeze tells a freeze that begins or ends with the change, which alone is reason enough to tell of a release: what waited goes on.
+// compareFreeze tells a freeze that begins or ends with the change, which alone is reason enough to
+// tell of a release: what waited goes on.
 func (c *comparison) compareFreeze(change *Change, was *spec.Release) {
 	if was == nil {
 		return
@@ -94,7 +95,8 @@ func changeOf(release *spec.Release, kind Kind) *Change {
 	return change
 }
 
-// changedClaims names the volume claim templates that differ from those before, if both are in the repository.
+// changedClaims names the volume claim templates that differ from those before, if both are in the
+// repository.
 func changedClaims(was, is *spec.Release) []string {
 	before, known := was.Claims()
 	after, still := is.Claims()
@@ -150,7 +152,7 @@ func (c *Change) dropNote(text string) {
 	c.Notes = slices.DeleteFunc(c.Notes, func(note string) bool { return note == text })
 }
 
-// gone is a release that was there before and is not any more.
+// gone returns a release that was there before and is not any more.
 func (c *comparison) gone(was *spec.Release) Change {
 	change := *changeOf(was, Removed)
 	if c.mayBeThere(was) {
@@ -173,7 +175,7 @@ func (c *comparison) mayBeThere(was *spec.Release) bool {
 		slices.ContainsFunc(c.after.Read.Doubts, func(d spec.Doubt) bool { return wrong(d.File) || d.MayHold(was.Name) })
 }
 
-// last is the newest of the earlier commits at which the release had the same template.
+// last returns the newest of the earlier commits at which the release had the same template.
 func (c *comparison) last(is *spec.Release) *Commit {
 	for _, state := range c.earlier {
 		if old := byKey(state)[keyOf(is)]; old != nil && old.TemplateDigest == is.TemplateDigest {
@@ -213,7 +215,8 @@ func fields(was, is *spec.Release) ([]string, error) {
 	return found, nil
 }
 
-// movesNodes reports whether the templates of a DaemonSet are for other nodes (D11 in docs/architecture.md).
+// movesNodes reports whether the templates of a DaemonSet are for other nodes (D11 in
+// docs/architecture.md).
 func movesNodes(was, is *spec.Release) (bool, error) {
 	if is.WorkloadKind != "DaemonSet" || was.WorkloadKind != "DaemonSet" {
 		return false, nil

@@ -7,20 +7,22 @@ import (
 	"github.com/sluice-dev/sluice/approvals/report"
 )
 
-// Marker is the first line of the Markdown. Readers don't see it, and a workflow finds by it the comment to bring up to date.
+// Marker is the first line of the Markdown. Readers don't see it, and a workflow finds by it the
+// comment to bring up to date.
 const Marker = "<!-- sluice plan -->"
 
 // maxComment is what GitHub takes in a comment, in bytes, with room for what a workflow adds.
 const maxComment = 60_000
 
-// maxBullets of a kind are shown, which leaves room for others: a comment that is too large is not posted, and what an earlier one
-// says stays.
+// maxBullets of a kind are shown, which leaves room for others: a comment that is too large is not
+// posted, and what an earlier one says stays.
 const maxBullets = 30
 
 // maxFound is how much is shown of what was found in the cluster: a sentence ends with what to do.
 const maxFound = 500
 
-// markdown is the preview as one comment. What the files say is shown as code, so that it is no markup and mentions nobody.
+// markdown returns the preview as one comment. What the files say is shown as code, so that it is
+// no markup and mentions nobody.
 func (p *Preview) markdown() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n### Sluice: %s\n", Marker, p.summary())
@@ -31,8 +33,9 @@ func (p *Preview) markdown() string {
 	return text.String()
 }
 
-// changes writes what happens to releases, and no more of them than fits. One that has much to say takes no room from the
-// names of the others: whoever writes the one may want the others to be overlooked.
+// changes writes what happens to releases, and no more of them than fits. One that has much to say
+// takes no room from the names of the others: whoever writes the one may want the others to be
+// overlooked.
 func (p *Preview) changes(text *strings.Builder) {
 	told := p.told()
 	room := maxComment - text.Len()

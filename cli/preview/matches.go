@@ -31,7 +31,7 @@ func matchChanges(from, to []v1alpha1.Step, kept bool) []string {
 	return lines
 }
 
-// matchesOf are those of a step; none if there is no such step.
+// matchesOf returns those of a step; none if there is no such step.
 func matchesOf(steps []v1alpha1.Step, index int) []v1alpha1.RequestMatch {
 	if index >= len(steps) {
 		return nil

@@ -24,7 +24,8 @@ import (
 type Live struct {
 	// Release is the one of that name; nil if there is none, or it could not be read.
 	Release *v1alpha1.BatchRelease
-	// Workload is what is released, whose pods have the template Running; nil if there is none, or it could not be read.
+	// Workload is what is released, whose pods have the template Running; nil if there is none, or it
+	// could not be read.
 	Workload *plan.Workload
 	// StatefulSet is the workload, if it is one, for its volume claim templates.
 	StatefulSet *appsv1.StatefulSet
@@ -65,8 +66,8 @@ type Found struct {
 	kind string
 }
 
-// Meet adds what the changes come upon in the cluster, where somebody has looked. The batches are then those of the
-// workloads that are there.
+// Meet adds what the changes come upon in the cluster, where somebody has looked. The batches are
+// then those of the workloads that are there.
 func (p *Preview) Meet(cluster map[types.NamespacedName]*Live, now time.Time) error {
 	p.met = true
 	for i := range p.Releases {
@@ -122,8 +123,8 @@ func (c *Change) scale(workload *plan.Workload) {
 	c.batches(workload)
 }
 
-// compareClaims refuses volume claim templates that the StatefulSet that is there does not have. What a commit before had is
-// of no interest then.
+// compareClaims refuses volume claim templates that the StatefulSet that is there does not have.
+// What a commit before had is of no interest then.
 func (c *Change) compareClaims(set *appsv1.StatefulSet) {
 	given, known := c.release.Claims()
 	if set == nil || !known {
@@ -136,7 +137,8 @@ func (c *Change) compareClaims(set *appsv1.StatefulSet) {
 	}
 }
 
-// compareFixed refuses other fields that never change. What a commit before had is of no interest then.
+// compareFixed refuses other fields that never change. What a commit before had is of no interest
+// then.
 func (c *Change) compareFixed(kept *spec.Fixed) {
 	if kept == nil {
 		return
@@ -148,7 +150,7 @@ func (c *Change) compareFixed(kept *spec.Fixed) {
 	}
 }
 
-// obstacle is what keeps a release from anything that is asked of it; empty if it is nothing.
+// obstacle returns what keeps a release from anything that is asked of it; empty if it is nothing.
 func (c *Change) obstacle(live *Live) string {
 	if there := live.Release; there != nil {
 		was, is := there.Spec.WorkloadRef, c.object.Spec.WorkloadRef
@@ -176,8 +178,9 @@ func (c *Change) heldByAnother(live *Live) bool {
 	return hold != nil && hold.Release != c.Name && (live.Release == nil || hold.UID != live.Release.UID)
 }
 
-// given is the release of the cluster as it is once it has what the repository says. What a person has suspended stays
-// so where the repository is silent, and a freeze of the repository takes the place of any other.
+// given returns the release of the cluster as it is once it has what the repository says. What a
+// person has suspended stays so where the repository is silent, and a freeze of the repository
+// takes the place of any other.
 func (c *Change) given(live *v1alpha1.BatchRelease, freeze *spec.Freeze) *v1alpha1.BatchRelease {
 	given := &v1alpha1.BatchRelease{}
 	if live != nil {
@@ -204,8 +207,8 @@ func frozenByGit(release *v1alpha1.BatchRelease) bool {
 	return err == nil && freeze.Commit != ""
 }
 
-// preflight asks what the controller asks before it takes a workload over. A rollback it does not ask for, nor
-// where it has taken it over already.
+// preflight asks what the controller asks before it takes a workload over. A rollback it does not
+// ask for, nor where it has taken it over already.
 func (c *Change) preflight(live *Live) error {
 	known := c.Cluster.Prospect == plan.Known || c.Cluster.Prospect == plan.Quarantined
 	if live.Workload == nil || live.Workload.Hold != nil || known || c.Kind == RolledBack {
@@ -227,7 +230,7 @@ func (c *Change) preflight(live *Live) error {
 	return nil
 }
 
-// lines are what was found, in clauses for people.
+// lines returns what was found, in clauses for people.
 func (f *Found) lines() []string {
 	if f == nil {
 		return nil
@@ -265,8 +268,8 @@ func (f *Found) lines() []string {
 	return lines
 }
 
-// mostFound is how many bytes are shown of a line on what was found in the cluster: who may write a freeze, or what holds a workload, has room
-// for hundreds of thousands there.
+// mostFound is how many bytes are shown of a line on what was found in the cluster: who may write a
+// freeze, or what holds a workload, has room for hundreds of thousands there.
 const mostFound = 2000
 
 // prospect says what happens to a new template.

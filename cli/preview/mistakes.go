@@ -8,8 +8,9 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// findMistakes adds what is wrong between the files after the change: releases, and the routes, Services and workloads that they name. Not
-// everybody runs lint. Of what is only probably wrong it leaves out what the change has nothing to do with.
+// findMistakes adds what is wrong between the files after the change: releases, and the routes,
+// Services and workloads that they name. Not everybody runs lint. Of what is only probably wrong it
+// leaves out what the change has nothing to do with.
 func (p *Preview) findMistakes(before, after *State) error {
 	now, earlier, was := lint.TrafficOf(after.Files, after.Read), lint.TrafficOf(before.Files, before.Read), byKey(before)
 	for _, change := range p.Releases {
@@ -35,7 +36,7 @@ func (p *Preview) findMistakes(before, after *State) error {
 	return nil
 }
 
-// doubtsOf are those that a release raised before the change.
+// doubtsOf returns those that a release raised before the change.
 func doubtsOf(earlier *lint.Traffic, release *spec.Release) ([]lint.Doubt, error) {
 	found, err := earlier.Check(release)
 	if err != nil {
@@ -50,7 +51,7 @@ func doubtsOf(earlier *lint.Traffic, release *spec.Release) ([]lint.Doubt, error
 	return doubts, nil
 }
 
-// placed is a finding with its place, as errors have it.
+// placed returns a finding with its place, as errors have it.
 func placed(f lint.Finding) string {
 	return spec.Error{File: f.File, Line: f.Line, Column: f.Column, Message: f.Message}.Error()
 }

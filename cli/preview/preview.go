@@ -5,8 +5,8 @@
 //	                          plan.ForecastOf ─► batches ──────┘
 //	                                cluster ─► Meet ──────┘
 //
-// Compare knows files only. What runs in the cluster may be another version, another number of pods, or in the middle of
-// another release: Meet adds that, where somebody has read it.
+// Compare knows files only. What runs in the cluster may be another version, another number of
+// pods, or in the middle of another release: Meet adds that, where somebody has read it.
 package preview
 
 import (
@@ -61,7 +61,8 @@ type Preview struct {
 	Releases []Change `json:"releases"`
 	// Errors are what is wrong with the files after the change.
 	Errors []string `json:"errors"`
-	// Warnings are what is probably a mistake between the files, of releases that change, or that was none before the change.
+	// Warnings are what is probably a mistake between the files, of releases that change, or that was
+	// none before the change.
 	Warnings []string `json:"warnings"`
 
 	freeze *spec.Freeze
@@ -74,7 +75,8 @@ type Change struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	File      string `json:"file"`
-	// WorkloadKind and Workload name its workload. Deployment is the same for a Deployment, and else empty.
+	// WorkloadKind and Workload name its workload. Deployment is the same for a Deployment, and else
+	// empty.
 	WorkloadKind string `json:"workloadKind"`
 	Workload     string `json:"workload"`
 	Deployment   string `json:"deployment,omitempty"`
@@ -83,18 +85,20 @@ type Change struct {
 	Fields []string `json:"fields,omitempty"`
 	// Before is the commit that has the template already, if it is a rollback.
 	Before *Commit `json:"before,omitempty"`
-	// Replicas are the pods of the workload: of that in the cluster, if it was read there, else as its manifest says; nil
-	// if that is not in the repository, or says nothing of it.
+	// Replicas are the pods of the workload: of that in the cluster, if it was read there, else as its
+	// manifest says; nil if that is not in the repository, or says nothing of it.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// Surge and Unavailable are how many pods there may be beyond Replicas, or fewer.
 	Surge       int32 `json:"surge"`
 	Unavailable int32 `json:"unavailable"`
-	// Most is how many pods there may be in all, if requests that routes share need more than Surge allows.
+	// Most is how many pods there may be in all, if requests that routes share need more than Surge
+	// allows.
 	Most    *int64  `json:"most,omitempty"`
 	Batches []Batch `json:"batches,omitempty"`
 	// Routes name those that share requests, and the matches of batches, and say what of that differs.
 	Routes []string `json:"routes,omitempty"`
-	// Claims are volume claim templates that are others than before, unless the cluster was asked: what it has counts then.
+	// Claims are volume claim templates that are others than before, unless the cluster was asked: what
+	// it has counts then.
 	Claims *Claims `json:"volumeClaims,omitempty"`
 	// Frozen says why, and until when, nothing happens.
 	Frozen string `json:"frozen,omitempty"`
@@ -123,10 +127,12 @@ type Claims struct {
 type Batch struct {
 	// Share is how many pods the step asks for, as it is written.
 	Share string `json:"share"`
-	// Pods run the new template when it is done, New more than before it; nil if it is not known how many there are.
+	// Pods run the new template when it is done, New more than before it; nil if it is not known how
+	// many there are.
 	Pods *int32 `json:"pods,omitempty"`
 	New  *int32 `json:"new,omitempty"`
-	// Traffic is the percentage of requests that the new version then gets, and Matches how many bring others; nil if no route shares them.
+	// Traffic is the percentage of requests that the new version then gets, and Matches how many bring
+	// others; nil if no route shares them.
 	Traffic *int32 `json:"traffic,omitempty"`
 	Matches int    `json:"matches,omitempty"`
 	// Gates say what is waited for then, and who decides.
@@ -144,7 +150,7 @@ func (p *Preview) Unplaced(namespace string) {
 	}
 }
 
-// title is the name of the release, with its namespace where that is known.
+// title returns the name of the release, with its namespace where that is known.
 func (c *Change) title() string {
 	if c.unplaced {
 		return c.Name
@@ -152,7 +158,8 @@ func (c *Change) title() string {
 	return c.Namespace + "/" + c.Name
 }
 
-// Differ reports whether any template differs between two states, so that it is worth looking for it in earlier ones.
+// Differ reports whether any template differs between two states, so that it is worth looking for
+// it in earlier ones.
 func Differ(before, after *State) bool {
 	was := byKey(before)
 	return slices.ContainsFunc(after.Read.Releases, func(r *spec.Release) bool {
@@ -161,7 +168,8 @@ func Differ(before, after *State) bool {
 	})
 }
 
-// Compare says what going from one state to another would do. Earlier are states before the first one, the newest first.
+// Compare says what going from one state to another would do. Earlier are states before the first
+// one, the newest first.
 func Compare(before, after *State, earlier []*State) (*Preview, error) {
 	it := &comparison{before: before, after: after, earlier: earlier}
 	preview := &Preview{From: before.Commit, To: after.Commit, Releases: []Change{}, Errors: []string{}, Warnings: []string{}}
@@ -216,7 +224,7 @@ func byKey(s *State) map[key]*spec.Release {
 	return releases
 }
 
-// Of are the changes of some kinds, in their order.
+// Of returns the changes of some kinds, in their order.
 func (p *Preview) Of(kinds ...Kind) []Change {
 	var found []Change
 	for _, change := range p.Releases {

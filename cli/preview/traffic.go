@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
-// share adds to the batches what they give the new version of the requests, and how many pods there are at most for that. A rollback
-// has all requests go back before its pods.
+// share adds to the batches what they give the new version of the requests, and how many pods there
+// are at most for that. A rollback has all requests go back before its pods.
 func (c *Change) share(rollback bool, foreseen []plan.Batch) {
 	shared := c.object.Spec.Strategy.Traffic
 	c.Most = nil
@@ -53,7 +53,7 @@ func (c *Change) share(rollback bool, foreseen []plan.Batch) {
 	}
 }
 
-// most is how many pods there may be.
+// most returns how many pods there may be.
 func (c *Change) most() int64 {
 	if c.Most != nil {
 		return *c.Most
@@ -61,7 +61,7 @@ func (c *Change) most() int64 {
 	return int64(*c.Replicas) + int64(c.Surge)
 }
 
-// surge is how many pods there may be beyond those of the workload.
+// surge returns how many pods there may be beyond those of the workload.
 func (c *Change) surge() int32 { return int32(min(c.most()-int64(*c.Replicas), int64(1<<31-1))) }
 
 // shares reports whether the batches give the new version requests of their own.
@@ -69,7 +69,7 @@ func (c *Change) shares() bool {
 	return slices.ContainsFunc(c.Batches, func(b Batch) bool { return b.Traffic != nil })
 }
 
-// requests are what a batch gives the new version.
+// requests returns what a batch gives the new version.
 func (b *Batch) requests() string {
 	return v1alpha1.ShareWords(*b.Traffic, b.Matches)
 }
@@ -115,7 +115,8 @@ func keptWords(of *v1alpha1.Traffic) string {
 	}
 }
 
-// compareTraffic says which routes share requests, and what else of that differs from before; was is nil if the release is new.
+// compareTraffic says which routes share requests, and what else of that differs from before; was
+// is nil if the release is new.
 func (c *Change) compareTraffic(was *spec.Release) error {
 	before := &v1alpha1.BatchRelease{}
 	if was != nil {
@@ -260,7 +261,7 @@ func (c *Change) meetRoutes(live *Live) {
 	}
 }
 
-// objectsOf are what problems are about.
+// objectsOf returns what problems are about.
 func objectsOf(problems []v1alpha1.TrafficProblem) []string {
 	var objects []string
 	for i := range problems {
@@ -283,7 +284,7 @@ func (c *Change) meetRoute(live *Live, named v1alpha1.TrafficRoute) *v1alpha1.Tr
 	return cmp.Or(seen.Problem, seen.Refused)
 }
 
-// SharedBy are the routes that are to share requests of the release.
+// SharedBy returns the routes that are to share requests of the release.
 func (c *Change) SharedBy() []v1alpha1.TrafficRoute {
 	if c.object == nil {
 		return nil

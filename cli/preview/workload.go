@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// unknownSize is noted where the pods are not known.
+// unknownSize returns a note where the pods are not known.
 func (c *Change) unknownSize() string {
 	if c.WorkloadKind == "DaemonSet" {
 		return "A DaemonSet has a pod on each of its nodes: how many there are is not known without --cluster."
@@ -52,7 +52,7 @@ func (c *Change) batches(workload *plan.Workload) {
 	c.share(rollback, forecast.Batches)
 }
 
-// moverOf is the mover of a kind, which knows what limits come to.
+// moverOf returns the mover of a kind, which knows what limits come to.
 func moverOf(kind string) mover.Mover {
 	switch kind {
 	case kinds.StatefulSet:
@@ -64,7 +64,8 @@ func moverOf(kind string) mover.Mover {
 	}
 }
 
-// workloadOf is what the manifest of a workload says of its size, with the API server's defaults.
+// workloadOf returns what the manifest of a workload says of its size, with the API server's
+// defaults.
 func workloadOf(release *spec.Release) (*plan.Workload, error) {
 	workload := &plan.Workload{Name: release.Workload, Replicas: 1, Mover: moverOf(release.WorkloadKind)}
 	if release.WorkloadKind == kinds.StatefulSet {

@@ -21,7 +21,8 @@ func (p *Preview) Write(to io.Writer, format plain.Format) error {
 	return plain.Write(to, format, p, map[plain.Format]func() string{plain.Text: p.text, plain.Markdown: p.markdown})
 }
 
-// told lists which changes are written out, the weightiest first. What is unchanged is only counted.
+// told lists which changes are written out, the weightiest first. What is unchanged is only
+// counted.
 var told = []Kind{Released, RolledBack, Unfrozen, Added, Removed, Kept, Changed}
 
 func (p *Preview) told() []Change {
@@ -95,20 +96,22 @@ func batches(n int) string {
 	return strconv.Itoa(n) + " batches"
 }
 
-// origin says where a template that comes back was before; the subject of that commit as it is to be shown.
+// origin says where a template that comes back was before; the subject of that commit as it is to
+// be shown.
 func (c *Change) origin(subject string) string {
 	return fmt.Sprintf("The template is that of commit %s (%s). A cluster that has kept it rolls back to it, as here; any other releases it by the steps of the strategy.",
 		c.Before.Commit, subject)
 }
 
-// refusal says what comes of volume claim templates that differ; their place and names as they are to be shown.
+// refusal says what comes of volume claim templates that differ; their place and names as they are
+// to be shown.
 func (c *Change) refusal(shown func(string) string) string {
 	return fmt.Sprintf("%s: spec.volumeClaimTemplates of StatefulSet %s differ (%s): Kubernetes does not let them change, and the release is not applied while "+
 		"the cluster has others than Git. Put back in Git what the cluster has, or delete the StatefulSet with --cascade=orphan.",
 		shown(place(c.Claims.File, c.Claims.Line)), c.Workload, shown(spec.ClaimNames(c.Claims.Names)))
 }
 
-// place is a line of a file; 0 where none can be named.
+// place returns a line of a file; 0 where none can be named.
 func place(file string, line int) string {
 	if line == 0 {
 		return plain.Place(file)
@@ -116,7 +119,7 @@ func place(file string, line int) string {
 	return fmt.Sprintf("%s:%d", plain.Place(file), line)
 }
 
-// from is the commit before; nothing was before the first of all.
+// from returns the commit before; nothing was before the first of all.
 func (p *Preview) from() string { return cmp.Or(p.From.Commit, "nothing") }
 
 // pods says how many run the new template after a batch.
@@ -199,7 +202,8 @@ func (c *Change) table(to io.Writer) {
 	table.Flush()
 }
 
-// columns are those of the table of batches. Only a release whose requests are shared has one for them.
+// columns returns those of the table of batches. Only a release whose requests are shared has one
+// for them.
 func (c *Change) columns(batch, pods, added, requests, then string) []string {
 	if !c.shares() {
 		return []string{batch, pods, added, then}
@@ -207,7 +211,7 @@ func (c *Change) columns(batch, pods, added, requests, then string) []string {
 	return []string{batch, pods, added, requests, then}
 }
 
-// cells are the row of a batch, with what is waited for after it as it is to be shown.
+// cells returns the row of a batch, with what is waited for after it as it is to be shown.
 func (c *Change) cells(i int, then string) []string {
 	batch, requests := &c.Batches[i], ""
 	if batch.Traffic != nil {
@@ -216,7 +220,7 @@ func (c *Change) cells(i int, then string) []string {
 	return c.columns(fmt.Sprintf("%d/%d", i+1, len(c.Batches)), c.pods(batch), batch.added(), requests, then)
 }
 
-// after is what is waited for after a batch.
+// after returns what is waited for after a batch.
 func (c *Change) after(batch int) []string {
 	gates := c.Batches[batch].Gates
 	switch {

@@ -13,7 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// batches are the steps of a release or rollback, each with its gates: as they are, or as they will be.
+// batches returns the steps of a release or rollback, each with its gates: as they are, or as they
+// will be.
 func batches(w *Whole) []Node {
 	spec, rollback := &w.Release.Spec, w.Release.Status.Rollback != nil
 	steps := spec.Steps(rollback)
@@ -36,7 +37,8 @@ func batches(w *Whole) []Node {
 	return nodes
 }
 
-// progress is how far the current batch is, as the pods have it: the status of the release counts only every few seconds.
+// progress returns how far the current batch is, as the pods have it: the status of the release
+// counts only every few seconds.
 func progress(w *Whole) string {
 	status := &w.Release.Status
 	updated, good, word := status.UpdatedReplicas, status.UpdatedAvailableReplicas, "available"
@@ -98,7 +100,7 @@ func batchState(release *v1alpha1.BatchRelease, step int) State {
 	}
 }
 
-// opened are the gates that stand after a step of this attempt.
+// opened returns the gates that stand after a step of this attempt.
 func opened(w *Whole, step int) []Node {
 	gates := OpenGates(w, step)
 	nodes := make([]Node, 0, len(gates))
@@ -133,7 +135,7 @@ func gateNode(gate *v1alpha1.Gate) Node {
 	return node
 }
 
-// announced are the gates that a step is going to have. A batch with none goes on at once.
+// announced returns the gates that a step is going to have. A batch with none goes on at once.
 func announced(batch string, policies []v1alpha1.GatePolicy) []Node {
 	nodes := make([]Node, 0, len(policies))
 	for i, policy := range policies {

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
-// Events are the events of a release and what belongs to it, the oldest first.
+// Events returns the events of a release and what belongs to it, the oldest first.
 func Events(w *Whole, events []corev1.Event, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		column("Last seen"), column("Type"), column("Reason"), column("Object"), column("Message"),
@@ -42,8 +42,9 @@ func earlier(a, b *corev1.Event) int {
 	return order
 }
 
-// concerns reports whether something is of the release. Pods that are gone are known by the names of their ReplicaSets, or by that
-// of their StatefulSet or DaemonSet and the kind of what follows it.
+// concerns reports whether something is of the release. Pods that are gone are known by the names
+// of their ReplicaSets, or by that of their StatefulSet or DaemonSet and the kind of what follows
+// it.
 func (w *Whole) concerns(ref *corev1.ObjectReference) bool {
 	switch {
 	case kinds.Named(ref.Kind) != nil:
@@ -69,17 +70,18 @@ func (w *Whole) hasPod(ref *corev1.ObjectReference) bool {
 	return slices.ContainsFunc(w.Sets, func(set appsv1.ReplicaSet) bool { return strings.HasPrefix(ref.Name, set.Name+"-") })
 }
 
-// ordinalName is what the pods of a StatefulSet are called.
+// ordinalName returns what the pods of a StatefulSet are called.
 func ordinalName(set string) *regexp.Regexp {
 	return regexp.MustCompile(`^` + regexp.QuoteMeta(set) + `-\d+$`)
 }
 
-// generatedName is what the pods of a DaemonSet are called: the API server adds five letters and digits.
+// generatedName returns what the pods of a DaemonSet are called: the API server adds five letters
+// and digits.
 func generatedName(set string) *regexp.Regexp {
 	return regexp.MustCompile(`^` + regexp.QuoteMeta(set) + `-[a-z0-9]{5}$`)
 }
 
-// lastSeen is when an event happened last. Which field says so depends on who wrote it.
+// lastSeen returns when an event happened last. Which field says so depends on who wrote it.
 func lastSeen(e *corev1.Event) metav1.Time {
 	switch {
 	case e.Series != nil:

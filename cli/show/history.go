@@ -18,8 +18,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// History is the table of a release's templates, the oldest first: those in the history, the commits that others superseded before their end,
-// which have no template in the history, and the one in progress.
+// History returns the table of a release's templates, the oldest first: those in the history, the
+// commits that others superseded before their end, which have no template in the history, and the
+// one in progress.
 func History(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		column("Current"), column("Number"), column("Revision"), column("Images"), column("Outcome"), column("When"), column("Took"),
@@ -67,7 +68,8 @@ func supersededRow(one *v1alpha1.LogEntry, now time.Time) metav1.TableRow {
 		plain.Commit(one.Commit), one.Author, "-", "-")
 }
 
-// gaveWay are the superseded commits that are neither in the log, nor in the history for a later release of them.
+// gaveWay returns the superseded commits that are neither in the log, nor in the history for a
+// later release of them.
 func gaveWay(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision) []string {
 	return slices.DeleteFunc(slices.Clone(release.Status.Superseded), func(commit string) bool {
 		logged := slices.ContainsFunc(release.Status.Log, func(one v1alpha1.LogEntry) bool {
@@ -98,7 +100,7 @@ func underWayRow(release *v1alpha1.BatchRelease) metav1.TableRow {
 	return marked("", "-", status.UpdateRevision, images(release), outcome, "-", "-", plain.Commit(status.Commit), author, "-", subject)
 }
 
-// releasedAgo is how long ago a time was that an annotation holds.
+// releasedAgo returns how long ago a time was that an annotation holds.
 func releasedAgo(text string, now time.Time) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -107,7 +109,7 @@ func releasedAgo(text string, now time.Time) string {
 	return since(metav1.NewTime(at), now) + " ago"
 }
 
-// took is how long it took from the beginning of a release, or rollback, to its end.
+// took returns how long it took from the beginning of a release, or rollback, to its end.
 func took(annotations map[string]string) string {
 	began, unknown := time.Parse(time.RFC3339, annotations[v1alpha1.StartedAtAnnotation])
 	ended, unended := time.Parse(time.RFC3339, annotations[v1alpha1.ReleasedAtAnnotation])
@@ -117,7 +119,7 @@ func took(annotations map[string]string) string {
 	return duration.HumanDuration(ended.Sub(began))
 }
 
-// imagesOf are those of a pod template as JSON.
+// imagesOf returns those of a pod template as JSON.
 func imagesOf(raw []byte) string {
 	var template corev1.PodTemplateSpec
 	if err := json.Unmarshal(raw, &template); err != nil {
@@ -134,7 +136,8 @@ func templateImages(template *corev1.PodTemplateSpec) string {
 	return strings.Join(names, ",")
 }
 
-// FindKept is the template that is named by its number, its revision, or the beginning of its commit.
+// FindKept returns the template that is named by its number, its revision, or the beginning of its
+// commit.
 func FindKept(kept []appsv1.ControllerRevision, name string) (*appsv1.ControllerRevision, error) {
 	var found []*appsv1.ControllerRevision
 	for i := range kept {
@@ -180,7 +183,7 @@ func Kept(kept *appsv1.ControllerRevision) []string {
 	)
 }
 
-// pairs are lines of a name and a value each, given in turn. A value that is empty is left out.
+// pairs returns lines of a name and a value each, given in turn. A value that is empty is left out.
 func pairs(namesAndValues ...string) []string {
 	var lines []string
 	for pair := range slices.Chunk(namesAndValues, 2) {

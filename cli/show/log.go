@@ -26,7 +26,8 @@ func CauseWords(cause v1alpha1.StopCause) string {
 	}
 }
 
-// Log returns what happened to a release beside what its history has, one line for each, the oldest first.
+// Log returns what happened to a release beside what its history has, one line for each, the oldest
+// first.
 func Log(release *v1alpha1.BatchRelease, now time.Time) []string {
 	var lines []string
 	for i := range release.Status.Log {

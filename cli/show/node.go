@@ -36,7 +36,7 @@ const (
 	Bad
 )
 
-// mark is a sign for a state, for those who see no colours.
+// mark returns a sign for a state, for those who see no colours.
 func (s State) mark() string { return [...]string{"", "✔ ", "▸ ", "◷ ", "✖ "}[s] }
 
 // paint colours a text by a state, as terminals have it.
@@ -49,7 +49,7 @@ func (s State) paint(text string) string {
 	return colour + text + reset
 }
 
-// Draw are the lines of a tree at a time.
+// Draw returns the lines of a tree at a time.
 func Draw(root Node, now time.Time, colours bool) []string {
 	d := drawing{now: now, colours: colours}
 	d.line("", root, 0)
@@ -81,14 +81,15 @@ func (d *drawing) below(indent string, nodes []Node) {
 
 func (n Node) title() string { return n.State.mark() + line(n.Name) }
 
-// mostText is how many bytes of a text are shown in a line of a tree, and mostCell in a cell of a table: a cell makes the rows of all
-// others as wide. Who may write a status has room for a megabyte there.
+// mostText is how many bytes of a text are shown in a line of a tree, and mostCell in a cell of a
+// table: a cell makes the rows of all others as wide. Who may write a status has room for a
+// megabyte there.
 const (
 	mostText = 2000
 	mostCell = 1000
 )
 
-// line is what somebody has written, as much of it as people read.
+// line returns what somebody has written, as much of it as people read.
 func line(text string) string { return plain.UpTo(plain.Line(text), mostText) }
 
 func (d *drawing) line(indent string, node Node, width int) {
@@ -107,7 +108,8 @@ func (d *drawing) line(indent string, node Node, width int) {
 	d.lines = append(d.lines, drawn)
 }
 
-// Changes say what is new in a tree, one line each: what is there now, or is not as it was, and what is gone.
+// Changes say what is new in a tree, one line each: what is there now, or is not as it was, and
+// what is gone.
 func Changes(before *Node, after Node) []string {
 	known := map[string]Node{}
 	if before != nil {
@@ -128,7 +130,8 @@ func Changes(before *Node, after Node) []string {
 	return append(lines, gone...)
 }
 
-// visit sees a node and those below it, by names that stand alone: that of an object does, anything else is the parent's.
+// visit sees a node and those below it, by names that stand alone: that of an object does, anything
+// else is the parent's.
 func (n Node) visit(parent string, see func(name string, n Node)) {
 	name := line(n.Name)
 	if strings.HasPrefix(parent, "gate/") || parent == "traffic" {
@@ -140,7 +143,7 @@ func (n Node) visit(parent string, see func(name string, n Node)) {
 	}
 }
 
-// Cut is as much of a line as a terminal has columns for. Colours take none.
+// Cut returns as much of a line as a terminal has columns for. Colours take none.
 func Cut(line string, width int) string {
 	var cut strings.Builder
 	columns, escape := 0, false

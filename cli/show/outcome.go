@@ -19,7 +19,8 @@ const (
 	UnderWay Outcome = iota
 	// Completed: what is given runs.
 	Completed
-	// Failed: it made no progress in time, or can't be released as it is given. It takes a person to go on.
+	// Failed: it made no progress in time, or can't be released as it is given. It takes a person to go
+	// on.
 	Failed
 	// RolledBack: an earlier template runs, and not because Git asked for it.
 	RolledBack
@@ -35,8 +36,9 @@ const (
 	RefusedInGit
 )
 
-// OutcomeOf returns the outcome of the template that the spec gives. The release is in progress while the controller has not
-// observed the spec, and while the template waits for a resume, the end of a freeze, or room.
+// OutcomeOf returns the outcome of the template that the spec gives. The release is in progress
+// while the controller has not observed the spec, and while the template waits for a resume, the
+// end of a freeze, or room.
 func OutcomeOf(release *v1alpha1.BatchRelease) Outcome {
 	outcome := lastOutcome(release)
 	if outcome == Completed && release.Status.State == v1alpha1.StateWaiting {
@@ -66,7 +68,7 @@ func lastOutcome(release *v1alpha1.BatchRelease) Outcome {
 	}
 }
 
-// Standing is how a release stands, in one word: how it ended, or else its phase.
+// Standing returns how a release stands, in one word: how it ended, or else its phase.
 func Standing(release *v1alpha1.BatchRelease) string {
 	switch OutcomeOf(release) {
 	case Drifted:
@@ -94,7 +96,8 @@ const (
 	onHold  = "OnHold"
 )
 
-// underWayStanding returns whether a release in progress rolls, waits for a gate or for room, or is on hold until somebody lets it go on.
+// underWayStanding says whether a release in progress rolls, waits for a gate or for room, or is
+// on hold until somebody lets it go on.
 func underWayStanding(status *v1alpha1.BatchReleaseStatus) string {
 	switch status.State {
 	case v1alpha1.StateStopped, v1alpha1.StateChangedPastGit:
@@ -119,8 +122,8 @@ const refused = "Refused"
 // WaitsForGit names what such a release needs.
 const WaitsForGit = "fix in Git"
 
-// StandingRefused returns the word for a release whose newest commit is not applied, from the word for it without that. What is in progress, or
-// needs attention anyway, keeps its word.
+// StandingRefused returns the word for a release whose newest commit is not applied, from the word
+// for it without that. What is in progress, or needs attention anyway, keeps its word.
 func StandingRefused(standing string) string {
 	if standing == string(v1alpha1.PhaseCompleted) || standing == "" {
 		return refused
@@ -128,8 +131,8 @@ func StandingRefused(standing string) string {
 	return standing
 }
 
-// OutcomeAt is how the release of a commit ended, which is named by its beginning. Unknown is one that nobody has seen yet,
-// did not change the template, or is long gone.
+// OutcomeAt returns how the release of a commit ended, which is named by its beginning. Unknown is
+// one that nobody has seen yet, did not change the template, or is long gone.
 func OutcomeAt(release *v1alpha1.BatchRelease, commit string) Outcome {
 	status, now := &release.Status, lastOutcome(release)
 	given := strings.HasPrefix(release.Annotations[v1alpha1.CommitAnnotation], commit)
@@ -156,7 +159,7 @@ func unasked(status *v1alpha1.BatchReleaseStatus) bool {
 	return status.RolledBackTo() != "" && status.Rollback.Trigger.LeavesGit()
 }
 
-// Progress is how far a release is, in one line.
+// Progress returns how far a release is, in one line.
 func Progress(release *v1alpha1.BatchRelease) string {
 	status := &release.Status
 	if status.ObservedGeneration < release.Generation {

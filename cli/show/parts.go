@@ -17,26 +17,28 @@ type Sight struct {
 
 	// Kept are the templates in its history.
 	Kept []appsv1.ControllerRevision
-	// Hidden says what is missing: what the user may not read, in the words of the API server, and what is too large.
+	// Hidden says what is missing: what the user may not read, in the words of the API server, and what
+	// is too large.
 	Hidden []string
 }
 
-// StateOf is the state of a release at a glance.
+// StateOf returns the state of a release at a glance.
 func StateOf(release *v1alpha1.BatchRelease) State { return releaseState(release) }
 
-// CommitOf is the author and the subject of the released commit, if the release still has them.
+// CommitOf returns the author and the subject of the released commit, if the release still has
+// them.
 func CommitOf(release *v1alpha1.BatchRelease) (author, subject string) { return commitWords(release) }
 
-// BatchState is the state of a step of a release, counted from 0.
+// BatchState returns the state of a step of a release, counted from 0.
 func BatchState(release *v1alpha1.BatchRelease, step int) State { return batchState(release, step) }
 
-// PodState is the state of a pod, and the reason in a few words.
+// PodState returns the state of a pod, and the reason in a few words.
 func PodState(pod *corev1.Pod) (State, string) {
 	node := podNode(pod)
 	return node.State, podText(pod)
 }
 
-// OpenGates are the gates after a step, counted from 0, in the current attempt, in their order.
+// OpenGates returns the gates after a step, counted from 0, in the current attempt, in their order.
 func OpenGates(w *Whole, step int) []v1alpha1.Gate {
 	status := &w.Release.Status
 	var gates []v1alpha1.Gate
@@ -60,7 +62,8 @@ type Version struct {
 	Pods   []corev1.Pod
 }
 
-// Versions are the versions of a workload that have pods or are part of the release, the new one first.
+// Versions returns the versions of a workload that have pods or are part of the release, the new
+// one first.
 func Versions(w *Whole) []Version {
 	if w.Workload == nil {
 		return nil
@@ -82,7 +85,7 @@ func Versions(w *Whole) []Version {
 	return versions
 }
 
-// versionsOf are the role in the release, the images and the pods of each version.
+// versionsOf returns the role in the release, the images and the pods of each version.
 func versionsOf(w *Whole) (roles map[string]role, images map[string]string, owned map[string][]corev1.Pod) {
 	roles, images = map[string]role{}, map[string]string{}
 	if len(w.Sets) == 0 {
@@ -108,5 +111,5 @@ func versionsOf(w *Whole) (roles map[string]role, images map[string]string, owne
 	return roles, images, owned
 }
 
-// ImagesOf are the images of a pod template as JSON, separated by commas.
+// ImagesOf returns the images of a pod template as JSON, separated by commas.
 func ImagesOf(raw []byte) string { return imagesOf(raw) }

@@ -72,7 +72,7 @@ func isReady(pod *corev1.Pod) bool {
 // usual are the reasons to wait of containers that will start by and by.
 var usual = []string{"", "ContainerCreating", "PodInitializing"}
 
-// trouble is why a container of the pod does not run; empty if nothing is wrong.
+// trouble returns why a container of the pod does not run; empty if nothing is wrong.
 func trouble(pod *corev1.Pod) string {
 	containers := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 	for _, c := range containers {

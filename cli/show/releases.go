@@ -31,7 +31,7 @@ func (s Sources) Of(release *v1alpha1.BatchRelease) *v1alpha1.ReleaseSource {
 	return &s[i]
 }
 
-// Releases is the table of releases, with their namespaces where they are of several.
+// Releases returns the table of releases, with their namespaces where they are of several.
 func Releases(releases []v1alpha1.BatchRelease, sources Sources, now time.Time, namespaces bool) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		column("Name"), column("Status"), column("Batch"), column("Updated"), column("Updated-Available"), column("Waits for"),
@@ -68,7 +68,7 @@ func releaseCells(release *v1alpha1.BatchRelease, sources Sources, now time.Time
 // Rows remembers the rows of releases that were printed.
 type Rows map[types.UID]string
 
-// Changed are the releases whose rows are not as they were, their ages aside.
+// Changed returns the releases whose rows are not as they were, their ages aside.
 func (r Rows) Changed(releases []v1alpha1.BatchRelease, sources Sources, now time.Time) []v1alpha1.BatchRelease {
 	var changed []v1alpha1.BatchRelease
 	for i := range releases {
@@ -83,7 +83,7 @@ func (r Rows) Changed(releases []v1alpha1.BatchRelease, sources Sources, now tim
 	return changed
 }
 
-// share is how many of all pods are counted; empty before a release has begun to count.
+// share returns how many of all pods are counted; empty before a release has begun to count.
 func share(status *v1alpha1.BatchReleaseStatus, part int32) string {
 	if status.Phase == "" || status.Phase == v1alpha1.PhaseInitial {
 		return ""
@@ -91,7 +91,7 @@ func share(status *v1alpha1.BatchReleaseStatus, part int32) string {
 	return fmt.Sprintf("%d/%d", part, status.Replicas)
 }
 
-// WaitsFor is what a release needs to go on, in a few words; empty if it needs nothing.
+// WaitsFor returns what a release needs to go on, in a few words; empty if it needs nothing.
 func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 	status := &release.Status
 	switch {
@@ -117,7 +117,7 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 	return joined(troubled(status), trafficWait(status))
 }
 
-// troubled is what is wrong with updated pods, in a few words; empty if nothing is.
+// troubled returns what is wrong with updated pods, in a few words; empty if nothing is.
 func troubled(status *v1alpha1.BatchReleaseStatus) string {
 	if status.PodTrouble == nil {
 		return ""
@@ -125,7 +125,7 @@ func troubled(status *v1alpha1.BatchReleaseStatus) string {
 	return string(status.PodTrouble.Reason)
 }
 
-// joined are the words that are not empty.
+// joined returns the words that are not empty.
 func joined(words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), ",")
 }
@@ -135,7 +135,8 @@ func changedPastGit(status *v1alpha1.BatchReleaseStatus) bool {
 	return status.State == v1alpha1.StateChangedPastGit || status.Stops() == v1alpha1.StopChangedPastGit
 }
 
-// changedOutOfBand reports whether a release stands because somebody has changed the workload that it holds.
+// changedOutOfBand reports whether a release stands because somebody has changed the workload that
+// it holds.
 func changedOutOfBand(release *v1alpha1.BatchRelease) bool {
 	return release.Status.StoppedFor(v1alpha1.StopWorkloadChanged)
 }

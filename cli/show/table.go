@@ -13,7 +13,7 @@ import (
 // none stands where there is nothing to say, as in kubectl's tables.
 const none = "<none>"
 
-// column is one of a table. A wide column is shown only on request.
+// column returns one of a table. A wide column is shown only on request.
 func column(name string) metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: name, Type: "string"}
 }
@@ -24,7 +24,7 @@ func wide(name string) metav1.TableColumnDefinition {
 	return definition
 }
 
-// row is one of a table. An empty cell says that there is nothing.
+// row returns one of a table. An empty cell says that there is nothing.
 func row(cells ...string) metav1.TableRow {
 	row := metav1.TableRow{Cells: make([]any, 0, len(cells))}
 	for _, cell := range cells {
@@ -33,14 +33,14 @@ func row(cells ...string) metav1.TableRow {
 	return row
 }
 
-// marked is a row with a marker in front, or none.
+// marked returns a row with a marker in front, or none.
 func marked(marker string, cells ...string) metav1.TableRow {
 	row := row(cells...)
 	row.Cells = append([]any{marker}, row.Cells...)
 	return row
 }
 
-// since is the time that has gone by, as kubectl writes it.
+// since returns the time that has gone by, as kubectl writes it.
 func since(then metav1.Time, now time.Time) string {
 	if then.IsZero() {
 		return "<unknown>"

@@ -25,14 +25,15 @@ type Trace struct {
 	// Workload is a Deployment, StatefulSet or DaemonSet of apps/v1.
 	Workload Object
 	Release  *v1alpha1.BatchRelease
-	// Kept is the record of the template that the version has; nil while it is released for the first time.
+	// Kept is the record of the template that the version has; nil while it is released for the first
+	// time.
 	Kept *appsv1.ControllerRevision
 	// Gates are those of the release.
 	Gates  []v1alpha1.Gate
 	Source *v1alpha1.ReleaseSource
 }
 
-// Lines are the trace for people, from what runs to who let it.
+// Lines returns the trace for people, from what runs to who let it.
 func (t *Trace) Lines(now time.Time) []string {
 	var lines []string
 	if t.Pod != nil {
@@ -83,7 +84,8 @@ func (t *Trace) images() string {
 	}
 }
 
-// VersionName is the name that the native controller gave a version: a ReplicaSet, or a ControllerRevision.
+// VersionName returns the name that the native controller gave a version: a ReplicaSet, or a
+// ControllerRevision.
 func VersionName(version Object) string {
 	if set, is := version.(*appsv1.ReplicaSet); is {
 		return revisionOf(set)
@@ -105,7 +107,7 @@ type brought struct {
 	attempt                                         int64
 }
 
-// origin is what the history says, or the status of a template that is not in it yet.
+// origin returns what the history says, or the status of a template that is not in it yet.
 func (t *Trace) origin() brought {
 	status := &t.Release.Status
 	if t.Kept == nil && VersionName(t.Version) == status.UpdateRevision {
@@ -127,7 +129,8 @@ func (t *Trace) origin() brought {
 	}
 }
 
-// CommitURL is where people look at a commit on the forge of a source; empty if there is no such page.
+// CommitURL returns where people look at a commit on the forge of a source; empty if there is no
+// such page.
 func CommitURL(source *v1alpha1.ReleaseSource, commit string) string {
 	if source == nil || source.Spec.Forge == nil || !isHash(commit) || !strings.HasPrefix(source.Spec.URL, "https://") {
 		return ""
@@ -135,7 +138,8 @@ func CommitURL(source *v1alpha1.ReleaseSource, commit string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(source.Spec.URL, "/"), ".git") + "/commit/" + commit
 }
 
-// isHash reports whether a commit is a hash. It comes from an annotation: anything else could lead to another page of the forge.
+// isHash reports whether a commit is a hash. It comes from an annotation: anything else could lead
+// to another page of the forge.
 func isHash(commit string) bool {
 	return commit != "" && strings.Trim(commit, "0123456789abcdefABCDEF") == ""
 }
@@ -146,7 +150,7 @@ type Object interface {
 	runtime.Object
 }
 
-// Objects are what the trace goes through, from what runs to where it came from.
+// Objects returns what the trace goes through, from what runs to where it came from.
 func (t *Trace) Objects() []Object {
 	var objects []Object
 	if t.Pod != nil {
@@ -170,7 +174,7 @@ func (t *Trace) Objects() []Object {
 	return objects
 }
 
-// gates are those that an attempt went through, in their order.
+// gates returns those that an attempt went through, in their order.
 func (t *Trace) gates(attempt int64) []v1alpha1.Gate {
 	var gates []v1alpha1.Gate
 	for _, gate := range t.Gates {
@@ -184,7 +188,8 @@ func (t *Trace) gates(attempt int64) []v1alpha1.Gate {
 	return gates
 }
 
-// evidence is what the gates of an attempt were decided on. Those of earlier attempts may be gone.
+// evidence returns what the gates of an attempt were decided on. Those of earlier attempts may be
+// gone.
 func (t *Trace) evidence(attempt int64) []string {
 	var lines []string
 	gates := t.gates(attempt)
@@ -199,7 +204,7 @@ func (t *Trace) evidence(attempt int64) []string {
 	return lines
 }
 
-// evidenceWords are kind, actor, detail, time and address of a fact, as far as there are any.
+// evidenceWords returns kind, actor, detail, time and address of a fact, as far as there are any.
 func evidenceWords(evidence v1alpha1.Evidence) string {
 	words := evidence.Kind
 	if evidence.Actor != "" {
@@ -217,7 +222,7 @@ func evidenceWords(evidence v1alpha1.Evidence) string {
 	return line(words)
 }
 
-// SetsInUse are the ReplicaSets of a Deployment that have pods, by name.
+// SetsInUse returns the ReplicaSets of a Deployment that have pods, by name.
 func SetsInUse(sets []appsv1.ReplicaSet, deployment *appsv1.Deployment) []appsv1.ReplicaSet {
 	var used []appsv1.ReplicaSet
 	for _, set := range sets {
@@ -229,7 +234,8 @@ func SetsInUse(sets []appsv1.ReplicaSet, deployment *appsv1.Deployment) []appsv1
 	return used
 }
 
-// RecordsInUse are the ControllerRevisions of a StatefulSet or DaemonSet whose templates pods have, by name.
+// RecordsInUse returns the ControllerRevisions of a StatefulSet or DaemonSet whose templates pods
+// have, by name.
 func RecordsInUse(w *Whole) []appsv1.ControllerRevision {
 	byHash := podsByHash(w)
 	used := slices.DeleteFunc(slices.Clone(w.Revisions), func(record appsv1.ControllerRevision) bool {

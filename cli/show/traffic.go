@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// trafficNode is who gets requests, and what they wait for; none where no route shares them.
+// trafficNode returns who gets requests, and what they wait for; none where no route shares them.
 func trafficNode(release *v1alpha1.BatchRelease) []Node {
 	told := trafficOf(release)
 	if told == nil {
@@ -35,7 +35,8 @@ func trafficNode(release *v1alpha1.BatchRelease) []Node {
 	return []Node{node}
 }
 
-// silentWords name those whose status does not tell that they follow a route, and say until when they are waited for.
+// silentWords name those whose status does not tell that they follow a route, and say until when
+// they are waited for.
 func silentWords(told *v1alpha1.TrafficStatus) string {
 	names := strings.Join(told.PendingParents, "; ")
 	switch {
@@ -48,7 +49,7 @@ func silentWords(told *v1alpha1.TrafficStatus) string {
 	}
 }
 
-// trafficOf is who gets requests; nil where no route shares them, or nobody has looked yet.
+// trafficOf returns who gets requests; nil where no route shares them, or nobody has looked yet.
 func trafficOf(release *v1alpha1.BatchRelease) *v1alpha1.TrafficStatus {
 	if release.Status.ObservedGeneration < release.Generation {
 		return nil
@@ -67,7 +68,8 @@ func trafficState(told *v1alpha1.TrafficStatus) State {
 	}
 }
 
-// bar is a share as a picture that people see at a glance. It is full only for all requests, and empty only for none.
+// bar returns a share as a picture that people see at a glance. It is full only for all requests,
+// and empty only for none.
 func bar(weight int32) string {
 	const width = 10
 	full := min(max((int(weight)+width-1)/width, 0), width)
@@ -106,7 +108,7 @@ func endingWords(release *v1alpha1.BatchRelease) string {
 
 func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
 
-// trafficCell is the share of the new version, and to where it is to come, in a column.
+// trafficCell returns the share of the new version, and to where it is to come, in a column.
 func trafficCell(release *v1alpha1.BatchRelease) string {
 	told := trafficOf(release)
 	switch {
@@ -119,7 +121,7 @@ func trafficCell(release *v1alpha1.BatchRelease) string {
 	}
 }
 
-// trafficWait is what requests wait for, in a column; empty if for nothing.
+// trafficWait returns what requests wait for, in a column; empty if for nothing.
 func trafficWait(status *v1alpha1.BatchReleaseStatus) string {
 	if status.State != v1alpha1.StateShifting || status.Traffic == nil {
 		return ""
@@ -135,8 +137,9 @@ func trafficWait(status *v1alpha1.BatchReleaseStatus) string {
 	}[status.Traffic.Awaits], string(status.Traffic.Awaits))
 }
 
-// trafficLine is who gets requests, and what they wait for, in one line; empty where no route shares them. A problem that keeps the release from
-// starting is left out: its message says it. Gateways are named that are waited for until a time, or not any more.
+// trafficLine returns who gets requests, and what they wait for, in one line; empty where no route
+// shares them. A problem that keeps the release from starting is left out: its message says it.
+// Gateways are named that are waited for until a time, or not any more.
 func trafficLine(release *v1alpha1.BatchRelease) string {
 	told := trafficOf(release)
 	if told == nil {

@@ -21,8 +21,8 @@ type Whole struct {
 	Release *v1alpha1.BatchRelease
 	// Workload is a Deployment, StatefulSet or DaemonSet of apps/v1; nil if there is none.
 	Workload Object
-	// Sets are the ReplicaSets of a Deployment, Revisions the ControllerRevisions in which the native controller keeps the
-	// templates of the others.
+	// Sets are the ReplicaSets of a Deployment, Revisions the ControllerRevisions in which the native
+	// controller keeps the templates of the others.
 	Sets      []appsv1.ReplicaSet
 	Revisions []appsv1.ControllerRevision
 	// Pods are those that the workload selects; not all need be its own.
@@ -33,7 +33,8 @@ type Whole struct {
 	Source *v1alpha1.ReleaseSource
 }
 
-// Tree is a release, what it brings, its batches with their gates, and the versions that run with their pods.
+// Tree returns a release, what it brings, its batches with their gates, and the versions that run
+// with their pods.
 func Tree(w *Whole) Node {
 	status, standing, isRefused := &w.Release.Status, Standing(w.Release), Refused(w.Release, w.Source) != ""
 	if isRefused {
@@ -56,7 +57,7 @@ func Tree(w *Whole) Node {
 	return root.with(sets(w)).with(revisions(w))
 }
 
-// warnings are what to know of a release in progress before anybody lets it go on.
+// warnings returns what to know of a release in progress before anybody lets it go on.
 func warnings(release *v1alpha1.BatchRelease) []Node {
 	var nodes []Node
 	for _, warning := range []struct {
@@ -94,7 +95,8 @@ func releaseState(release *v1alpha1.BatchRelease) State {
 	}
 }
 
-// sourceNode is the source that gives the release, where it can't: what is pushed then does not get here.
+// sourceNode returns the source that gives the release, where it can't: what is pushed then does
+// not get here.
 func sourceNode(source *v1alpha1.ReleaseSource) []Node {
 	if source == nil || SourceTrouble(source) == "" {
 		return nil
@@ -103,7 +105,8 @@ func sourceNode(source *v1alpha1.ReleaseSource) []Node {
 	return []Node{{Name: "releasesource/" + source.Name, State: Bad, Text: SourceTrouble(source), Since: ready.LastTransitionTime}}
 }
 
-// SourceTrouble is why what is pushed to a source does not get to its releases; empty if it does.
+// SourceTrouble returns why what is pushed to a source does not get to its releases; empty if it
+// does.
 func SourceTrouble(source *v1alpha1.ReleaseSource) string {
 	ready := meta.FindStatusCondition(source.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
@@ -112,8 +115,8 @@ func SourceTrouble(source *v1alpha1.ReleaseSource) string {
 	return line(ready.Reason + ": " + ready.Message)
 }
 
-// Refused returns why the newest commit of a source does not reach a release; empty if it does. The source may be nil, or another
-// one than that of the release.
+// Refused returns why the newest commit of a source does not reach a release; empty if it does. The
+// source may be nil, or another one than that of the release.
 func Refused(release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) string {
 	if source == nil || source.LabelIn(release.Namespace) != release.Labels[v1alpha1.SourceLabel] {
 		return ""
@@ -142,7 +145,8 @@ func FileErrorPlace(found *v1alpha1.FileError) string {
 	return plain.Place(found.File)
 }
 
-// origin is what is released: the commit, what waits behind it, and the pull request with which Git is to follow.
+// origin returns what is released: the commit, what waits behind it, and the pull request with
+// which Git is to follow.
 func origin(release *v1alpha1.BatchRelease) []Node {
 	status := &release.Status
 	var nodes []Node
@@ -164,8 +168,8 @@ func origin(release *v1alpha1.BatchRelease) []Node {
 	return append(nodes, revertNode(status)...)
 }
 
-// revertNode is the pull request with which Git is to follow the rollback, or why there is none. That of an earlier rollback is
-// of no use any more.
+// revertNode returns the pull request with which Git is to follow the rollback, or why there is
+// none. That of an earlier rollback is of no use any more.
 func revertNode(status *v1alpha1.BatchReleaseStatus) []Node {
 	revert := status.Revert
 	switch {
@@ -183,7 +187,8 @@ func revertNode(status *v1alpha1.BatchReleaseStatus) []Node {
 	return []Node{node}
 }
 
-// jumpNode is a jump forward that is not at its end: gates that can't be skipped are in the way.
+// jumpNode returns a jump forward that is not at its end: gates that can't be skipped are in the
+// way.
 func jumpNode(release *v1alpha1.BatchRelease) []Node {
 	status, steps := &release.Status, len(release.Spec.Strategy.Steps)
 	jumps := status.Jumps()
@@ -197,7 +202,8 @@ func jumpNode(release *v1alpha1.BatchRelease) []Node {
 	return []Node{{Name: "jump", State: Waiting, Text: fmt.Sprintf("to batch %d/%d", jump.To+1, steps), Since: jump.Time}}
 }
 
-// commitWords are author and subject of the commit that is released, as far as the release still knows them.
+// commitWords returns author and subject of the commit that is released, as far as the release
+// still knows them.
 func commitWords(release *v1alpha1.BatchRelease) (author, subject string) {
 	status, annotations := &release.Status, release.Annotations
 	if status.Commit != annotations[v1alpha1.CommitAnnotation] {
@@ -213,13 +219,13 @@ func bySubject(author, subject string) string {
 	return strings.TrimPrefix(subject+", by "+author, ", ")
 }
 
-// Controller is what the Deployment of the controller runs.
+// Controller returns what the Deployment of the controller runs.
 func Controller(d *appsv1.Deployment) string {
 	return fmt.Sprintf("%s, %d of %d ready, in namespace %s",
 		templateImages(&d.Spec.Template), d.Status.ReadyReplicas, replicasOf(d.Spec.Replicas), d.Namespace)
 }
 
-// replicasOf is what the API server makes of a number that is not given.
+// replicasOf returns what the API server makes of a number that is not given.
 func replicasOf(replicas *int32) int32 {
 	if replicas == nil {
 		return 1
@@ -229,7 +235,7 @@ func replicasOf(replicas *int32) int32 {
 
 func pods(n int32) string { return plain.Count(n, "pod") }
 
-// sets are the ReplicaSets that have pods or are about to, the one that is released first.
+// sets returns the ReplicaSets that have pods or are about to, the one that is released first.
 func sets(w *Whole) []Node {
 	shown := slices.DeleteFunc(slices.Clone(w.Sets), func(set appsv1.ReplicaSet) bool {
 		return replicasOf(set.Spec.Replicas) == 0 && set.Status.Replicas == 0 && setRole(&set, w) == roleOld
@@ -259,7 +265,7 @@ const (
 	roleOld
 )
 
-// word is the role for people.
+// word returns the role for people.
 func (r role) word(release *v1alpha1.BatchRelease) string {
 	switch r {
 	case roleNew:
@@ -283,8 +289,8 @@ func setRole(set *appsv1.ReplicaSet, w *Whole) role {
 	return w.role(revisionOf(set), template != nil && sameTemplate(&set.Spec.Template, template))
 }
 
-// role is what a version is to the release. While the status is about an earlier template, the current one, which the held
-// workload has, is the new one.
+// role returns what a version is to the release. While the status is about an earlier template, the
+// current one, which the held workload has, is the new one.
 func (w *Whole) role(revision string, current bool) role {
 	release, status := w.Release, &w.Release.Status
 	switch back := status.Rollback; {

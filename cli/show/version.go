@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// images returns the images of the template that is, or was last, released, separated by commas. What is in spec.template is another one while
-// it waits, and after a rollback.
+// images returns the images of the template that is, or was last, released, separated by commas.
+// What is in spec.template is another one while it waits, and after a rollback.
 func images(release *v1alpha1.BatchRelease) string {
 	return strings.Join(release.Status.Images, ",")
 }
@@ -18,8 +18,9 @@ func ReleasedVersion(release *v1alpha1.BatchRelease) string { return VersionOf(i
 // digestShown limits the length of a digest in output.
 const digestShown = len("sha256:") + 12
 
-// VersionOf returns what tells images, which are separated by commas, from those of other versions: the tag of a single image, and names with tags of
-// several. An image without a tag shows the beginning of its digest, or latest.
+// VersionOf returns what tells images, which are separated by commas, from those of other versions:
+// the tag of a single image, and names with tags of several. An image without a tag shows the
+// beginning of its digest, or latest.
 //
 //	registry.example.com/shop/web:1.29                 1.29
 //	shop/web:1.29,envoy@sha256:6bc5cb23e5ab98db58...   web:1.29,envoy@sha256:6bc5cb23e5ab

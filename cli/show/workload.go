@@ -36,7 +36,8 @@ func podTemplateOf(object Object) *corev1.PodTemplateSpec {
 	return nil
 }
 
-// minReadySeconds is how long a pod of a StatefulSet or DaemonSet is ready before it counts as available.
+// minReadySeconds returns how long a pod of a StatefulSet or DaemonSet is ready before it counts as
+// available.
 func minReadySeconds(object Object) int32 {
 	switch o := object.(type) {
 	case *appsv1.StatefulSet:
@@ -65,7 +66,7 @@ func workloadNode(w *Whole) Node {
 	return node
 }
 
-// servingState is how well a workload is at rest; plain if there is nothing to say.
+// servingState returns how well a workload is at rest; plain if there is nothing to say.
 func servingState(available, wanted int32) State {
 	switch {
 	case available >= wanted:
@@ -77,7 +78,7 @@ func servingState(available, wanted int32) State {
 	}
 }
 
-// availability is how many pods of a workload are available, of how many.
+// availability returns how many pods of a workload are available, of how many.
 func availability(object Object) (available, wanted int32) {
 	switch o := object.(type) {
 	case *appsv1.Deployment:
@@ -91,7 +92,7 @@ func availability(object Object) (available, wanted int32) {
 	}
 }
 
-// counts are what the status of a workload says of its pods, as people know it from its kind.
+// counts returns what the status of a workload says of its pods, as people know it from its kind.
 func counts(object Object) string {
 	switch o := object.(type) {
 	case *appsv1.Deployment:
@@ -124,10 +125,12 @@ func availableOf(available, wanted int32) string {
 	return fmt.Sprintf("%d of %s available", available, pods(wanted))
 }
 
-// hashOf is the hash at the end of a ControllerRevision's name, or of the label of a pod. The hash has no dash.
+// hashOf returns the hash at the end of a ControllerRevision's name, or of the label of a pod. The
+// hash has no dash.
 func hashOf(name string) string { return name[strings.LastIndex(name, "-")+1:] }
 
-// revisions are the versions of a StatefulSet or DaemonSet that have pods, with these, the one that is released first.
+// revisions returns the versions of a StatefulSet or DaemonSet that have pods, with these, the one
+// that is released first.
 func revisions(w *Whole) []Node {
 	byHash := podsByHash(w)
 	newest := newestOf(w.Revisions)
@@ -163,7 +166,7 @@ func revisionNode(record *appsv1.ControllerRevision, role string, own []corev1.P
 	return node.with(podNodes(record.Name, own))
 }
 
-// podsByHash are the pods of a StatefulSet or DaemonSet by the hash of their version.
+// podsByHash returns the pods of a StatefulSet or DaemonSet by the hash of their version.
 func podsByHash(w *Whole) map[string][]corev1.Pod {
 	byHash := map[string][]corev1.Pod{}
 	for _, pod := range w.Pods {
@@ -175,8 +178,8 @@ func podsByHash(w *Whole) map[string][]corev1.Pod {
 	return byHash
 }
 
-// newestOf is the name of the ControllerRevision of the template that the workload has, as far as its controller has seen it:
-// that with the highest number.
+// newestOf returns the name of the ControllerRevision of the template that the workload has, as far
+// as its controller has seen it: that with the highest number.
 func newestOf(records []appsv1.ControllerRevision) string {
 	newest, number := "", int64(-1)
 	for i := range records {
@@ -187,7 +190,8 @@ func newestOf(records []appsv1.ControllerRevision) string {
 	return newest
 }
 
-// recordImages are those of the template that the native controller keeps in a ControllerRevision.
+// recordImages returns those of the template that the native controller keeps in a
+// ControllerRevision.
 func recordImages(record *appsv1.ControllerRevision) string {
 	template, err := podtemplate.OfHistory(record.Data.Raw)
 	if err != nil || template == nil {

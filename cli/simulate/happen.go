@@ -76,7 +76,7 @@ func (r *run) pods(n int32, happens sim.Kind) int32 {
 	return done
 }
 
-// row is the present situation.
+// row returns the present situation.
 func (r *run) row() Row {
 	status := r.Release.Status
 	row := Row{

@@ -22,7 +22,7 @@ type waiting struct {
 	pods       int
 }
 
-// waiting are those of a ReplicaSet together, and of other kinds each pod by itself.
+// waiting returns those of a ReplicaSet together, and of other kinds each pod by itself.
 func (r *run) waiting() []waiting {
 	var all []waiting
 	for i := range r.Sets {
@@ -37,7 +37,8 @@ func (r *run) waiting() []waiting {
 	return all
 }
 
-// expectPods notes when the pods that were made are ready. Of those that are gone the last made went first.
+// expectPods notes when the pods that were made are ready. Of those that are gone the last made
+// went first.
 func (r *run) expectPods() {
 	expected := map[string][]time.Time{}
 	for _, w := range r.waiting() {
@@ -87,7 +88,8 @@ func (r *run) count(row *Row) {
 	}
 }
 
-// requests are what the new version gets by the routes; empty while they refer to the Service of both.
+// requests returns what the new version gets by the routes; empty while they refer to the Service
+// of both.
 func (r *run) requests() string {
 	if r.Traffic == nil {
 		return ""
@@ -114,7 +116,7 @@ type naming struct {
 	routes []v1alpha1.TrafficRoute
 }
 
-// text is an action with the names of the release.
+// text returns an action with the names of the release.
 func (n naming) text(action plan.Action) string {
 	if moved, is := action.(plan.MovePods); is {
 		moved.Write = n.replaced(moved.Write)

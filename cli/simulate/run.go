@@ -144,7 +144,7 @@ func (r *run) decideGates() bool {
 	return decided
 }
 
-// approval is when people will let a gate pass by themselves; zero if they won't.
+// approval returns when people will let a gate pass by themselves; zero if they won't.
 func (r *run) approval(g *sim.Gate) time.Time {
 	if r.trace.ApproveAfter == nil || g.Decision != "" || timed(g) || r.Release.Status.CurrentStepState != v1alpha1.StepBlocking {
 		return time.Time{}
@@ -174,7 +174,7 @@ func (r *run) approve() bool {
 	return approved
 }
 
-// window is what the rules for gates say of one now.
+// window returns what the rules for gates say of one now.
 func (r *run) window(g *sim.Gate) gate.Decision {
 	release := &v1alpha1.BatchRelease{Status: *r.Release.Status}
 	release.UID = g.Spec.ReleaseRef.UID
@@ -184,7 +184,7 @@ func (r *run) window(g *sim.Gate) gate.Decision {
 	return gate.Evaluate(object, gate.Facts{Release: release}, r.Now)
 }
 
-// next is when something happens next; zero if nothing does.
+// next returns when something happens next; zero if nothing does.
 func (r *run) next() time.Time {
 	if r.due() {
 		return r.Now
@@ -206,7 +206,7 @@ func (r *run) next() time.Time {
 	return slices.MinFunc(times, time.Time.Compare)
 }
 
-// opens is when a gate that waits is to be looked at again.
+// opens returns when a gate that waits is to be looked at again.
 func (r *run) opens(g *sim.Gate) time.Time {
 	switch {
 	case g.Decision != "":

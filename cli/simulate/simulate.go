@@ -1,11 +1,12 @@
-// Package simulate plays a release with the planner, in a simulated world whose events a trace lists.
+// Package simulate plays a release with the planner, in a simulated world whose events a trace
+// lists.
 //
 //	release, workload, Trace ──► Run ──► Timeline ──► table, JSON
 //	                              │
 //	     plan.Next over rollout/sim, on a clock of its own
 //
-// The same input gives the same timeline. What the world is not asked for does not happen: requests never fail, caches
-// never lag, and pods are made at once.
+// The same input gives the same timeline. What the world is not asked for does not happen: requests
+// never fail, caches never lag, and pods are made at once.
 package simulate
 
 import (
@@ -36,8 +37,9 @@ type Row struct {
 	Event string `json:"event,omitempty"`
 	// Done are the writes to the workload, its ReplicaSets or pods, and Gates.
 	Done []string `json:"done,omitempty"`
-	// Replicas is spec.replicas, or the number of nodes of a DaemonSet; Old and New are pods of the earlier templates and of the
-	// newest, those of a Deployment as its ReplicaSets ask for them; Available are those of both that serve.
+	// Replicas is spec.replicas, or the number of nodes of a DaemonSet; Old and New are pods of the
+	// earlier templates and of the newest, those of a Deployment as its ReplicaSets ask for them;
+	// Available are those of both that serve.
 	Replicas  int32 `json:"replicas"`
 	Old       int32 `json:"old"`
 	New       int32 `json:"new"`
@@ -59,7 +61,8 @@ const (
 	given   = "v2"
 )
 
-// Run simulates a release of a workload, nil if its manifest is not known. The release must be valid.
+// Run simulates a release of a workload, nil if its manifest is not known. The release must be
+// valid.
 func Run(release *v1alpha1.BatchRelease, manifest runtime.Object, trace *Trace) (*Timeline, error) {
 	if err := trace.fits(release.Spec.WorkloadRef.Kind); err != nil {
 		return nil, fmt.Errorf("simulate BatchRelease %s: trace: %w", release.Name, err)

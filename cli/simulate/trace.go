@@ -52,7 +52,8 @@ type Event struct {
 	Retry    bool `json:"retry,omitempty"`
 	// Suspend stops the release, or lets it go on.
 	Suspend *bool `json:"suspend,omitempty"`
-	// Crash is how many available pods of the newest template fail, Heal how many become available again.
+	// Crash is how many available pods of the newest template fail, Heal how many become available
+	// again.
 	Crash int32 `json:"crash,omitempty"`
 	Heal  int32 `json:"heal,omitempty"`
 	// Broken says that pods of this template never become ready from now on; empty that all do.
@@ -139,7 +140,7 @@ func countable(field string, n *int32) error {
 	return nil
 }
 
-// nodes is how many it tells of.
+// nodes returns how many it tells of.
 func (t *Trace) nodes() int32 {
 	sum := int32(0)
 	for i := range t.Nodes {
@@ -148,7 +149,7 @@ func (t *Trace) nodes() int32 {
 	return sum
 }
 
-// labels are those of each node.
+// labels returns those of each node.
 func (t *Trace) labels() []map[string]string {
 	var all []map[string]string
 	for i := range t.Nodes {

@@ -73,7 +73,7 @@ func limit(field string, of *intstr.IntOrString) error {
 	return nil
 }
 
-// setup is the world before the release.
+// setup returns the world before the release.
 func setup(release *v1alpha1.BatchRelease, o own, trace *Trace) sim.Setup {
 	strategy := &release.Spec.Strategy
 	s := sim.Setup{
@@ -97,7 +97,8 @@ func setup(release *v1alpha1.BatchRelease, o own, trace *Trace) sim.Setup {
 	return s
 }
 
-// most is the greatest maxUnavailable that a release allows in any step: the laws of the world know one only.
+// most returns the greatest maxUnavailable that a release allows in any step: the laws of the world
+// know one only.
 func most(s *sim.Setup, rollback *v1alpha1.RollbackStrategy) intstr.IntOrString {
 	greatest, steps := s.MaxUnavailable, s.Steps
 	if rollback != nil {
@@ -116,7 +117,7 @@ func pods(limit *intstr.IntOrString, of int32) int {
 	return n
 }
 
-// defaultBounds are those of workloads that have none.
+// defaultBounds returns those of workloads that have none.
 func defaultBounds(kind string) (surge, unavailable intstr.IntOrString) {
 	switch kind {
 	case sim.StatefulSet:
@@ -134,8 +135,8 @@ func setFrom[T any](field *T, value *T) {
 	}
 }
 
-// specOf is the spec of the release with what its workload says in its place, its own maxUnavailable too, less what the world does not
-// know.
+// specOf returns the spec of the release with what its workload says in its place, its own
+// maxUnavailable too, less what the world does not know.
 func (r *run) specOf(release *v1alpha1.BatchRelease, o own, unavailable intstr.IntOrString) *v1alpha1.BatchReleaseSpec {
 	spec := release.Spec.DeepCopy()
 	spec.Template = nil
@@ -152,7 +153,8 @@ func (r *run) specOf(release *v1alpha1.BatchRelease, o own, unavailable intstr.I
 	return spec
 }
 
-// numbered is the traffic of a release with routes of the world, which are known by name alone.
+// numbered returns the traffic of a release with routes of the world, which are known by name
+// alone.
 func numbered(of *v1alpha1.Traffic) *v1alpha1.Traffic {
 	t := of.DeepCopy()
 	for i := range t.Routes {

@@ -49,7 +49,8 @@ func (t *Timeline) text() string {
 	return text.String()
 }
 
-// what says what happened; or what was done, and why if the phase is another one than before; or how things stand.
+// what says what happened; or what was done, and why if the phase is another one than before; or
+// how things stand.
 func (row *Row) what(before string) string {
 	done := strings.Join(row.Done, "; ")
 	switch {

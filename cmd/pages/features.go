@@ -31,8 +31,8 @@ type feature struct {
 	Tests []string `json:"tests"`
 }
 
-// featuresPage lists the features, each with the tests that show it. A test that the checkout does not have is an error,
-// and so is a name that could mean several.
+// featuresPage lists the features, each with the tests that show it. A test that the checkout does
+// not have is an error, and so is a name that could mean several.
 func featuresPage(source, root string) (string, error) {
 	data, err := os.ReadFile(source)
 	if err != nil {
@@ -111,7 +111,7 @@ func (t tests) names(wanted []string) (string, error) {
 	return strings.Join(names, ", "), nil
 }
 
-// folder is where the test of a name is.
+// folder returns where the test of a name is.
 func (t tests) folder(name string) (string, error) {
 	within, test, ok := strings.Cut(name, ".")
 	if !ok {

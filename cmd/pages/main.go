@@ -2,8 +2,8 @@
 //
 //	pages FOLDER    # in the root of the checkout
 //
-// reasons.md comes from the comments in api/v1alpha1/reasons.go, packages.md from the comments of all packages,
-// features.md and reliability.md from the YAML files beside them.
+// reasons.md comes from the comments in api/v1alpha1/reasons.go, packages.md from the comments of
+// all packages, features.md and reliability.md from the YAML files beside them.
 package main
 
 import (

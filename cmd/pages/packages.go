@@ -16,7 +16,8 @@ const packagesHead = `<!-- Written by make generate from the package comments: c
 What each Go package does. [Architecture](architecture.md#rooms) says which of them may use which.
 `
 
-// rooms are the sections of the page: the folders below which a package lies, in the order of the page.
+// rooms are the sections of the page: the folders below which a package lies, in the order of the
+// page.
 var rooms = []struct{ folder, title string }{
 	{"gitsync", "gitsync: from Git to BatchReleases"},
 	{"rollout", "rollout: from BatchReleases to pods"},
@@ -28,8 +29,8 @@ var rooms = []struct{ folder, title string }{
 	{"internal", "internal: below the parts"},
 }
 
-// packagesPage lists the packages of the product, each with the first sentence of its comment. A package without one is
-// an error.
+// packagesPage lists the packages of the product, each with the first sentence of its comment. A
+// package without one is an error.
 func packagesPage(root string) (string, error) {
 	var page strings.Builder
 	page.WriteString(packagesHead)
@@ -50,7 +51,7 @@ func packagesPage(root string) (string, error) {
 	return page.String(), nil
 }
 
-// packageRow is empty for a folder without Go code that is built.
+// packageRow returns an empty row for a folder without Go code that is built.
 func packageRow(root, folder string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {

@@ -17,8 +17,8 @@ The conditions of BatchReleases and ReleaseSources, and the reasons in them and 
 means, and what to do.
 `
 
-// reasonsPage lists the constants of a file, a table for each block of them. A comment says what its constant means and,
-// after "Action:", what to do.
+// reasonsPage lists the constants of a file, a table for each block of them. A comment says what
+// its constant means and, after "Action:", what to do.
 func reasonsPage(path string) (string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 	if err != nil {

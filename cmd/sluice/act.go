@@ -70,7 +70,8 @@ func (f *actFlags) check() error {
 
 // A deed is what one verb does to one release.
 type deed struct {
-	// decide says what is to be written to the release as it is; it is asked again if the release has changed meanwhile.
+	// decide says what is to be written to the release as it is; it is asked again if the release has
+	// changed meanwhile.
 	decide func(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error)
 	// taken is nil where there is nothing to wait for but the gates that are decided.
 	taken act.Taken
@@ -117,7 +118,8 @@ func (f *actFlags) writer(c *cluster) act.Writer {
 	return act.Writer{Client: c, Owner: fieldOwner, Mode: modes[f.dryRun]}
 }
 
-// settle waits until the controller has taken up what was written to an object, and returns it as it is then.
+// settle waits until the controller has taken up what was written to an object, and returns it as
+// it is then.
 func (f *actFlags) settle(ctx context.Context, c *cluster, object client.Object, change steer.Change, what deed) (client.Object, error) {
 	if !f.wait || f.dryRun != dryRunNone {
 		return object, nil
@@ -142,7 +144,7 @@ func (f *actFlags) settle(ctx context.Context, c *cluster, object client.Object,
 	return now, err
 }
 
-// await is until, for as long as the user waits.
+// await waits until, for as long as the user waits.
 func (f *actFlags) await(ctx context.Context, c *cluster, object client.Object, holds condition) (client.Object, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
@@ -158,7 +160,7 @@ func decided(object client.Object) (bool, error) {
 	return act.GateDecided(object.(*v1alpha1.Gate)), nil
 }
 
-// whoami is the user as the API server knows it.
+// whoami returns the user as the API server knows it.
 func (c *cluster) whoami(ctx context.Context) (string, error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := c.Create(ctx, review); err != nil {

@@ -11,8 +11,9 @@ import (
 // patience limits how long a command waits for the first byte of an answer of the API server.
 const patience = 30 * time.Second
 
-// answering fails requests that only read and that a server does not begin to answer for a while: behind a lost connection, or a
-// proxy whose server is gone, they would wait without an end. An answer that has begun, such as a watch, may take any time.
+// answering fails requests that only read and that a server does not begin to answer for a while:
+// behind a lost connection, or a proxy whose server is gone, they would wait without an end. An
+// answer that has begun, such as a watch, may take any time.
 func answering(within time.Duration) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper { return &answerer{next, within} }
 }

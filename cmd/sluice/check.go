@@ -81,7 +81,7 @@ func (f *checkFlags) run(command *cobra.Command, _ []string) error {
 	return nil
 }
 
-// cluster is what is found of the cluster and what is in it.
+// cluster returns what is found of the cluster and what is in it.
 func (f *checkFlags) cluster(command *cobra.Command) ([]check.Finding, error) {
 	c, err := f.kube.connect(command.ErrOrStderr())
 	if err != nil {
@@ -100,7 +100,7 @@ func (f *checkFlags) cluster(command *cobra.Command) ([]check.Finding, error) {
 	return append(findings, objects...), err
 }
 
-// objects are what is found of sources, and of the releases.
+// objects returns what is found of sources, and of the releases.
 func (f *checkFlags) objects(ctx context.Context, c *cluster) ([]check.Finding, error) {
 	findings, err := f.sources(ctx, c)
 	switch {
@@ -119,7 +119,8 @@ func (f *checkFlags) objects(ctx context.Context, c *cluster) ([]check.Finding, 
 	return findings, nil
 }
 
-// sources are the findings for all sources, or for the one that is named, which is also checked from here.
+// sources returns the findings for all sources, or for the one that is named, which is also checked
+// from here.
 func (f *checkFlags) sources(ctx context.Context, c *cluster) ([]check.Finding, error) {
 	var sources v1alpha1.ReleaseSourceList
 	if err := c.List(ctx, &sources, client.InNamespace(c.namespace)); err != nil {

@@ -87,8 +87,8 @@ func (f *repositoryFlags) check() error {
 	return nil
 }
 
-// findings are what is found of the repository, and of its forge if there is one. The namespace is the one that its
-// ReleaseSource will be in; empty for any.
+// findings returns what is found of the repository, and of its forge if there is one. The namespace
+// is the one that its ReleaseSource will be in; empty for any.
 func (f *repositoryFlags) findings(ctx context.Context, namespace string) ([]check.Finding, error) {
 	auth, err := f.auth()
 	if err != nil {
@@ -108,7 +108,7 @@ func (f *repositoryFlags) findings(ctx context.Context, namespace string) ([]che
 	return look.findings(ctx), nil
 }
 
-// auth are the credentials for Git, but for those of an App.
+// auth returns the credentials for Git, but for those of an App.
 func (f *repositoryFlags) auth() (gitrepo.Auth, error) {
 	auth := gitrepo.Auth{Username: github.GitUser}
 	if f.tokenVariable != "" {
@@ -154,7 +154,8 @@ func (f *repositoryFlags) forgeOptions(auth gitrepo.Auth) (*github.Options, erro
 	return options, nil
 }
 
-// placeOf takes the address of a repository apart: the server's for people, and owner and name on it.
+// placeOf takes the address of a repository apart: the server's for people, and owner and name on
+// it.
 func placeOf(address string) (server, owner, name string) {
 	parts := strings.FieldsFunc(strings.TrimSuffix(strings.TrimRight(address, "/"), ".git"), func(r rune) bool { return r == '/' || r == ':' })
 	if len(parts) > 2 {

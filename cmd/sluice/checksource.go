@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// sourceFromHere is what a source's repository and forge answer here, with the credentials of its Secrets as far as
-// the user may read them.
+// sourceFromHere returns what a source's repository and forge answer here, with the credentials of
+// its Secrets as far as the user may read them.
 func (f *checkFlags) sourceFromHere(ctx context.Context, c *cluster, source *v1alpha1.ReleaseSource) ([]check.Finding, error) {
 	of := "releasesource/" + source.Name + " from here: "
 	here := &look{of: of, branch: source.Branch(), repository: &check.Repository{
@@ -42,7 +42,8 @@ func (f *checkFlags) sourceFromHere(ctx context.Context, c *cluster, source *v1a
 	return here.findings(ctx), nil
 }
 
-// takeSecrets has a look made with the credentials that a source names. Those that can't be had are findings.
+// takeSecrets has a look made with the credentials that a source names. Those that can't be had are
+// findings.
 func (l *look) takeSecrets(ctx context.Context, c *cluster, source *v1alpha1.ReleaseSource) ([]check.Finding, error) {
 	if ref := source.Spec.SecretRef; ref != nil {
 		data, unread, err := c.secret(ctx, l.of, client.ObjectKey{Namespace: source.Namespace, Name: ref.Name})

@@ -113,7 +113,7 @@ func (f *controllerFlags) checkAddresses() error {
 	)
 }
 
-// options are those of the app, with what is not a flag filled in.
+// options returns those of the app, with what is not a flag filled in.
 func (f *controllerFlags) options(logger logr.Logger) app.Options {
 	options := f.app
 	options.Version = buildVersion()

@@ -91,7 +91,7 @@ func (f *dashboardFlags) run(command *cobra.Command) error {
 	return pages.Serve(ctx, listener, func() { f.announce(ctx, command, door, listener.Addr().String()) })
 }
 
-// cluster is the name on the pages.
+// cluster returns the name on the pages.
 func (f *dashboardFlags) cluster() string {
 	if f.clusterName != "" {
 		return f.clusterName
@@ -106,7 +106,8 @@ func (f *dashboardFlags) cluster() string {
 	return raw.CurrentContext
 }
 
-// announce says where the dashboard is, and opens it; again for each line that the user enters, since an address works once.
+// announce says where the dashboard is, and opens it; again for each line that the user enters,
+// since an address works once.
 func (f *dashboardFlags) announce(ctx context.Context, command *cobra.Command, door *access.Local, at string) {
 	out := command.OutOrStdout()
 	address := door.URL(at)
@@ -139,7 +140,8 @@ func browse(ctx context.Context, address string) error {
 	return nil
 }
 
-// cache has what lists show: of all namespaces if no flag names one and the user may see all, otherwise of one.
+// cache has what lists show: of all namespaces if no flag names one and the user may see all,
+// otherwise of one.
 func (f *dashboardFlags) cache(ctx context.Context, c *cluster, named bool) (cache.Cache, error) {
 	namespaces := []string{c.namespace}
 	if c.namespace == "" || !named && mayListAll(ctx, c) {
@@ -148,7 +150,8 @@ func (f *dashboardFlags) cache(ctx context.Context, c *cluster, named bool) (cac
 	return dashboard.NewCache(c.config, kube.NewScheme(), namespaces...)
 }
 
-// mayListAll reports whether the user may list the releases of all namespaces. It reports false if the API server does not say.
+// mayListAll reports whether the user may list the releases of all namespaces. It reports false if
+// the API server does not say.
 func mayListAll(ctx context.Context, c *cluster) bool {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "batchreleases"},

@@ -63,7 +63,7 @@ func (f *clusterDashboardFlags) register(set *pflag.FlagSet) {
 	f.log.register(set)
 }
 
-// options are how people log in.
+// options returns how people log in.
 func (f *clusterDashboardFlags) options(logger logr.Logger) (access.Options, error) {
 	options := access.Options{
 		ExternalURL: f.externalURL, KeysFile: f.sessionKeyFile, Lifetime: f.lifetime, Tokens: f.tokens, Audiences: f.audiences, PlainHTTP: f.plainHTTP,

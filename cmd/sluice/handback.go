@@ -156,7 +156,8 @@ func ask(in io.Reader, out io.Writer, question string) error {
 	return errors.New("nothing was changed: the answer was not yes")
 }
 
-// checkController refuses to work against a controller, which would take over again what is handed back.
+// checkController refuses to work against a controller, which would take over again what is handed
+// back.
 func (f *handbackFlags) checkController(ctx context.Context, c client.Reader) error {
 	if f.force || f.options.DryRun {
 		return nil

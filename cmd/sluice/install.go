@@ -67,8 +67,8 @@ func printInstall(cmd *cobra.Command, options install.Options) error {
 	return nil
 }
 
-// imageTag is the tag of the image of this binary, which is built with the same version. A build
-// that was given none goes by the newest release.
+// imageTag returns the tag of the image of this binary, which is built with the same version. A
+// build that was given none goes by the newest release.
 func imageTag(release string) string {
 	if release == "" {
 		return "latest"

@@ -23,7 +23,8 @@ type kubeFlags struct {
 	allNamespaces bool
 }
 
-// newKubeFlags leaves out the flags that would mean nothing: what the server has is not kept between calls.
+// newKubeFlags leaves out the flags that would mean nothing: what the server has is not kept
+// between calls.
 func newKubeFlags() *kubeFlags {
 	config := genericclioptions.NewConfigFlags(true)
 	config.CacheDir, config.DisableCompression = nil, nil
@@ -105,7 +106,8 @@ func (f *kubeFlags) connect(warnings io.Writer) (*cluster, error) {
 	return &cluster{WithWatch: c, config: config, namespace: namespace}, nil
 }
 
-// guessed reports whether a server is what kubectl takes for want of any: nobody named it, and hardly anybody means it.
+// guessed reports whether a server is what kubectl takes for want of any: nobody named it, and
+// hardly anybody means it.
 func (f *kubeFlags) guessed(config *rest.Config) bool {
 	raw, err := f.config.ToRawKubeConfigLoader().RawConfig()
 	return err == nil && len(raw.Clusters) == 0 && *f.config.APIServer == "" && config.Host == "http://localhost:8080"

@@ -47,7 +47,7 @@ func (f *sourceFlags) register(set *pflag.FlagSet) {
 // unknownNamespace stands for the namespace of releases without one, where nobody has named it.
 const unknownNamespace = "default"
 
-// options are those of a reader whose builds end with the context.
+// options returns those of a reader whose builds end with the context.
 func (f *sourceFlags) options(ctx context.Context) spec.Options {
 	builder := sandbox.NewPool(f.builds).For(ctx, sandbox.Owner{})
 	options := spec.Options{Namespace: f.namespace, AllowedNamespaces: f.shared, Limits: f.limits, Builder: builder,
@@ -111,7 +111,7 @@ func (f *lintFlags) run(cmd *cobra.Command, paths []string) error {
 	return all.Err(f.strict)
 }
 
-// byFolder are the trees that paths name, those together that are read together.
+// byFolder returns the trees that paths name, those together that are read together.
 func byFolder(paths []string) ([][]worktree, error) {
 	var folders [][]worktree
 	for _, path := range paths {
@@ -131,8 +131,8 @@ func byFolder(paths []string) ([][]worktree, error) {
 	return folders, nil
 }
 
-// check reads a folder, once for all that is named of it. Files are named from the root of the repository for GitHub, which looks for them there,
-// and else from the working folder.
+// check reads a folder, once for all that is named of it. Files are named from the root of the
+// repository for GitHub, which looks for them there, and else from the working folder.
 func (f *lintFlags) check(ctx context.Context, trees []worktree) (*lint.Report, error) {
 	tree := trees[0]
 	files, err := tree.files()

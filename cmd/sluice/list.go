@@ -101,7 +101,8 @@ func (f *listFlags) run(command *cobra.Command) error {
 	return nil
 }
 
-// sourcesOf reads the sources in the namespace if releases come from any; none if the user may not see them.
+// sourcesOf reads the sources in the namespace if releases come from any; none if the user may not
+// see them.
 func (c *cluster) sourcesOf(ctx context.Context, releases []v1alpha1.BatchRelease) (show.Sources, error) {
 	if !slices.ContainsFunc(releases, func(r v1alpha1.BatchRelease) bool { return r.Labels[v1alpha1.SourceLabel] != "" }) {
 		return nil, nil
@@ -117,7 +118,8 @@ func (c *cluster) sourcesOf(ctx context.Context, releases []v1alpha1.BatchReleas
 	return sources.Items, nil
 }
 
-// follow prints the row of each release, and again when it has changed, until the user has seen enough.
+// follow prints the row of each release, and again when it has changed, until the user has seen
+// enough.
 func (f *listFlags) follow(command *cobra.Command, c *cluster, selector labels.Selector) error {
 	printer, printed, out := f.output.table(), show.Rows{}, printers.GetNewTabWriter(command.OutOrStdout())
 	watched := c.watched(lookup.Objects{&v1alpha1.BatchRelease{}: {Label: selector}})
@@ -150,13 +152,14 @@ func (f *listFlags) follow(command *cobra.Command, c *cluster, selector labels.S
 	return err
 }
 
-// maySee reports whether the user may list the sources in the namespace. What else is wrong shows up where they are watched.
+// maySee reports whether the user may list the sources in the namespace. What else is wrong shows
+// up where they are watched.
 func (c *cluster) maySee(ctx context.Context) bool {
 	err := c.List(ctx, &v1alpha1.ReleaseSourceList{}, client.InNamespace(c.namespace), client.Limit(1))
 	return !apierrors.IsForbidden(err)
 }
 
-// releases are those in the namespace that have the labels.
+// releases returns those in the namespace that have the labels.
 func (c *cluster) releases(ctx context.Context, selector labels.Selector) ([]v1alpha1.BatchRelease, error) {
 	var releases v1alpha1.BatchReleaseList
 	err := c.List(ctx, &releases, client.InNamespace(c.namespace), client.MatchingLabelsSelector{Selector: selector})

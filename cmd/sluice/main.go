@@ -35,12 +35,12 @@ const (
 	exitUsage = 2
 )
 
-// run is the program by its own name: it returns the exit code.
+// run returns the program by its own name: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return runAs(ctx, commandName, args, stdout, stderr)
 }
 
-// runAs is the program by the name that the user knows it by.
+// runAs returns the program by the name that the user knows it by.
 func runAs(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	nameAs(root, name)
@@ -64,7 +64,8 @@ func runAs(ctx context.Context, name string, args []string, stdout, stderr io.Wr
 	}
 }
 
-// wordsOf is what the command prints about an error: "interrupted" if the user has pressed Ctrl-C, whatever failed because of it.
+// wordsOf returns what the command prints about an error: "interrupted" if the user has pressed
+// Ctrl-C, whatever failed because of it.
 func wordsOf(ctx context.Context, err error) string {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return "interrupted"

@@ -110,7 +110,7 @@ func (c *cluster) find(ctx context.Context, key types.NamespacedName, object cli
 	return "", nil
 }
 
-// workloadOf is a workload as the planner foresees with it.
+// workloadOf returns a workload as the planner foresees with it.
 func workloadOf(w workload.Workload) *plan.Workload {
 	foreseen := &plan.Workload{Name: w.GetName(), UID: w.GetUID(), Replicas: w.Size(), Hold: hold.Of(w), Mover: hold.Mover(w)}
 	foreseen.Deleting = w.GetDeletionTimestamp() != nil

@@ -61,8 +61,9 @@ func servicesOf(named []v1alpha1.TrafficRoute) []string {
 	return services
 }
 
-// granted reports whether a route may be looked at for a release, and adds what keeps it from being shared. One of another namespace is to
-// have the consent of that: files that name it have nobody tell whether it exists, or what its status says.
+// granted reports whether a route may be looked at for a release, and adds what keeps it from being
+// shared. One of another namespace is to have the consent of that: files that name it have nobody
+// tell whether it exists, or what its status says.
 func (c *cluster) granted(ctx context.Context, namespace string, named v1alpha1.TrafficRoute, live *preview.Live) (bool, error) {
 	if named.Namespace == "" || named.Namespace == namespace {
 		return true, nil
@@ -90,7 +91,7 @@ func (c *cluster) granted(ctx context.Context, namespace string, named v1alpha1.
 	return problem == nil, nil
 }
 
-// grants are the ReferenceGrants of a namespace, in the newest version that is served.
+// grants returns the ReferenceGrants of a namespace, in the newest version that is served.
 func (c *cluster) grants(ctx context.Context, namespace string) ([]unstructured.Unstructured, error) {
 	var err error
 	for _, kind := range route.GrantKinds {
@@ -131,7 +132,8 @@ func (c *cluster) route(ctx context.Context, namespace string, named v1alpha1.Tr
 	return nil
 }
 
-// withoutTraffic reports whether the controller is known to run without --traffic. Not everybody may read its Deployment.
+// withoutTraffic reports whether the controller is known to run without --traffic. Not everybody
+// may read its Deployment.
 func (c *cluster) withoutTraffic(ctx context.Context) bool {
 	for _, namespace := range []string{c.namespace, systemNamespace} {
 		var deployment appsv1.Deployment
@@ -149,8 +151,8 @@ func takesTraffic(controller *appsv1.Deployment) bool {
 	})
 }
 
-// trafficOf reads --traffic as the controller does: the last one holds, in any spelling that a flag takes. With one that it does not take the
-// controller does not start.
+// trafficOf reads --traffic as the controller does: the last one holds, in any spelling that a flag
+// takes. With one that it does not take the controller does not start.
 func trafficOf(args []string) bool {
 	on := false
 	for _, arg := range args {

@@ -18,7 +18,8 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/traces"
 )
 
-// otlpFlags say where traces are sent. What they leave open is read from OpenTelemetry's environment variables.
+// otlpFlags say where traces are sent. What they leave open is read from OpenTelemetry's
+// environment variables.
 type otlpFlags struct {
 	endpoint, protocol string
 	insecure           bool
@@ -36,12 +37,13 @@ func (f *otlpFlags) register(set *pflag.FlagSet) {
 		"`URL` of a trace in your viewer, with {traceID} in it, for links in commit statuses, such as https://jaeger.example.com/trace/{traceID}")
 }
 
-// variables reads a variable of the environment; those of OpenTelemetry for traces alone come first.
+// variables reads a variable of the environment; those of OpenTelemetry for traces alone come
+// first.
 type variables func(name string) string
 
 func (v variables) otlp(name string) string { return v(v.named(name)) }
 
-// named is the name of the variable that counts.
+// named returns the name of the variable that counts.
 func (v variables) named(name string) string {
 	if ofTraces := "OTEL_EXPORTER_OTLP_TRACES_" + name; v(ofTraces) != "" {
 		return ofTraces
@@ -49,8 +51,9 @@ func (v variables) named(name string) string {
 	return "OTEL_EXPORTER_OTLP_" + name
 }
 
-// apply sets where traces go. Invalid flags are an error. Variables may be set for all pods of a cluster, without Sluice in mind: if they are
-// invalid, apply returns a warning, and no traces are sent.
+// apply sets where traces go. Invalid flags are an error. Variables may be set for all pods of a
+// cluster, without Sluice in mind: if they are invalid, apply returns a warning, and no traces are
+// sent.
 func (f *otlpFlags) apply(options *app.Options, env variables) (warning, err error) {
 	page, err := traces.NewPage(f.page)
 	if err != nil {
@@ -81,7 +84,7 @@ func (f *otlpFlags) apply(options *app.Options, env variables) (warning, err err
 	return nil, nil
 }
 
-// target is where traces go, by flags and, where they leave it open, by variables.
+// target returns where traces go, by flags and, where they leave it open, by variables.
 func (f *otlpFlags) target(env variables) traces.Options {
 	to := traces.Options{Protocol: traces.Protocol(cmp.Or(f.protocol, env.otlp("PROTOCOL"), string(traces.HTTP)))}
 	if to.Endpoint = f.address(env, to.Protocol); to.Endpoint == "" {
@@ -91,7 +94,8 @@ func (f *otlpFlags) target(env variables) traces.Options {
 	return to
 }
 
-// applyVariables sets what only variables say, once the flags are known to be valid. Errors name the variable to blame.
+// applyVariables sets what only variables say, once the flags are known to be valid. Errors name
+// the variable to blame.
 func applyVariables(to *traces.Options, env variables) error {
 	if err := to.Protocol.Check(); err != nil {
 		return fmt.Errorf("%s: %w", env.named("PROTOCOL"), err)
@@ -119,8 +123,8 @@ func applyVariables(to *traces.Options, env variables) error {
 	return nil
 }
 
-// checkHeaders refuses what the library would leave out and log as it is: what is written in the wrong way is a token, most of the time. Nothing of
-// it is repeated.
+// checkHeaders refuses what the library would leave out and log as it is: what is written in the
+// wrong way is a token, most of the time. Nothing of it is repeated.
 func checkHeaders(env variables) error {
 	for i, header := range strings.Split(env.otlp("HEADERS"), ",") {
 		key, value, found := strings.Cut(header, "=")
@@ -135,7 +139,8 @@ func checkHeaders(env variables) error {
 // headerName is how the name of a header looks.
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// address is where traces go. OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is used as it is; the others name a collector for all signals.
+// address returns where traces go. OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is used as it is; the others
+// name a collector for all signals.
 func (f *otlpFlags) address(env variables, protocol traces.Protocol) string {
 	ofCollector := f.endpoint
 	if ofCollector == "" {
@@ -154,7 +159,8 @@ func (f *otlpFlags) address(env variables, protocol traces.Protocol) string {
 	return strings.TrimRight(ofCollector, "/") + path
 }
 
-// certificates are those to verify the collector with, and the client's own; nil if there are none.
+// certificates returns those to verify the collector with, and the client's own; nil if there are
+// none.
 func certificates(env variables) (*tls.Config, error) {
 	trusted, own, key := env.otlp("CERTIFICATE"), env.otlp("CLIENT_CERTIFICATE"), env.otlp("CLIENT_KEY")
 	if trusted == "" && own == "" && key == "" {

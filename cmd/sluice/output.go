@@ -26,8 +26,8 @@ type outputFlags struct {
 	noHeaders bool
 }
 
-// newOutputFlags are those of a verb. What it does to an object is said in a word, such as "approved"; empty for one
-// that only reads.
+// newOutputFlags returns those of a verb. What it does to an object is said in a word, such as
+// "approved"; empty for one that only reads.
 func newOutputFlags(done string) *outputFlags {
 	return &outputFlags{print: genericclioptions.NewPrintFlags(done)}
 }
@@ -81,8 +81,8 @@ func (f *outputFlags) table() printers.ResourcePrinter {
 	return printers.NewTablePrinter(printers.PrintOptions{NoHeaders: f.noHeaders, Wide: *f.print.OutputFormat == formatWide})
 }
 
-// printer prints objects in a format for machines. The scheme is made here, not with the flags: whichever command runs, also
-// the controller, has the flags of all others in memory.
+// printer prints objects in a format for machines. The scheme is made here, not with the flags:
+// whichever command runs, also the controller, has the flags of all others in memory.
 func (f *outputFlags) printer() (printers.ResourcePrinter, error) {
 	if f.print.TypeSetterPrinter == nil {
 		f.print.WithTypeSetter(kube.NewScheme())

@@ -100,8 +100,9 @@ func (f *planFlags) run(cmd *cobra.Command, path string) error {
 	return shown.Err()
 }
 
-// checkCluster refuses flags that name a cluster which is not asked, and to ask one of whatever namespace the files name: they may be a
-// stranger's, and who reads the plan may not read the cluster.
+// checkCluster refuses flags that name a cluster which is not asked, and to ask one of whatever
+// namespace the files name: they may be a stranger's, and who reads the plan may not read the
+// cluster.
 func (f *planFlags) checkCluster(cmd *cobra.Command) error {
 	var err error
 	switch {
@@ -180,7 +181,7 @@ func (f *planFlags) compare(ctx context.Context, path string) (*preview.Preview,
 	return preview.Compare(before, after, earlier)
 }
 
-// start is the commit to compare with; nil if the other is the first of all.
+// start returns the commit to compare with; nil if the other is the first of all.
 func (f *planFlags) start(repo *repository, to *gitrepo.Snapshot) (*gitrepo.Snapshot, error) {
 	switch {
 	case f.mergeBase:
@@ -206,7 +207,8 @@ func (r *repository) read(at *gitrepo.Snapshot) (*preview.State, error) {
 	return &preview.State{Commit: preview.Commit{Commit: at.Commit, Subject: at.Subject}, Files: files, Read: found}, nil
 }
 
-// readBefore is read for a commit at which the folder may not be there yet, or that is before the first of all.
+// readBefore returns read for a commit at which the folder may not be there yet, or that is before
+// the first of all.
 func (r *repository) readBefore(at *gitrepo.Snapshot) (*preview.State, error) {
 	if at == nil {
 		return &preview.State{Read: &spec.Result{}}, nil

@@ -16,8 +16,8 @@ import (
 // releaseKinds are the ways to write the kind of a release, as kubectl knows it.
 var releaseKinds = []string{"batchrelease", "batchreleases", "br", "batchrelease.rollouts.sluice.dev", "batchreleases.rollouts.sluice.dev"}
 
-// release reads the one that the arguments name, as NAME or batchrelease/NAME; where they name none, the only
-// one in the namespace.
+// release reads the one that the arguments name, as NAME or batchrelease/NAME; where they name
+// none, the only one in the namespace.
 func (c *cluster) release(ctx context.Context, args []string) (*v1alpha1.BatchRelease, error) {
 	name, err := releaseName(args)
 	switch {
@@ -33,7 +33,7 @@ func (c *cluster) release(ctx context.Context, args []string) (*v1alpha1.BatchRe
 	return withKind(&release), nil
 }
 
-// releaseName is the name that the arguments give, empty if they give none.
+// releaseName returns the name that the arguments give, empty if they give none.
 func releaseName(args []string) (string, error) {
 	switch len(args) {
 	case 0:
@@ -55,7 +55,7 @@ func releaseName(args []string) (string, error) {
 	return name, nil
 }
 
-// onlyRelease is the one in the namespace. Where there are several, it says which.
+// onlyRelease returns the one in the namespace. Where there are several, it says which.
 func (c *cluster) onlyRelease(ctx context.Context) (*v1alpha1.BatchRelease, error) {
 	releases, err := c.releases(ctx, labels.Everything())
 	if err != nil {

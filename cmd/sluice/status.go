@@ -152,8 +152,8 @@ func (f *statusFlags) wait(ctx context.Context, c *cluster, release *v1alpha1.Ba
 	}
 }
 
-// outcome returns the outcome of the newest commit, or of the one that --commit names. A completed release is not enough: the
-// source may have refused a newer commit.
+// outcome returns the outcome of the newest commit, or of the one that --commit names. A completed
+// release is not enough: the source may have refused a newer commit.
 func (f *statusFlags) outcome(release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) show.Outcome {
 	refused := show.Refused(release, source) != ""
 	if f.commit == "" {
@@ -169,7 +169,7 @@ func (f *statusFlags) outcome(release *v1alpha1.BatchRelease, source *v1alpha1.R
 	return outcome
 }
 
-// progress is how far the release that is meant is.
+// progress returns how far the release that is meant is.
 func (f *statusFlags) progress(release *v1alpha1.BatchRelease) string {
 	switch {
 	case f.commit == "", strings.HasPrefix(release.Status.Commit, f.commit):
@@ -186,7 +186,8 @@ func (f *statusFlags) progress(release *v1alpha1.BatchRelease) string {
 // settled reports whether an outcome is one.
 func settled(outcome show.Outcome) bool { return outcome != show.UnderWay && outcome != show.Unknown }
 
-// endOf is nil for a release that is completed. Of a commit that was not heard of any more before its end, another one took the place.
+// endOf is nil for a release that is completed. Of a commit that was not heard of any more before
+// its end, another one took the place.
 func (f *statusFlags) endOf(release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource, outcome show.Outcome) error {
 	if outcome == show.RefusedInGit {
 		return outcomeError{fmt.Errorf("the newest commit in Git is not applied to release %s: %s", release.Name, show.Refused(release, source)), exitRefused}
@@ -216,7 +217,8 @@ func endOf(release *v1alpha1.BatchRelease, outcome show.Outcome) error {
 	}
 }
 
-// drifted says what was changed since a release was completed. What Git gives can be changed while all pods run what was released.
+// drifted says what was changed since a release was completed. What Git gives can be changed while
+// all pods run what was released.
 func drifted(name string, release *v1alpha1.BatchRelease) string {
 	if release.Status.State == v1alpha1.StateChangedPastGit {
 		return name + " completed, and its spec.template has since been changed without Git"
@@ -224,7 +226,7 @@ func drifted(name string, release *v1alpha1.BatchRelease) string {
 	return name + " does not run any more: the " + release.Spec.WorkloadRef.Kind + " was changed out of band"
 }
 
-// watched are objects in the namespace that the verb works in.
+// watched returns objects in the namespace that the verb works in.
 func (c *cluster) watched(objects lookup.Objects) lookup.Watched {
 	return lookup.Watched{Config: c.config, Scheme: kube.NewScheme(), Namespace: c.namespace, Objects: objects}
 }

@@ -98,7 +98,8 @@ again; no pod is removed, unless strategy.stepBack is RemovePods.`,
 	return command
 }
 
-// batchOf is the batch that the last argument names. Where there is only one argument, it may be the release's.
+// batchOf returns the batch that the last argument names. Where there is only one argument, it may
+// be the release's.
 func batchOf(command *cobra.Command, args []string) (int32, error) {
 	usage := "usage: " + command.Parent().CommandPath() + " " + command.Use + ", such as " + command.CommandPath()
 	if len(args) == 0 {

@@ -126,8 +126,8 @@ func outcomeOf(source *v1alpha1.ReleaseSource, out io.Writer) error {
 // sourceKinds are the ways to write the kind of a source, as kubectl knows it.
 var sourceKinds = []string{"releasesource", "releasesources", "rsrc", "source", "releasesource.rollouts.sluice.dev", "releasesources.rollouts.sluice.dev"}
 
-// source reads the one that the arguments name, by its own name or by that of a release that comes from it; where they
-// name none, the only one in the namespace.
+// source reads the one that the arguments name, by its own name or by that of a release that comes
+// from it; where they name none, the only one in the namespace.
 func (c *cluster) source(ctx context.Context, args []string) (*v1alpha1.ReleaseSource, error) {
 	if len(args) == 0 {
 		return c.onlySource(ctx)
@@ -150,7 +150,7 @@ func (c *cluster) source(ctx context.Context, args []string) (*v1alpha1.ReleaseS
 	return &source, nil
 }
 
-// onlySource is the one in the namespace.
+// onlySource returns the one in the namespace.
 func (c *cluster) onlySource(ctx context.Context) (*v1alpha1.ReleaseSource, error) {
 	var sources v1alpha1.ReleaseSourceList
 	if err := c.List(ctx, &sources, client.InNamespace(c.namespace)); err != nil {
@@ -162,7 +162,7 @@ func (c *cluster) onlySource(ctx context.Context) (*v1alpha1.ReleaseSource, erro
 	return &sources.Items[0], nil
 }
 
-// sourceOf is the one that a release comes from, in whatever namespace it is.
+// sourceOf returns the one that a release comes from, in whatever namespace it is.
 func (c *cluster) sourceOf(ctx context.Context, release *v1alpha1.BatchRelease) (*v1alpha1.ReleaseSource, error) {
 	label := release.Labels[v1alpha1.SourceLabel]
 	if label == "" {

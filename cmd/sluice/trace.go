@@ -80,7 +80,7 @@ func (f *traceFlags) run(command *cobra.Command, argument string) error {
 	return err
 }
 
-// objectsOf are the objects of traces, each once.
+// objectsOf returns the objects of traces, each once.
 func objectsOf(traces []*show.Trace) []client.Object {
 	var objects []client.Object
 	seen := map[types.UID]bool{}
@@ -95,7 +95,7 @@ func objectsOf(traces []*show.Trace) []client.Object {
 	return objects
 }
 
-// tracer is what traces objects of a kind; nil if nothing does.
+// tracer returns what traces objects of a kind; nil if nothing does.
 func tracer(kind string) func(context.Context, client.Reader, client.ObjectKey) ([]*show.Trace, error) {
 	switch kind {
 	case "pod", "pods", "po":

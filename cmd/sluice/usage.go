@@ -39,7 +39,8 @@ const (
 	pluginName  = "kubectl sluice"
 )
 
-// calledAs is what the user typed to run a program: kubectl runs its plugins by a name of their own.
+// calledAs returns what the user typed to run a program: kubectl runs its plugins by a name of
+// their own.
 func calledAs(program string) string {
 	base := strings.TrimSuffix(filepath.Base(program), ".exe")
 	if base == pluginFile {
@@ -75,7 +76,8 @@ func markAsKubectl(flag *pflag.Flag) {
 	flag.Annotations = map[string][]string{kubectlFlag: {"true"}}
 }
 
-// splitUsage makes usages list the flags of a command first, and those that kubectl has too after them.
+// splitUsage makes usages list the flags of a command first, and those that kubectl has too after
+// them.
 func splitUsage(root *cobra.Command) {
 	usage := root.UsageFunc()
 	root.SetUsageFunc(func(command *cobra.Command) error {

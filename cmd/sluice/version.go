@@ -58,7 +58,8 @@ const (
 	systemNamespace = "sluice-system"
 )
 
-// controller says what the cluster runs. That nobody knows is no error: the command itself has a version all the same.
+// controller says what the cluster runs. That nobody knows is no error: the command itself has a
+// version all the same.
 func (f *versionFlags) controller(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
@@ -75,7 +76,8 @@ func (f *versionFlags) controller(ctx context.Context) string {
 	return "not known: " + err.Error()
 }
 
-// buildVersion is what a release build says, else what the module was fetched as, else "devel".
+// buildVersion returns what a release build says, else what the module was fetched as, else
+// "devel".
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -84,7 +86,7 @@ func buildVersion() string {
 	return cmp.Or(version, strings.Trim(info.Main.Version, "()"), "devel")
 }
 
-// buildCommit is the commit of the checkout that was built, marked where it had changes.
+// buildCommit returns the commit of the checkout that was built, marked where it had changes.
 func buildCommit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

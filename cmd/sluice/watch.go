@@ -15,8 +15,8 @@ import (
 // condition reports whether an object is as somebody waits for it to be, or why it never will be.
 type condition func(client.Object) (bool, error)
 
-// until watches an object, as it was last written or later, until a condition holds. One that is gone is returned as nil:
-// nothing is to be waited for any more.
+// until watches an object, as it was last written or later, until a condition holds. One that is
+// gone is returned as nil: nothing is to be waited for any more.
 func (c *cluster) until(ctx context.Context, object client.Object, holds condition) (client.Object, error) {
 	var now client.Object
 	one := lookup.Objects{object: {Field: fields.OneTermEqualSelector("metadata.name", object.GetName())}}

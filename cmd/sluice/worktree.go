@@ -20,8 +20,8 @@ type worktree struct {
 	file string
 }
 
-// findWorktree finds the repository of a file or folder. A file is read along with its folder, or with that of
-// the kustomization that it belongs to, and without a repository alone.
+// findWorktree finds the repository of a file or folder. A file is read along with its folder, or
+// with that of the kustomization that it belongs to, and without a repository alone.
 func findWorktree(name string) (worktree, error) {
 	absolute, err := filepath.Abs(name)
 	if err != nil {
@@ -50,8 +50,8 @@ func findWorktree(name string) (worktree, error) {
 	return found, nil
 }
 
-// notAstray refuses a folder to which a link leads from within another repository: whoever wrote that one would have others
-// read, and show, what is theirs.
+// notAstray refuses a folder to which a link leads from within another repository: whoever wrote
+// that one would have others read, and show, what is theirs.
 func notAstray(root, folder string) error {
 	for at := folder; filepath.Dir(at) != at; at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err != nil || info.Mode()&fs.ModeSymlink == 0 {
@@ -64,8 +64,8 @@ func notAstray(root, folder string) error {
 	return nil
 }
 
-// outermost is the folder of the kustomization that a folder belongs to: what is below one is read through it
-// only. It is the folder itself if there is none up to the root.
+// outermost returns the folder of the kustomization that a folder belongs to: what is below one is
+// read through it only. It is the folder itself if there is none up to the root.
 func outermost(root, folder string) string {
 	found := folder
 	for at := folder; within(root, at); at = filepath.Dir(at) {
@@ -81,7 +81,8 @@ func outermost(root, folder string) string {
 // kustomizations are the names that the file of a kustomization may have.
 var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
-// means reports whether what is wrong with a file, from the root, is wrong with what was named, too.
+// means reports whether what is wrong with a file, from the root, is wrong with what was named,
+// too.
 func (w worktree) means(file string) bool {
 	builds := slices.Contains(kustomizations, path.Base(file)) && within(path.Dir(file), w.file)
 	return w.file == "" || w.file == file || builds
@@ -104,7 +105,7 @@ func above(folder string, names []string) (string, bool) {
 	}
 }
 
-// relative is a path below a folder as seen from there.
+// relative returns a path below a folder as seen from there.
 func relative(folder, path string) string {
 	rel, err := filepath.Rel(folder, path)
 	if err != nil {
@@ -117,7 +118,7 @@ func within(folder, path string) bool {
 	return filepath.IsLocal(filepath.FromSlash(relative(folder, path)))
 }
 
-// files are those of the repository: links that lead out of it are not followed.
+// files returns those of the repository: links that lead out of it are not followed.
 func (w worktree) files() (fs.FS, error) {
 	root, err := os.OpenRoot(w.root)
 	if err != nil {

@@ -34,7 +34,8 @@ func newAttempts(proxies []netip.Prefix) *attempts {
 	}
 }
 
-// allow reports whether a client may try to log in. Tries beyond its own limit don't use up that of others.
+// allow reports whether a client may try to log in. Tries beyond its own limit don't use up that of
+// others.
 func (a *attempts) allow(r *http.Request, now time.Time) bool {
 	from := remote.Network(remote.Client(r, a.proxies))
 	return a.each.Allow(from, now) && a.all.AllowN(now, 1)

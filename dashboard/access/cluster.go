@@ -14,14 +14,16 @@ import (
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
-// Cluster is the door of the dashboard in a cluster. A person who has logged in has a session, sealed in a cookie, and is impersonated.
+// Cluster is the door of the dashboard in a cluster. A person who has logged in has a session,
+// sealed in a cookie, and is impersonated.
 type Cluster struct {
 	options  Options
 	keys     *keyring
 	people   *people
 	service  *service // nil without OIDC
 	attempts *attempts
-	// left are sessions that people have logged out of before they expired. Other replicas do not know them.
+	// left are sessions that people have logged out of before they expired. Other replicas do not know
+	// them.
 	left *lru.Cache[string, bool]
 }
 
@@ -34,8 +36,8 @@ const (
 	tryPurpose     = "login"
 )
 
-// NewCluster is the door of a dashboard that runs with the account of a client configuration. That account needs the rights to review tokens and to
-// impersonate.
+// NewCluster returns the door of a dashboard that runs with the account of a client configuration.
+// That account needs the rights to review tokens and to impersonate.
 func NewCluster(cfg *rest.Config, scheme *runtime.Scheme, options Options) (*Cluster, error) {
 	options, err := options.completed()
 	if err != nil {
@@ -84,7 +86,8 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	}
 }
 
-// serveKnown passes on the requests of people with a session, for as long as it lasts: a stream of events ends with it.
+// serveKnown passes on the requests of people with a session, for as long as it lasts: a stream of
+// events ends with it.
 func (c *Cluster) serveKnown(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	s, known := c.session(r)
 	if !known {
@@ -110,7 +113,8 @@ func (c *Cluster) serveKnown(w http.ResponseWriter, r *http.Request, next http.H
 	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// session is the session of a request, if it has a valid one. A person who may not be impersonated has none, whatever the cookie says.
+// session returns the session of a request, if it has a valid one. A person who may not be
+// impersonated has none, whatever the cookie says.
 func (c *Cluster) session(r *http.Request) (session, bool) {
 	for _, cookie := range r.CookiesNamed(c.cookieName(sessionPurpose)) {
 		var s session
@@ -127,7 +131,8 @@ func (c *Cluster) session(r *http.Request) (session, bool) {
 	return session{}, false
 }
 
-// sendToLogin sends somebody without a session to the login. If OIDC is the only way to log in, it sends them straight to the issuer.
+// sendToLogin sends somebody without a session to the login. If OIDC is the only way to log in, it
+// sends them straight to the issuer.
 func (c *Cluster) sendToLogin(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost || !wantsPage(r) {
 		tell(w, r, message{http.StatusUnauthorized, "Logged out", "Your session has ended, and nothing was changed. Log in at " + loginPath + " and try again."})
@@ -154,7 +159,8 @@ func (c *Cluster) logout(w http.ResponseWriter, r *http.Request, s session) {
 	http.Redirect(w, r, loginPath, http.StatusSeeOther)
 }
 
-// admitted opens a session for somebody whose login was genuine, and sends them on. The session ends when their token does.
+// admitted opens a session for somebody whose login was genuine, and sends them on. The session
+// ends when their token does.
 func (c *Cluster) admitted(w http.ResponseWriter, r *http.Request, who identity, until time.Time, next string) {
 	claimed := who.Name
 	who, err := admit(who)
@@ -187,7 +193,8 @@ func (c *Cluster) admitted(w http.ResponseWriter, r *http.Request, who identity,
 	http.Redirect(w, r, ownPath(next), http.StatusSeeOther) //nolint:gosec // it is a path of the dashboard
 }
 
-// refused shows the login page again, with the reason. Errors that are not meant for the person go to the log.
+// refused shows the login page again, with the reason. Errors that are not meant for the person go
+// to the log.
 func (c *Cluster) refused(w http.ResponseWriter, r *http.Request, user string, err error, next string) {
 	status, problem := http.StatusForbidden, "The dashboard can't log anybody in now. Try again in a while; its log says why."
 	var why *refusal
@@ -228,8 +235,8 @@ func (c *Cluster) mayTry(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// setting is a cookie of the dashboard. SameSite is Lax: the login service, and links in commit statuses, lead here from other sites. What changes
-// something needs more than the cookie.
+// setting returns a cookie of the dashboard. SameSite is Lax: the login service, and links in
+// commit statuses, lead here from other sites. What changes something needs more than the cookie.
 func (c *Cluster) setting(purpose, value string, age int) *http.Cookie {
 	return &http.Cookie{ //nolint:gosec // Secure, unless a test on loopback has no TLS
 		Name: c.cookieName(purpose), Value: value, Path: "/", MaxAge: age,

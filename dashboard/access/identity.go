@@ -24,7 +24,8 @@ const (
 	accountPrefix  = "system:serviceaccount:"
 	accountsGroup  = "system:serviceaccounts"
 	everybodyGroup = "system:authenticated"
-	// credentialExtra begins the attributes that describe a token, and not its owner: the dashboard does not act by that token.
+	// credentialExtra begins the attributes that describe a token, and not its owner: the dashboard
+	// does not act by that token.
 	credentialExtra = "authentication.kubernetes.io/"
 )
 
@@ -42,8 +43,9 @@ func (r *refusal) Error() string { return r.why }
 
 func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
 
-// admit is a person as they are impersonated, or why they are not let in. A service account is impersonated only by its name: the API server
-// knows its groups. The API server adds groups that everybody is in.
+// admit returns a person as they are impersonated, or why they are not let in. A service account is
+// impersonated only by its name: the API server knows its groups. The API server adds groups that
+// everybody is in.
 func admit(who identity) (identity, error) {
 	if err := who.wellFormed(); err != nil {
 		return identity{}, err
@@ -67,7 +69,7 @@ func admit(who identity) (identity, error) {
 	return admitted, nil
 }
 
-// admitAccount is admit for a service account.
+// admitAccount returns admit for a service account.
 func admitAccount(who identity) (identity, error) {
 	namespace, name, _ := strings.Cut(strings.TrimPrefix(who.Name, accountPrefix), ":")
 	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
@@ -81,7 +83,8 @@ func admitAccount(who identity) (identity, error) {
 	return identity{Name: who.Name}, nil
 }
 
-// ownGroups are the groups that the API server does not add by itself, in order and each once. OpenShift has everybodyGroup:oauth.
+// ownGroups returns the groups that the API server does not add by itself, in order and each once.
+// OpenShift has everybodyGroup:oauth.
 func ownGroups(all []string) []string {
 	var own []string
 	for _, group := range all {
@@ -93,8 +96,9 @@ func ownGroups(all []string) []string {
 	return slices.Compact(own)
 }
 
-// ownExtra are the attributes of a person: some authorizers limit rights by them, so none may be left out. Their names are in lower case, as the API
-// server reads them from the headers of an impersonation: those of an EKS login are not.
+// ownExtra returns the attributes of a person: some authorizers limit rights by them, so none may
+// be left out. Their names are in lower case, as the API server reads them from the headers of an
+// impersonation: those of an EKS login are not.
 func ownExtra(all map[string][]string) (map[string][]string, error) {
 	var own map[string][]string
 	for key, values := range all {
@@ -113,7 +117,8 @@ func ownExtra(all map[string][]string) (map[string][]string, error) {
 	return own, nil
 }
 
-// wellFormed refuses texts that would change as headers, and so name somebody else: HTTP trims spaces and ends a value at the end of the line.
+// wellFormed refuses texts that would change as headers, and so name somebody else: HTTP trims
+// spaces and ends a value at the end of the line.
 func (who identity) wellFormed() error {
 	if who.Name == "" {
 		return refuse("The login has no user name.")

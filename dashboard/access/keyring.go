@@ -15,13 +15,14 @@ import (
 const (
 	// readAgain is how often files of secrets are read, for as long as somebody needs them.
 	readAgain = 5 * time.Second
-	// keySpread is how long a key that is new in the file seals nothing, if the one before is still there: the kubelet updates the files of other replicas
-	// within it.
+	// keySpread is how long a key that is new in the file seals nothing, if the one before is still
+	// there: the kubelet updates the files of other replicas within it.
 	keySpread = 3 * time.Minute
 )
 
-// keyring has the keys that seal sessions: fixed ones, or those of a file that is read again. What is in the file counts, so that a key that is taken out
-// opens nothing more. While the file can't be read, those of before stay.
+// keyring has the keys that seal sessions: fixed ones, or those of a file that is read again. What
+// is in the file counts, so that a key that is taken out opens nothing more. While the file can't
+// be read, those of before stay.
 type keyring struct {
 	path   string
 	clock  clock.PassiveClock
@@ -53,7 +54,7 @@ func newKeyring(o Options) (*keyring, error) {
 	return k, err
 }
 
-// now are the keys of the moment.
+// now returns the keys of the moment.
 func (k *keyring) now() Keys {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -118,8 +119,8 @@ func readSecrets(path string) ([]string, error) {
 	return secrets, nil
 }
 
-// ownSecret is the dashboard's own with a login service, from a file that is read for each login: there are few. While it can't be read, the one of
-// before stays.
+// ownSecret is the dashboard's own with a login service, from a file that is read for each login:
+// there are few. While it can't be read, the one of before stays.
 type ownSecret struct {
 	path   string
 	logger logr.Logger
@@ -150,7 +151,7 @@ func (c *ownSecret) read() error {
 	return nil
 }
 
-// now is the secret of the moment.
+// now returns the secret of the moment.
 func (c *ownSecret) now() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

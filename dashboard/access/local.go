@@ -27,13 +27,16 @@ const (
 	logoutPath   = "/logout"
 )
 
-// maxLinks is how many addresses can be open at a time: addresses with a token that nobody has used yet.
+// maxLinks is how many addresses can be open at a time: addresses with a token that nobody has used
+// yet.
 const maxLinks = 8
 
-// Local is the door of the dashboard on one's own machine. It admits whoever opens an address that URL made, once, and by a cookie from then on.
+// Local is the door of the dashboard on one's own machine. It admits whoever opens an address that
+// URL made, once, and by a cookie from then on.
 //
-// Browsers send a cookie to all ports of a host, also to those on which another user of the machine serves. So the dashboard has a host name that
-// nobody can guess, which browsers resolve to loopback.
+// Browsers send a cookie to all ports of a host, also to those on which another user of the machine
+// serves. So the dashboard has a host name that nobody can guess, which browsers resolve to
+// loopback.
 type Local struct {
 	viewer *Viewer
 	// name is the unpredictable host name, cookie the value of the cookie.
@@ -46,7 +49,7 @@ type Local struct {
 	links []string
 }
 
-// NewLocal is the door for the owner of a client configuration.
+// NewLocal returns the door for the owner of a client configuration.
 func NewLocal(ctx context.Context, cfg *rest.Config, scheme *apiruntime.Scheme) (*Local, error) {
 	acts, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme})
 	if err != nil {
@@ -61,7 +64,8 @@ func NewLocal(ctx context.Context, cfg *rest.Config, scheme *apiruntime.Scheme) 
 	return &Local{viewer: v, name: "sluice-" + strings.ToLower(hexText(10)) + ".localhost", cookie: randomText(32), uid: os.Getuid()}, nil
 }
 
-// localViewer asks the API server who the viewer is. API servers before 1.28 can't say, and some refuse to: then the viewer has no name.
+// localViewer asks the API server who the viewer is. API servers before 1.28 can't say, and some
+// refuse to: then the viewer has no name.
 func localViewer(ctx context.Context, acts client.Client) (*Viewer, error) {
 	is, err := whoami(ctx, acts)
 	switch {
@@ -92,13 +96,14 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// URL is an address that lets its first visitor in, for a dashboard that listens at address. Each call makes another one; of those that nobody has
-// used, the last few are open. Whoever reads it can use it: it belongs on the terminal of who asked, and in no log.
+// URL returns an address that lets its first visitor in, for a dashboard that listens at address.
+// Each call makes another one; of those that nobody has used, the last few are open. Whoever reads
+// it can use it: it belongs on the terminal of who asked, and in no log.
 func (l *Local) URL(address string) string {
 	return l.link(address, runtime.GOOS != "darwin" || resolves(l.name))
 }
 
-// PlainURL is URL by the address alone, for a client that can't resolve the name.
+// PlainURL returns URL by the address alone, for a client that can't resolve the name.
 func (l *Local) PlainURL(address string) string { return l.link(address, false) }
 
 func (l *Local) link(address string, named bool) string {
@@ -113,7 +118,8 @@ func (l *Local) link(address string, named bool) string {
 	return (&url.URL{Scheme: "http", Host: address, Path: loginPath, RawQuery: url.Values{"token": {token}}.Encode()}).String()
 }
 
-// resolves reports whether this machine itself takes a name below localhost for loopback, as most do; Safari asks it. Other browsers know.
+// resolves reports whether this machine itself takes a name below localhost for loopback, as most
+// do; Safari asks it. Other browsers know.
 func resolves(name string) bool {
 	addresses, err := net.DefaultResolver.LookupNetIP(context.Background(), "ip", name)
 	return err == nil && len(addresses) > 0 && !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !a.Unmap().IsLoopback() })
@@ -151,7 +157,8 @@ func (l *Local) Wrap(next http.Handler) http.Handler {
 	}))
 }
 
-// atHome refuses requests that were sent to another name, as a web page has them sent whose name's address was changed to this one.
+// atHome refuses requests that were sent to another name, as a web page has them sent whose name's
+// address was changed to this one.
 func (l *Local) atHome(r *http.Request) error {
 	if at, is := r.Context().Value(http.LocalAddrContextKey).(net.Addr); is {
 		if ip, err := netip.ParseAddrPort(at.String()); err != nil || !ip.Addr().Unmap().IsLoopback() {
@@ -186,8 +193,9 @@ func (l *Local) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	}
 }
 
-// enter admits the owner of a token. The page continues by itself: a redirect would be part of what led here, and if that was a page elsewhere, such as a
-// terminal in the browser, the browser would keep the cookie back.
+// enter admits the owner of a token. The page continues by itself: a redirect would be part of what
+// led here, and if that was a page elsewhere, such as a terminal in the browser, the browser would
+// keep the cookie back.
 func (l *Local) enter(w http.ResponseWriter, r *http.Request) {
 	if ofStranger(r, l.uid) || !l.use(r.URL.Query().Get("token")) {
 		tell(w, r, message{http.StatusForbidden, "This address has been used", "Each address works once. " +
@@ -204,10 +212,11 @@ func (l *Local) setting(value string, age int) *http.Cookie {
 	return &http.Cookie{Name: l.cookieName(), Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode} //nolint:gosec // Secure: loopback has no TLS
 }
 
-// cookieName is another one for each dashboard of this machine.
+// cookieName returns another one for each dashboard of this machine.
 func (l *Local) cookieName() string { return strings.TrimSuffix(l.name, ".localhost") }
 
-// knows reports whether a request has the cookie. A browser may hold others of that name, for other paths or domains.
+// knows reports whether a request has the cookie. A browser may hold others of that name, for other
+// paths or domains.
 func (l *Local) knows(r *http.Request) bool {
 	return slices.ContainsFunc(r.CookiesNamed(l.cookieName()), func(c *http.Cookie) bool { return same(c.Value, l.cookie) })
 }

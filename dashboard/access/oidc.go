@@ -22,7 +22,8 @@ import (
 const (
 	// serviceTimeout bounds each request to the login service.
 	serviceTimeout = 10 * time.Second
-	// serviceRetry is the pause after a failure, so that people who log in meanwhile do not wait for it one after the other.
+	// serviceRetry is the pause after a failure, so that people who log in meanwhile do not wait for it
+	// one after the other.
 	serviceRetry = 5 * time.Second
 	// maxServiceAnswer bounds its responses.
 	maxServiceAnswer = 1 << 20
@@ -106,7 +107,7 @@ type cut struct {
 	io.Closer
 }
 
-// known is the configuration that the service publishes, requested when it is first needed.
+// known returns the configuration that the service publishes, requested when it is first needed.
 func (s *service) known() (*oidc.Provider, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +145,8 @@ func (s *service) config(p *oidc.Provider) *oauth2.Config {
 	}
 }
 
-// try is a login in progress, which the browser keeps, sealed, while its person is at the login service.
+// try is a login in progress, which the browser keeps, sealed, while its person is at the login
+// service.
 type try struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
@@ -208,7 +210,7 @@ func (c *Cluster) callback(w http.ResponseWriter, r *http.Request) {
 
 var errorCode = regexp.MustCompile(`^[a-z_]{1,40}$`)
 
-// because is the code of an error, if it is a code and not free text.
+// because returns the code of an error, if it is a code and not free text.
 func because(code string) string {
 	if errorCode.MatchString(code) {
 		return " (" + code + ")"
@@ -216,7 +218,7 @@ func because(code string) string {
 	return ""
 }
 
-// tried is the login that a browser began.
+// tried returns the login that a browser began.
 func (c *Cluster) tried(r *http.Request) (try, bool) {
 	for _, cookie := range r.CookiesNamed(c.cookieName(tryPurpose)) {
 		var t try
@@ -262,7 +264,7 @@ func exchangeError(err error) error {
 	return fmt.Errorf("have the login service exchange a code: %w", err)
 }
 
-// person is the user that the API server makes of these claims.
+// person returns the user that the API server makes of these claims.
 func (s *service) person(claims map[string]json.RawMessage) (identity, error) {
 	for claim, want := range s.RequiredClaims {
 		if got, _ := text(claims[claim]); got != want {
@@ -296,7 +298,7 @@ func text(claim json.RawMessage) (string, bool) {
 	return value, err == nil
 }
 
-// texts is a claim that is a list, or a single value.
+// texts returns a claim that is a list, or a single value.
 func texts(claim json.RawMessage) []string {
 	var values []string
 	if json.Unmarshal(claim, &values) == nil {

@@ -19,10 +19,12 @@ type Options struct {
 	ExternalURL string
 	// Keys seal sessions. Default: a random one, which no other replica and no later process knows.
 	Keys Keys
-	// KeysFile has the keys instead, one in each line, the newest first. It is read again when it changes: to rotate, put a new line before the old one, and
-	// remove the old one once sessions of it have ended.
+	// KeysFile has the keys instead, one in each line, the newest first. It is read again when it
+	// changes: to rotate, put a new line before the old one, and remove the old one once sessions of it
+	// have ended.
 	KeysFile string
-	// Lifetime is how long a session lasts, at most; one never outlasts the token that it was opened with. Default: 8 hours.
+	// Lifetime is how long a session lasts, at most; one never outlasts the token that it was opened
+	// with. Default: 8 hours.
 	Lifetime time.Duration
 	// Tokens allows logins with a token of the Kubernetes API.
 	Tokens bool
@@ -30,7 +32,8 @@ type Options struct {
 	Audiences []string
 	// OIDC lets people log in at a login service.
 	OIDC *OIDC
-	// TrustedProxies are the proxies whose X-Forwarded-For is trusted to name the client that tries to log in.
+	// TrustedProxies are the proxies whose X-Forwarded-For is trusted to name the client that tries to
+	// log in.
 	TrustedProxies []netip.Prefix
 	// PlainHTTP lets browsers send the session without TLS. Only for tests on loopback.
 	PlainHTTP bool
@@ -40,7 +43,8 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// OIDC is a login service. User names and groups have to be those that the API server makes of the same claims, which its flags --oidc-* say.
+// OIDC is a login service. User names and groups have to be those that the API server makes of the
+// same claims, which its flags --oidc-* say.
 type OIDC struct {
 	// Issuer is its https address, as it is in tokens.
 	Issuer string
@@ -54,7 +58,8 @@ type OIDC struct {
 	Scopes []string
 	// UsernameClaim has the user name. Default: sub.
 	UsernameClaim string
-	// UsernamePrefix begins user names; "-" stands for none. Default: none for the claim email, otherwise the issuer and "#".
+	// UsernamePrefix begins user names; "-" stands for none. Default: none for the claim email,
+	// otherwise the issuer and "#".
 	UsernamePrefix string
 	// GroupsClaim has the groups, if any count.
 	GroupsClaim string
@@ -69,7 +74,7 @@ type OIDC struct {
 // defaultLifetime is a working day.
 const defaultLifetime = 8 * time.Hour
 
-// completed are the options with their defaults, or what is wrong with them.
+// completed returns the options with their defaults, or what is wrong with them.
 func (o Options) completed() (Options, error) {
 	if !o.Tokens && o.OIDC == nil {
 		return o, errors.New("nobody could log in: allow tokens (--login-tokens) or name a login service (--oidc-issuer-url)")
@@ -104,7 +109,8 @@ func (o Options) completed() (Options, error) {
 	return o, nil
 }
 
-// originOf is an address without its last slash. It is of https, or of loopback if plain HTTP is allowed.
+// originOf returns an address without its last slash. It is of https, or of loopback if plain HTTP
+// is allowed.
 func originOf(address string, plain bool) (string, error) {
 	u, err := url.Parse(address)
 	switch {

@@ -30,7 +30,7 @@ type loginPage struct {
 	Service string
 }
 
-// Start is the address of the link to the OIDC login.
+// Start returns the address of the link to the OIDC login.
 func (p loginPage) Start() string { return startPath + "?next=" + url.QueryEscape(p.Next) }
 
 // tell responds with a message: a page for a browser, a line for anything else.
@@ -61,7 +61,8 @@ func render(w http.ResponseWriter, status int, name string, data any) {
 // maxNext is how long an address may be that is returned to after the login.
 const maxNext = 1024
 
-// ownPath is a path of the dashboard to go to, or its first page for anything that browsers could take for another site.
+// ownPath returns a path of the dashboard to go to, or its first page for anything that browsers
+// could take for another site.
 func ownPath(next string) string {
 	const home = "/"
 	if len(next) > maxNext || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") ||

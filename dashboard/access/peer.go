@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// ofStranger reports whether a request comes from a process of another user of this machine than the owner, other than root. Linux knows whose a connection is;
-// elsewhere, and where it can't be found, nobody is known to be a stranger.
+// ofStranger reports whether a request comes from a process of another user of this machine than
+// the owner, other than root. Linux knows whose a connection is; elsewhere, and where it can't be
+// found, nobody is known to be a stranger.
 func ofStranger(r *http.Request, owner int) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	at, is := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
@@ -39,7 +40,8 @@ func ofStranger(r *http.Request, owner int) bool {
 	return false
 }
 
-// ownerOf is the user who has the end of a connection that is at an address, by a table of the kernel's (proc_pid_net(5)).
+// ownerOf returns the user who has the end of a connection that is at an address, by a table of the
+// kernel's (proc_pid_net(5)).
 func ownerOf(table io.Reader, from, to netip.AddrPort) (uid int, found bool) {
 	for lines := bufio.NewScanner(table); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
@@ -52,7 +54,8 @@ func ownerOf(table io.Reader, from, to netip.AddrPort) (uid int, found bool) {
 	return 0, false
 }
 
-// isAddress reports whether the kernel's text for an address, such as 0100007F:1F90, is that of another: 32 bits at a time, as this processor has them.
+// isAddress reports whether the kernel's text for an address, such as 0100007F:1F90, is that of
+// another: 32 bits at a time, as this processor has them.
 func isAddress(text string, want netip.AddrPort) bool {
 	host, port, _ := strings.Cut(text, ":")
 	number, err := strconv.ParseUint(port, 16, 16)

@@ -25,15 +25,17 @@ const (
 	// Requests that one person's pages make of the API server.
 	personPerSecond = 100
 	personBurst     = 300
-	// maxAnswer is how much the API server may send to one request: whoever writes large objects into a namespace has their own page refused, and not
-	// the dashboard's memory filled. Watches send one object after the other.
+	// maxAnswer is how much the API server may send to one request: whoever writes large objects into a
+	// namespace has their own page refused, and not the dashboard's memory filled. Watches send one
+	// object after the other.
 	maxAnswer = 4 << 20
 )
 
 // ErrBusy says that a viewer or the dashboard has too much to read.
 var ErrBusy = errors.New("too many pages at once")
 
-// people are the clients that act as the people who log in. They share the connections of the dashboard's own account.
+// people are the clients that act as the people who log in. They share the connections of the
+// dashboard's own account.
 type people struct {
 	own     client.Client
 	config  *rest.Config
@@ -136,7 +138,7 @@ func (s sparing) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// viewer is the person of a session.
+// viewer returns the person of a session.
 func (p *people) viewer(s session) (*Viewer, error) {
 	acts, err := p.client(s.Who)
 	if err != nil {
@@ -147,7 +149,7 @@ func (p *people) viewer(s session) (*Viewer, error) {
 	}, nil
 }
 
-// whoami is who a client acts as, according to the API server.
+// whoami returns who a client acts as, according to the API server.
 func whoami(ctx context.Context, acts client.Client) (authenticationv1.UserInfo, error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := acts.Create(ctx, review); err != nil {
@@ -177,7 +179,7 @@ func (p *people) proven(ctx context.Context, who identity) error {
 	return nil
 }
 
-// userOf is who the API server says that somebody is.
+// userOf returns who the API server says that somebody is.
 func userOf(is authenticationv1.UserInfo) identity {
 	who := identity{Name: is.Username, UID: is.UID, Groups: is.Groups}
 	for key, values := range is.Extra {

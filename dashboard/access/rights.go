@@ -17,13 +17,14 @@ import (
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
-// Answers of the API server are cached for moments: a person who loses a right sees no more after these. A namespace that is closed to somebody may stay so a little
-// longer; of thousands most are.
+// Answers of the API server are cached for moments: a person who loses a right sees no more after
+// these. A namespace that is closed to somebody may stay so a little longer; of thousands most are.
 const (
 	rightsKept = 10 * time.Second
 	closedKept = 30 * time.Second
 	maxRights  = 50_000
-	// reviewsAtOnce of all viewers, of which one person has a few at most. Nobody has one while their own limit on requests keeps them waiting.
+	// reviewsAtOnce of all viewers, of which one person has a few at most. Nobody has one while their
+	// own limit on requests keeps them waiting.
 	reviewsAtOnce   = 32
 	personsOwnTurns = 8
 )
@@ -38,7 +39,8 @@ type Rights struct {
 	clock clock.PassiveClock
 	kept  *lru.Cache[question, *answer]
 	turns chan struct{}
-	// joined has the questions that are being asked, so that others who ask the same wait for the same answer.
+	// joined has the questions that are being asked, so that others who ask the same wait for the same
+	// answer.
 	joined singleflight.Group
 
 	lock sync.Mutex
@@ -71,7 +73,7 @@ func NewRights(now clock.PassiveClock) *Rights {
 	}
 }
 
-// enter is what a person has, and what to call once they ask no more.
+// enter returns what a person has, and what to call once they ask no more.
 func (r *Rights) enter(v *Viewer) (*asking, func()) {
 	person := v.identifies()
 	r.lock.Lock()
@@ -101,13 +103,15 @@ func take(ctx context.Context, turns chan struct{}) error {
 	}
 }
 
-// May reports whether a viewer may do something in a namespace; in all of them if none is given. It asks with the viewer's client, so that
-// the answer is the same that the action would get. An error means no permission.
+// May reports whether a viewer may do something in a namespace; in all of them if none is given. It
+// asks with the viewer's client, so that the answer is the same that the action would get. An error
+// means no permission.
 func (r *Rights) May(ctx context.Context, v *Viewer, namespace string, what Verb) (bool, error) {
 	return r.may(ctx, v, namespace, what, rightsKept)
 }
 
-// In is May for many namespaces, one call for each: a viewer with permission everywhere needs no question for each.
+// In is May for many namespaces, one call for each: a viewer with permission everywhere needs no
+// question for each.
 func (r *Rights) In(ctx context.Context, v *Viewer, namespace string, what Verb) (bool, error) {
 	if everywhere, err := r.may(ctx, v, "", what, rightsKept); err != nil || everywhere {
 		return everywhere, err
@@ -147,7 +151,7 @@ func (r *Rights) may(ctx context.Context, v *Viewer, namespace string, what Verb
 	}
 }
 
-// known is a cached answer that is still valid.
+// known returns a cached answer that is still valid.
 func (r *Rights) known(asked question) *answer {
 	if known := r.kept.Get(asked); known != nil && r.clock.Now().Before(known.until) {
 		return known
@@ -155,7 +159,8 @@ func (r *Rights) known(asked question) *answer {
 	return nil
 }
 
-// review asks the API server once it is this viewer's turn, if the answer has not come in the meantime.
+// review asks the API server once it is this viewer's turn, if the answer has not come in the
+// meantime.
 func (r *Rights) review(ctx context.Context, v *Viewer, asked question, closed time.Duration) (bool, error) {
 	own, leave := r.enter(v)
 	defer leave()
@@ -205,8 +210,9 @@ type Seen struct {
 // Has reports whether they see the releases of a namespace.
 func (s Seen) Has(namespace string) bool { return s.All || s.names[namespace] }
 
-// Namespaces are those of some in which a viewer may list releases. It asks for all at once first, and only then for one after the other. Pages of
-// a viewer that ask at the same time ask once.
+// Namespaces returns those of some in which a viewer may list releases. It asks for all at once
+// first, and only then for one after the other. Pages of a viewer that ask at the same time ask
+// once.
 func (r *Rights) Namespaces(ctx context.Context, v *Viewer, among []string) (Seen, error) {
 	list := Verb{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "batchreleases"}
 	own, leave := r.enter(v)

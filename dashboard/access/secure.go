@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// policy says what a page may load, do and be embedded in: its own assets and forms, and nothing else.
+// policy says what a page may load, do and be embedded in: its own assets and forms, and nothing
+// else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
@@ -38,8 +39,8 @@ const (
 	maxForm       = 8 << 10
 )
 
-// Server serves a handler with timeouts and limits. Answers may take as long as they like, since some are streams of events; what is written of them has
-// to be taken in time.
+// Server serves a handler with timeouts and limits. Answers may take as long as they like, since
+// some are streams of events; what is written of them has to be taken in time.
 func Server(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           hurried(handler),
@@ -49,8 +50,9 @@ func Server(handler http.Handler) *http.Server {
 	}
 }
 
-// hurried bounds how long a client takes to send and to read, whatever answers it. Without that net/http waits forever for a body that nobody has asked
-// for, and for a client that reads nothing. Who asks for a page sends no body.
+// hurried bounds how long a client takes to send and to read, whatever answers it. Without that
+// net/http waits forever for a body that nobody has asked for, and for a client that reads nothing.
+// Who asks for a page sends no body.
 func hurried(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		paced := &pacedWriter{w, http.NewResponseController(w)}
@@ -81,7 +83,7 @@ type pacedWriter struct {
 // hurry is for the next write. A writer that has no deadlines is one of a test.
 func (w *pacedWriter) hurry() { _ = w.control.SetWriteDeadline(time.Now().Add(writeTimeout)) }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *pacedWriter) WriteHeader(status int) {
@@ -100,7 +102,8 @@ func (w *pacedWriter) FlushError() error {
 	return w.control.Flush()
 }
 
-// guard refuses changes that pages of other origins request, and methods that the dashboard does not know.
+// guard refuses changes that pages of other origins request, and methods that the dashboard does
+// not know.
 func guard(trusted string, next http.Handler) (http.Handler, error) {
 	protection := http.NewCrossOriginProtection()
 	if trusted != "" {
@@ -127,8 +130,10 @@ func guard(trusted string, next http.Handler) (http.Handler, error) {
 	}))), nil
 }
 
-// fetched reports whether a page of another origin has requested something in a person's name other than by leading there: as a picture, a frame, a
-// script or a stream. It can read none of it, but pages of sibling domains have browsers send the session, and would take the person's streams and turns.
+// fetched reports whether a page of another origin has requested something in a person's name other
+// than by leading there: as a picture, a frame, a script or a stream. It can read none of it, but
+// pages of sibling domains have browsers send the session, and would take the person's streams and
+// turns.
 func fetched(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-site", "cross-site":
@@ -139,7 +144,8 @@ func fetched(r *http.Request) bool {
 	}
 }
 
-// readForm reads a form of bounded size, in bounded time. It answers itself, and reports false, if it can't.
+// readForm reads a form of bounded size, in bounded time. It answers itself, and reports false, if
+// it can't.
 func readForm(w http.ResponseWriter, r *http.Request) bool {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/x-www-form-urlencoded" {
 		tell(w, r, message{http.StatusUnsupportedMediaType, "Not a form", "The dashboard takes forms as its pages send them."})
@@ -161,7 +167,8 @@ func readForm(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// ownForm reads a form and reports whether it carries the token of the session; otherwise it has answered.
+// ownForm reads a form and reports whether it carries the token of the session; otherwise it has
+// answered.
 func ownForm(w http.ResponseWriter, r *http.Request, token string) bool {
 	if !readForm(w, r) {
 		return false

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// maxCookie is how long the value of a cookie may be: browsers drop cookies of more than 4096 bytes with their name and attributes.
+// maxCookie is how long the value of a cookie may be: browsers drop cookies of more than 4096 bytes
+// with their name and attributes.
 const maxCookie = 3800
 
 // maxSession bounds what is unpacked of a cookie.
@@ -40,10 +41,10 @@ func newSession(who identity, expires time.Time) session {
 	return session{ID: random(16), Who: who, Expires: expires.Unix()}
 }
 
-// csrf is the token of the session's forms.
+// csrf returns the token of the session's forms.
 func (s session) csrf() string { return formToken(s.ID) }
 
-// formToken is made of a secret, and does not reveal it.
+// formToken returns a token made of a secret, and does not reveal it.
 func formToken(secret []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("sluice dashboard form"))
@@ -57,13 +58,14 @@ func random(n int) []byte {
 	return b
 }
 
-// randomText is random, as text for URLs.
+// randomText returns random bytes as text for URLs.
 func randomText(n int) string { return base64.RawURLEncoding.EncodeToString(random(n)) }
 
-// Keys seal sessions: the first one seals, and each of them opens. Replicas of the dashboard share them.
+// Keys seal sessions: the first one seals, and each of them opens. Replicas of the dashboard share
+// them.
 type Keys []cipher.AEAD
 
-// NewKeys are keys made of secrets, each long and unpredictable.
+// NewKeys returns keys made of secrets, each long and unpredictable.
 func NewKeys(secrets ...string) (Keys, error) {
 	keys := make(Keys, 0, len(secrets))
 	for _, secret := range secrets {
@@ -84,7 +86,7 @@ func NewKeys(secrets ...string) (Keys, error) {
 	return keys, nil
 }
 
-// RandomKeys is a key that ends with the process, and all sessions with it.
+// RandomKeys returns a key that ends with the process, and all sessions with it.
 func RandomKeys() (Keys, error) { return NewKeys(randomText(32)) }
 
 var errTooLarge = errors.New("does not fit into a cookie")

@@ -50,7 +50,8 @@ func (c *Cluster) review(r *http.Request, token string) (identity, time.Time, er
 	return userOf(review.Status.User), expiryOf(token), nil
 }
 
-// expiryOf is when a token expires that the API server has accepted; never as far as can be seen, if it does not say so itself.
+// expiryOf returns when a token expires that the API server has accepted; never as far as can be
+// seen, if it does not say so itself.
 func expiryOf(token string) time.Time {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

@@ -12,7 +12,8 @@ import (
 
 // Viewer is the person who views pages, as the API server knows them.
 type Viewer struct {
-	// Name is the user name as the API server knows it. It is empty if the API server does not say: then nothing may be written in anybody's name.
+	// Name is the user name as the API server knows it. It is empty if the API server does not say:
+	// then nothing may be written in anybody's name.
 	Name string
 	// Groups are the groups that the API server knows, without those that everybody is in.
 	Groups []string
@@ -23,7 +24,8 @@ type Viewer struct {
 	// Leaves reports whether there is a session to log out of.
 	Leaves bool
 
-	// waits is for the person's own limit on requests; nil for who has none. A request with the context that it returns does not wait again.
+	// waits is for the person's own limit on requests; nil for who has none. A request with the context
+	// that it returns does not wait again.
 	waits func(context.Context) (context.Context, error)
 	// person tells viewers apart who share a name and have other groups or attributes.
 	person string
@@ -32,7 +34,8 @@ type Viewer struct {
 // CSRFField is the form field that carries Viewer.CSRF.
 const CSRFField = "csrf"
 
-// Door authenticates people. It serves its own paths and passes on the requests of known people, with their Viewer.
+// Door authenticates people. It serves its own paths and passes on the requests of known people,
+// with their Viewer.
 type Door interface {
 	// Wrap puts the door before a handler, with the headers of Secure.
 	Wrap(next http.Handler) http.Handler
@@ -40,18 +43,19 @@ type Door interface {
 
 type viewerKey struct{}
 
-// ViewerOf is who sent the request. It is nil for assets and health, which anybody may read, and for nothing else behind a Door.
+// ViewerOf returns who sent the request. It is nil for assets and health, which anybody may read,
+// and for nothing else behind a Door.
 func ViewerOf(ctx context.Context) *Viewer {
 	v, _ := ctx.Value(viewerKey{}).(*Viewer)
 	return v
 }
 
-// WithViewer is a context in which ViewerOf finds the viewer.
+// WithViewer returns a context in which ViewerOf finds the viewer.
 func WithViewer(ctx context.Context, v *Viewer) context.Context {
 	return context.WithValue(ctx, viewerKey{}, v)
 }
 
-// identifies is the key under which a viewer is remembered.
+// identifies returns the key under which a viewer is remembered.
 func (v *Viewer) identifies() string {
 	if v.person != "" {
 		return v.person
@@ -59,7 +63,8 @@ func (v *Viewer) identifies() string {
 	return identity{Name: v.Name, Groups: v.Groups}.key()
 }
 
-// key differs for different people: two with the same name and different groups have different rights.
+// key differs for different people: two with the same name and different groups have different
+// rights.
 func (who identity) key() string {
 	data, err := json.Marshal(who)
 	if err != nil {
@@ -69,7 +74,8 @@ func (who identity) key() string {
 	return string(sum[:])
 }
 
-// public reports whether anybody may read a path. One that would be cleaned is not public: what it means is for others to say.
+// public reports whether anybody may read a path. One that would be cleaned is not public: what it
+// means is for others to say.
 func public(path string) bool {
 	switch path {
 	case "/healthz", "/readyz":

@@ -54,7 +54,8 @@ type Frame struct {
 	// CSRF is the token that each form has; Leaves says that the viewer can log out.
 	CSRF   string
 	Leaves bool
-	// Live is the topic whose changes the page follows, as parameters of /live; empty for a page that does not update.
+	// Live is the topic whose changes the page follows, as parameters of /live; empty for a page that
+	// does not update.
 	Live    string
 	Now     view.Moment
 	Notice  *Notice
@@ -82,7 +83,7 @@ func Render(name Name, frame *Frame) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Assets are the files that pages load, by their names.
+// Assets returns the files that pages load, by their names.
 func Assets() fs.FS {
 	sub, err := fs.Sub(assets, "assets")
 	if err != nil { // the name is a constant
@@ -99,7 +100,7 @@ type since struct {
 
 func ago(moment view.Moment, now time.Time) since { return since{moment, now} }
 
-// percent is a part of a whole, from 0 to 100.
+// percent returns a part of a whole, from 0 to 100.
 func percent(part, whole int32) int {
 	if whole <= 0 || part <= 0 {
 		return 0
@@ -116,7 +117,8 @@ type Segment struct {
 	X, Width int
 }
 
-// segments are the parts of the bar of pods. Its whole width stands for all existing pods, or all wanted pods if these are more.
+// segments returns the parts of the bar of pods. Its whole width stands for all existing pods, or
+// all wanted pods if these are more.
 func segments(pods view.Pods) []Segment {
 	whole := max(pods.Total(), pods.Wanted, 1)
 	var parts []Segment
@@ -140,7 +142,7 @@ func segments(pods view.Pods) []Segment {
 	return parts
 }
 
-// tick is the position of the batch's target in the bar of pods.
+// tick returns the position of the batch's target in the bar of pods.
 func tick(pods view.Pods) int {
 	return min(barWidth-3, pods.Target*barWidth/max(pods.Total(), pods.Wanted, 1))
 }
@@ -151,7 +153,7 @@ const (
 	plotHigh  = 100
 )
 
-// plot is the path of the planned shares of all batches, drawn as stairs.
+// plot returns the path of the planned shares of all batches, drawn as stairs.
 func plot(traffic *view.Traffic) string {
 	if len(traffic.Plan) == 0 {
 		return ""
@@ -164,5 +166,5 @@ func plot(traffic *view.Traffic) string {
 	return path.String()
 }
 
-// above is how far below the top of the plot a share is drawn.
+// above returns how far below the top of the plot a share is drawn.
 func above(weight int32) int32 { return plotHigh - min(max(weight, 0), 100) }

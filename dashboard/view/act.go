@@ -80,7 +80,8 @@ type Choice struct {
 // Field is a hidden field of a form.
 type Field struct{ Name, Value string }
 
-// buttons are the texts of the buttons, and dangerous the verbs that people should think about twice.
+// buttons are the texts of the buttons, and dangerous the verbs that people should think about
+// twice.
 var (
 	buttons = map[Verb]string{
 		Approve: "Approve", Reject: "Reject", Force: "Force gates", Pause: "Pause", Resume: "Resume", Jump: "Jump to a batch",
@@ -89,7 +90,7 @@ var (
 	dangerous = map[Verb]bool{Reject: true, Force: true, RollBack: true}
 )
 
-// Button is the text of the button for a verb.
+// Button returns the text of the button for a verb.
 func (v Verb) Button() string { return buttons[v] }
 
 // Rare reports whether the button stands apart from those of every day.
@@ -98,7 +99,7 @@ func (v Verb) Rare() bool { return v == Jump || v == RollBack || v == Force }
 // Danger reports whether the button should make people think twice.
 func (v Verb) Danger() bool { return dangerous[v] }
 
-// ConfirmOf is the page for a verb. Gates are the gates that it would answer.
+// ConfirmOf returns the page for a verb. Gates are the gates that it would answer.
 func ConfirmOf(verb Verb, sight *show.Sight, gates []v1alpha1.Gate, who string) *Confirm {
 	release := sight.Release
 	author, subject := show.CommitOf(release)
@@ -134,7 +135,8 @@ func titleOf(verb Verb, release *v1alpha1.BatchRelease) string {
 	}
 }
 
-// BatchWords is the batch that a release is at, or its start where it waits before the first one.
+// BatchWords returns the batch that a release is at, or its start where it waits before the first
+// one.
 func BatchWords(release *v1alpha1.BatchRelease) string {
 	if !release.Status.Entered() {
 		return "the start of the release"
@@ -260,7 +262,7 @@ func retryWords(release *v1alpha1.BatchRelease) []string {
 	}
 }
 
-// BatchesOf are the batches that a release can jump to, each with what the jump does.
+// BatchesOf returns the batches that a release can jump to, each with what the jump does.
 func BatchesOf(release *v1alpha1.BatchRelease, chosen int32) []Choice {
 	var choices []Choice
 	for i := range release.Spec.Strategy.Steps {

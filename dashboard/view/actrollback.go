@@ -20,10 +20,12 @@ import (
 
 // Rollback is what a rollback would do now.
 type Rollback struct {
-	// From is the revision that the rollback leaves, To the one that it goes back to; empty if the release does not name it.
+	// From is the revision that the rollback leaves, To the one that it goes back to; empty if the
+	// release does not name it.
 	From, To             string
 	FromImages, ToImages string
-	// FromName and ToName are how the simulation names the two versions: by their images if these differ.
+	// FromName and ToName are how the simulation names the two versions: by their images if these
+	// differ.
 	FromName, ToName string
 	Commit, Subject  string
 	Author           string
@@ -45,7 +47,8 @@ type RollbackStep struct {
 	Gates []string
 }
 
-// RollbackOf is what a rollback to a revision would do to a release now. It leaves out the simulation, which takes time.
+// RollbackOf returns what a rollback to a revision would do to a release now. It leaves out the
+// simulation, which takes time.
 func RollbackOf(sight *show.Sight, to string, pods Pods) *Rollback {
 	release, kept := sight.Release, withReleased(sight)
 	preview := &Rollback{From: cell(release.Status.UpdateRevision), To: cell(to)}
@@ -70,7 +73,7 @@ func RollbackOf(sight *show.Sight, to string, pods Pods) *Rollback {
 	return preview
 }
 
-// withReleased are the templates in the history, and the one in progress.
+// withReleased returns the templates in the history, and the one in progress.
 func withReleased(sight *show.Sight) []appsv1.ControllerRevision {
 	status := &sight.Release.Status
 	if status.Held == nil || keptOf(sight.Kept, status.UpdateRevision) != nil {
@@ -89,8 +92,9 @@ func withReleased(sight *show.Sight) []appsv1.ControllerRevision {
 	return append(slices.Clip(sight.Kept), released)
 }
 
-// releasedTemplate is the template in progress; nil if nothing shows it. The native controllers keep that of each revision. A workload that is held can
-// have another one: a StatefulSet its earlier one, and one without pods the stable one.
+// releasedTemplate returns the template in progress; nil if nothing shows it. The native
+// controllers keep that of each revision. A workload that is held can have another one: a
+// StatefulSet its earlier one, and one without pods the stable one.
 func releasedTemplate(sight *show.Sight) *corev1.PodTemplateSpec {
 	status := &sight.Release.Status
 	var template *corev1.PodTemplateSpec
@@ -114,7 +118,8 @@ func releasedTemplate(sight *show.Sight) *corev1.PodTemplateSpec {
 	return template
 }
 
-// templateOfSet is the template of the ReplicaSet of a revision, without the label that its Deployment's controller adds; nil if there is none.
+// templateOfSet returns the template of the ReplicaSet of a revision, without the label that its
+// Deployment's controller adds; nil if there is none.
 func templateOfSet(sets []appsv1.ReplicaSet, revision string) *corev1.PodTemplateSpec {
 	for i := range sets {
 		if sets[i].Labels[appsv1.DefaultDeploymentUniqueLabelKey] == revision {
@@ -126,7 +131,8 @@ func templateOfSet(sets []appsv1.ReplicaSet, revision string) *corev1.PodTemplat
 	return nil
 }
 
-// recorded is the template in the revision of a name that a native controller keeps; nil if there is none.
+// recorded returns the template in the revision of a name that a native controller keeps; nil if
+// there is none.
 func recorded(revisions []appsv1.ControllerRevision, name string) *corev1.PodTemplateSpec {
 	for i := range revisions {
 		if revisions[i].Name != name {
@@ -174,7 +180,8 @@ func podWords(pods Pods, to string) []string {
 	return words
 }
 
-// rollbackSteps are the steps of a rollback if the workload keeps its size. A workload of an unknown kind is not rolled back.
+// rollbackSteps returns the steps of a rollback if the workload keeps its size. A workload of an
+// unknown kind is not rolled back.
 func rollbackSteps(release *v1alpha1.BatchRelease, replicas int) []RollbackStep {
 	if kinds.Named(release.Spec.WorkloadRef.Kind) == nil {
 		return nil
@@ -190,7 +197,8 @@ func rollbackSteps(release *v1alpha1.BatchRelease, replicas int) []RollbackStep 
 	return steps
 }
 
-// podsOfShare is the number of pods of a share: rounded up, but below 100% at least one other pod stays.
+// podsOfShare returns the number of pods of a share: rounded up, but below 100% at least one other
+// pod stays.
 func podsOfShare(share *intstr.IntOrString, replicas int) int {
 	pods, err := intstr.GetScaledValueFromIntOrPercent(share, replicas, true)
 	if err != nil {

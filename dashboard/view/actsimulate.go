@@ -22,13 +22,15 @@ const (
 	mostRows      = 40
 )
 
-// The times of the simulation: the release has turnsAt to reach its current step, and the rollback begins then.
+// The times of the simulation: the release has turnsAt to reach its current step, and the rollback
+// begins then.
 const (
 	turnsAt      = 48 * time.Hour
 	simulatedFor = 72 * time.Hour
 )
 
-// Simulation is the course of a rollback by the rules of the controller, if each pod is ready after ten seconds.
+// Simulation is the course of a rollback by the rules of the controller, if each pod is ready after
+// ten seconds.
 type Simulation struct {
 	Rows []Simulated
 	// More is the number of rows that are left out.
@@ -38,15 +40,17 @@ type Simulation struct {
 	Missing string
 }
 
-// Simulated is a moment of it: the pods of the revision that the rollback goes back to, of the one that it leaves, and the available ones of both.
+// Simulated is a moment of it: the pods of the revision that the rollback goes back to, of the one
+// that it leaves, and the available ones of both.
 type Simulated struct {
 	After               string
 	To, From, Available int32
 	State, What         string
 }
 
-// SimulationOf simulates a rollback from the current numbers of pods. Limits that the strategy of the release does not set are those of the
-// workload's own strategy, which the workload itself does not show while it is held.
+// SimulationOf simulates a rollback from the current numbers of pods. Limits that the strategy of
+// the release does not set are those of the workload's own strategy, which the workload itself does
+// not show while it is held.
 func SimulationOf(sight *show.Sight, to string, pods Pods) *Simulation {
 	release := sight.Release
 	switch {
@@ -107,7 +111,7 @@ func standAt(release *v1alpha1.BatchRelease, midway bool, updated, wanted int) {
 	}
 }
 
-// simulatedRows are the rows of a timeline from the rollback on.
+// simulatedRows returns the rows of a timeline from the rollback on.
 func simulatedRows(timeline *simulate.Timeline) *Simulation {
 	made, turned, began := &Simulation{Notes: timeline.Notes}, false, false
 	var before *Simulated

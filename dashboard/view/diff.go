@@ -13,8 +13,9 @@ import (
 	"github.com/sluice-dev/sluice/cli/show"
 )
 
-// The bounds of a diff: how large the two templates may be, as JSON and as YAML, how deep each, and how many lines of the difference are shown. YAML is
-// indented, so that a small and deep one would be a thousand times as large; a pod template is about 12 deep.
+// The bounds of a diff: how large the two templates may be, as JSON and as YAML, how deep each, and
+// how many lines of the difference are shown. YAML is indented, so that a small and deep one would
+// be a thousand times as large; a pod template is about 12 deep.
 const (
 	mostTemplate = 512 << 10
 	deepest      = 24
@@ -34,7 +35,8 @@ type Diff struct {
 // DiffLine is a line of a diff, and which kind it is: add, del, hunk or same.
 type DiffLine struct{ Class, Text string }
 
-// DiffOf is what differs between two templates that a release keeps, by their revisions. It reports false if either is not kept.
+// DiffOf returns what differs between two templates that a release keeps, by their revisions. It
+// reports false if either is not kept.
 func DiffOf(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, from, to string) (*Diff, bool) {
 	before, foundBefore := find(kept, from)
 	after, foundAfter := find(kept, to)
@@ -55,8 +57,9 @@ func DiffOf(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, fr
 	return shown, true
 }
 
-// changesOf is what the release in progress changes in the template: nil where none is in progress, or the viewer may not read both templates. The page
-// is made again at each event for each viewer, so it does not compare large templates.
+// changesOf returns what the release in progress changes in the template: nil where none is in
+// progress, or the viewer may not read both templates. The page is made again at each event for
+// each viewer, so it does not compare large templates.
 func changesOf(sight *show.Sight) *Diff {
 	status := &sight.Release.Status
 	if status.Held == nil || status.Rollback != nil || status.StableRevision == status.UpdateRevision {
@@ -74,7 +77,7 @@ func changesOf(sight *show.Sight) *Diff {
 	return changes
 }
 
-// find is the template of a revision as YAML; nil if it is too large or deep for that.
+// find returns the template of a revision as YAML; nil if it is too large or deep for that.
 func find(kept []appsv1.ControllerRevision, revision string) ([]byte, bool) {
 	for i := range kept {
 		if revision == "" || kept[i].Labels[v1alpha1.RevisionLabel] != revision {
@@ -92,7 +95,7 @@ func find(kept []appsv1.ControllerRevision, revision string) ([]byte, bool) {
 	return nil, false
 }
 
-// depthOf is how many objects and lists are in each other, in JSON.
+// depthOf returns how many objects and lists are in each other, in JSON.
 func depthOf(raw []byte) int {
 	most, depth, quoted := 0, 0, false
 	for i := 0; i < len(raw); i++ {
@@ -133,7 +136,7 @@ func diffLines(text []byte) []DiffLine {
 	return lines
 }
 
-// visible is a line with its indentation and without invisible characters.
+// visible returns a line with its indentation and without invisible characters.
 func visible(text string) string {
 	indent := len(text) - len(strings.TrimLeft(text, " +-"))
 	return text[:indent] + line(text[indent:])

@@ -1,4 +1,5 @@
-// Package view turns releases, sources and histories into what the pages of the dashboard show, as values; pure.
+// Package view turns releases, sources and histories into what the pages of the dashboard show, as
+// values; pure.
 //
 //	BatchReleases ──► Rows ──► Select ──► Releases   the list
 //	show.Whole, history ──────────────► Release      one release

@@ -38,7 +38,8 @@ type History struct {
 	Frequency, LeadTime, Duration, Failures, Restore string
 	Bars                                             []Bar
 	Width                                            int
-	// Most counts the releases of the highest bar. First and Last are the days at both ends of the drawing.
+	// Most counts the releases of the highest bar. First and Last are the days at both ends of the
+	// drawing.
 	Most        int
 	First, Last string
 	Entries     []Past
@@ -65,7 +66,8 @@ type Past struct {
 
 	took, lead time.Duration
 	began      time.Time
-	// failed counts among the failures, released among the releases: neither is a first deployment, nor what another version superseded at its gate.
+	// failed counts among the failures, released among the releases: neither is a first deployment, nor
+	// what another version superseded at its gate.
 	failed, released bool
 }
 
@@ -75,7 +77,7 @@ type Superseded struct {
 	v1alpha1.LogEntry
 }
 
-// SupersededOf are the releases of rows that others superseded.
+// SupersededOf returns the releases of rows that others superseded.
 func SupersededOf(rows []*Row) []Superseded {
 	var all []Superseded
 	for _, row := range rows {
@@ -94,7 +96,7 @@ type HistoryQuery struct {
 	Days      int
 }
 
-// HistoryOf is the page for the templates that releases keep, all of which the viewer may see.
+// HistoryOf returns the page for the templates that releases keep, all of which the viewer may see.
 func HistoryOf(kept []appsv1.ControllerRevision, left []Superseded, query HistoryQuery, now time.Time) History {
 	if !slices.Contains(historyChoices, query.Days) {
 		query.Days = defaultDays
@@ -135,7 +137,8 @@ func HistoryOf(kept []appsv1.ControllerRevision, left []Superseded, query Histor
 	return page
 }
 
-// pastOf is the past release of a template in the history. It reports false for one that was never released, or is in progress.
+// pastOf returns the past release of a template in the history. It reports false for one that was
+// never released, or is in progress.
 func pastOf(kept *appsv1.ControllerRevision) (Past, bool) {
 	revision := revisionOf(kept)
 	one := Past{
@@ -162,7 +165,8 @@ func pastOf(kept *appsv1.ControllerRevision) (Past, bool) {
 	return one, !one.Time.IsZero()
 }
 
-// leftOf is the past release that another one superseded. It failed if a gate was rejected, or it made no progress.
+// leftOf returns the past release that another one superseded. It failed if a gate was rejected, or
+// it made no progress.
 func leftOf(left *Superseded) Past {
 	one := Past{
 		Namespace: left.Namespace, Release: left.Release, Revision: cell(left.Revision), Outcome: string(left.Type), Mark: Waiting,
@@ -181,7 +185,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// figures sets the four DORA figures, as far as the histories show them, over the time that they cover.
+// figures sets the four DORA figures, as far as the histories show them, over the time that they
+// cover.
 func (h *History) figures(past []Past, covered time.Duration) {
 	var released, back int
 	var leads, tooks, restores []time.Duration
@@ -210,7 +215,7 @@ func (h *History) figures(past []Past, covered time.Duration) {
 	}
 }
 
-// median is the middle of some times in words.
+// median returns the middle of some times in words.
 func median(times []time.Duration) string {
 	if len(times) == 0 {
 		return "not known"

@@ -22,7 +22,8 @@ type Pods struct {
 	Known bool
 	// Zones says that the groups are zones and not nodes.
 	Zones bool
-	// The numbers of pods of the new and the old versions, available or not, and of terminating pods of any version.
+	// The numbers of pods of the new and the old versions, available or not, and of terminating pods of
+	// any version.
 	NewAvailable, NewPending, OldAvailable, OldPending, Terminating int
 	// Wanted is spec.replicas, Target the number of pods of the new version that the batch needs.
 	Wanted, Target int
@@ -118,7 +119,7 @@ func podOf(pod *corev1.Pod, version show.Version) Pod {
 	}
 }
 
-// placeOf is the node of a pod, or its zone as the API server has labelled the pod.
+// placeOf returns the node of a pod, or its zone as the API server has labelled the pod.
 func placeOf(pod *corev1.Pod, zones bool) string {
 	if zones {
 		return cmp.Or(plain.Line(pod.Labels[corev1.LabelTopologyZone]), "zone not known")

@@ -7,8 +7,9 @@ import (
 	"github.com/sluice-dev/sluice/cli/show"
 )
 
-// WithRefused returns rows in which the releases are marked whose newest commit in Git is not applied, as the sources that the viewer may see tell.
-// The given rows stay as they are: all viewers have them.
+// WithRefused returns rows in which the releases are marked whose newest commit in Git is not
+// applied, as the sources that the viewer may see tell. The given rows stay as they are: all
+// viewers have them.
 func WithRefused(rows []*Row, sources []v1alpha1.ReleaseSource) []*Row {
 	troubled := slices.DeleteFunc(slices.Clone(sources), func(s v1alpha1.ReleaseSource) bool {
 		return !s.Status.Unread && len(s.Status.Refused) == 0

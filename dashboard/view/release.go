@@ -26,11 +26,13 @@ type Release struct {
 	Why string
 	// Warnings are what people should know before they let the release continue.
 	Warnings []string
-	// Source is the name of its ReleaseSource. Refused is why its newest commit is not applied to the release, Trouble what else is wrong with it.
+	// Source is the name of its ReleaseSource. Refused is why its newest commit is not applied to the
+	// release, Trouble what else is wrong with it.
 	Source, Refused, Trouble string
 	// CommitAt is the address of the commit on the forge; empty if there is none.
 	CommitAt string
-	// Rollback says that the batches are those of a rollback; Revert is the pull request that brings Git back in line.
+	// Rollback says that the batches are those of a rollback; Revert is the pull request that brings
+	// Git back in line.
 	Rollback bool
 	Revert   *Link
 	// Merge are the open pull requests that people are to look at.
@@ -43,7 +45,8 @@ type Release struct {
 	Traffic   *Traffic
 	Timeline  []Entry
 	Revisions []Revision
-	// Hidden says what is missing: what the viewer may not read, in the API server's words, and what is too large.
+	// Hidden says what is missing: what the viewer may not read, in the API server's words, and what is
+	// too large.
 	Hidden []string
 	Now    time.Time
 }
@@ -57,7 +60,8 @@ type Queued struct {
 	Since            Moment
 }
 
-// ReleaseOf is the page of a release; zones says that pods are grouped by zone and not by node.
+// ReleaseOf returns the page of a release; zones says that pods are grouped by zone and not by
+// node.
 func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 	release := sight.Release
 	status := &release.Status
@@ -88,7 +92,8 @@ func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 	return page
 }
 
-// toMerge are the open pull requests that people are to look at: those of gates, and the one that brings Git back in line.
+// toMerge returns the open pull requests that people are to look at: those of gates, and the one
+// that brings Git back in line.
 func (r *Release) toMerge(status *v1alpha1.BatchReleaseStatus) []Link {
 	var links []Link
 	for _, batch := range r.Batches {
@@ -104,7 +109,7 @@ func (r *Release) toMerge(status *v1alpha1.BatchReleaseStatus) []Link {
 	return links
 }
 
-// warningsOf are the conditions of a release that the sentence about it does not mention.
+// warningsOf returns the conditions of a release that the sentence about it does not mention.
 func warningsOf(release *v1alpha1.BatchRelease) []string {
 	var warnings []string
 	status := &release.Status
@@ -123,7 +128,7 @@ func warningsOf(release *v1alpha1.BatchRelease) []string {
 	return warnings
 }
 
-// revertOf is the pull request of the last rollback.
+// revertOf returns the pull request of the last rollback.
 func revertOf(status *v1alpha1.BatchReleaseStatus) *Link {
 	revert := status.Revert
 	switch {
@@ -147,7 +152,8 @@ type Batch struct {
 	Mark   Mark
 	// Current says that the release is at this batch.
 	Current bool
-	// Share is how many pods run the new version at its end, as in the strategy; Requests is their share of requests.
+	// Share is how many pods run the new version at its end, as in the strategy; Requests is their
+	// share of requests.
 	Share, Requests string
 	Gates           []Gate
 }
@@ -273,7 +279,7 @@ func trafficOf(release *v1alpha1.BatchRelease) *Traffic {
 	return shown
 }
 
-// shareWords is the share of a step in words, as in the strategy.
+// shareWords returns the share of a step in words, as in the strategy.
 func shareWords(replicas intstr.IntOrString) string {
 	if replicas.Type == intstr.Int {
 		return plain.Count(replicas.IntVal, "pod")

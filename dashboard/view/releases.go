@@ -39,7 +39,7 @@ func QueryOf(values url.Values) Query {
 	}
 }
 
-// Address is the address of the list for a query.
+// Address returns the address of the list for a query.
 func (q Query) Address() string {
 	values := url.Values{}
 	for key, value := range map[string]string{"namespace": q.Namespace, "phase": q.Standing, "search": q.Search} {
@@ -75,7 +75,8 @@ type Releases struct {
 	Now          time.Time
 }
 
-// Select finds the releases of a query among the rows that a viewer may see, which are in the order of the list.
+// Select finds the releases of a query among the rows that a viewer may see, which are in the order
+// of the list.
 func Select(rows []*Row, query Query, viewer Viewer, now time.Time) Releases {
 	list := Releases{Query: query, All: len(rows), Counts: map[string]int{}, Now: now}
 	namespaces, standings := map[string]bool{}, map[string]bool{}
@@ -119,7 +120,8 @@ func (q Query) holds(row *Row, words []string, viewer Viewer) bool {
 	return !q.Mine || row.AsksFor(viewer)
 }
 
-// Order sorts rows for the list: first releases with problems, then those that wait, those in progress, and the rest; each group by name.
+// Order sorts rows for the list: first releases with problems, then those that wait, those in
+// progress, and the rest; each group by name.
 func Order(rows []*Row) {
 	rank := map[Mark]int{Bad: 0, Waiting: 1, Moving: 2, Plain: 3, Good: 4}
 	slices.SortFunc(rows, func(a, b *Row) int {

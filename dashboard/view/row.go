@@ -20,7 +20,8 @@ type Row struct {
 	Mark     Mark
 	// Batch counts from 1; 0 before the first.
 	Batch, Batches int
-	// Updated and Available count pods of the new version. Target is the number that the batch needs, Replicas that of the whole workload.
+	// Updated and Available count pods of the new version. Target is the number that the batch needs,
+	// Replicas that of the whole workload.
 	Updated, Available, Target, Replicas int32
 	// Weight is the percentage of requests that the new version gets, if Shared.
 	Weight int32
@@ -49,14 +50,16 @@ type Row struct {
 
 // asks is who can let a release continue.
 type asks struct {
-	// approver: a person with permission to write the status of the release; operator: one with permission to write the release.
+	// approver: a person with permission to write the status of the release; operator: one with
+	// permission to write the release.
 	approver, operator bool
-	// people are the approvers that policies name, in lower case; anybody says that a policy names nobody.
+	// people are the approvers that policies name, in lower case; anybody says that a policy names
+	// nobody.
 	people  []string
 	anybody bool
 }
 
-// RowOf is the row of a release.
+// RowOf returns the row of a release.
 func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
 	status := &release.Status
 	author, subject := show.CommitOf(release)
@@ -90,7 +93,7 @@ func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
 	return row
 }
 
-// asksOf is who can let a release continue.
+// asksOf returns who can let a release continue.
 func asksOf(release *v1alpha1.BatchRelease) asks {
 	status := &release.Status
 	who := asks{
@@ -125,12 +128,14 @@ func asksOf(release *v1alpha1.BatchRelease) asks {
 // Viewer is the person who views a list, as far as it matters for what waits for them.
 type Viewer struct {
 	Name string
-	// Approves and Operates report whether the viewer may write the status of releases in a namespace, and the releases.
+	// Approves and Operates report whether the viewer may write the status of releases in a namespace,
+	// and the releases.
 	Approves, Operates func(namespace string) bool
 }
 
-// AsksFor reports whether a release waits for somebody like the viewer: at a gate that they may answer, or for a retry. A pull request waits for
-// the people whom its policy names: the viewer is one of them if the policy has their user name in the cluster, or the part of it before an @.
+// AsksFor reports whether a release waits for somebody like the viewer: at a gate that they may
+// answer, or for a retry. A pull request waits for the people whom its policy names: the viewer is
+// one of them if the policy has their user name in the cluster, or the part of it before an @.
 func (r *Row) AsksFor(viewer Viewer) bool {
 	switch {
 	case r.asks.approver && viewer.Approves(r.Namespace):

@@ -43,7 +43,7 @@ type Source struct {
 // FileError is what is wrong with a file.
 type FileError struct{ Place, Message string }
 
-// SourcesOf is the page of some sources.
+// SourcesOf returns the page of some sources.
 func SourcesOf(sources []v1alpha1.ReleaseSource, now time.Time) Sources {
 	page := Sources{Now: now}
 	for i := range sources {
@@ -94,7 +94,7 @@ func sourceOf(source *v1alpha1.ReleaseSource) Source {
 	return shown
 }
 
-// withoutUser is an address without the user before its host, which may include a password.
+// withoutUser returns an address without the user before its host, which may include a password.
 func withoutUser(address string) string {
 	scheme, rest, found := strings.Cut(address, "://")
 	if !found {

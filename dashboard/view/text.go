@@ -11,16 +11,17 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// The maximum lengths of texts that others have written, in bytes: in a row of a list, and on the page of one release.
+// The maximum lengths of texts that others have written, in bytes: in a row of a list, and on the
+// page of one release.
 const (
 	mostCell = 200
 	mostText = 2000
 )
 
-// cell is a text in a row of a list.
+// cell returns a text in a row of a list.
 func cell(text string) string { return plain.UpTo(plain.Line(text), mostCell) }
 
-// line is a text on the page of one thing.
+// line returns a text on the page of one thing.
 func line(text string) string { return plain.UpTo(plain.Line(text), mostText) }
 
 // Mark is the state of something, as the name of its style: good, moving, waiting, bad or plain.
@@ -35,10 +36,10 @@ const (
 	Bad     Mark = "bad"
 )
 
-// markOf is the mark of a state.
+// markOf returns the mark of a state.
 func markOf(state show.State) Mark { return [...]Mark{Plain, Good, Moving, Waiting, Bad}[state] }
 
-// Sign is the mark for people who can't see its color.
+// Sign returns the mark for people who can't see its color.
 func (m Mark) Sign() string {
 	return map[Mark]string{Good: "✔", Moving: "▸", Waiting: "◷", Bad: "✖"}[m]
 }
@@ -46,13 +47,13 @@ func (m Mark) Sign() string {
 // Moment is a time that is shown as how long ago it was.
 type Moment struct{ time.Time }
 
-// ISO is the time for programs.
+// ISO returns the time for programs.
 func (m Moment) ISO() string { return m.UTC().Format(time.RFC3339) }
 
-// Ago is how long before now the time was, such as 5m.
+// Ago returns how long before now the time was, such as 5m.
 func (m Moment) Ago(now time.Time) string { return duration.HumanDuration(max(0, now.Sub(m.Time))) }
 
-// Form is the form of a word that agrees with a number of things.
+// Form returns the form of a word that agrees with a number of things.
 func Form(number int, one, more string) string {
 	if number == 1 {
 		return one
@@ -60,7 +61,8 @@ func Form(number int, one, more string) string {
 	return more
 }
 
-// link is an address that a page may link to; empty if it is neither http nor https, has no host, has a user, or is too long.
+// link returns an address that a page may link to; empty if it is neither http nor https, has no
+// host, has a user, or is too long.
 func link(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Scheme != "https" && parsed.Scheme != "http" || parsed.Host == "" || parsed.User != nil || len(address) > mostText {
@@ -69,7 +71,7 @@ func link(address string) string {
 	return parsed.String()
 }
 
-// commitAt is the address of a commit on the forge of its source, if a page may link to it.
+// commitAt returns the address of a commit on the forge of its source, if a page may link to it.
 func commitAt(source *v1alpha1.ReleaseSource, commit string) string {
 	return link(show.CommitURL(source, commit))
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// ImagesKey is the annotation under which a cache keeps the images of a template that it leaves out.
+// ImagesKey is the annotation under which a cache keeps the images of a template that it leaves
+// out.
 const ImagesKey = "images"
 
 // mostEntries is the number of entries that are shown of a timeline.
@@ -31,7 +32,8 @@ type Entry struct {
 	Link             *Link
 }
 
-// timelineOf is what happened, the newest first, as far as the status, the gates and the history still show it.
+// timelineOf returns what happened, the newest first, as far as the status, the gates and the
+// history still show it.
 func timelineOf(sight *show.Sight) []Entry {
 	var entries []Entry
 	entries = append(entries, attemptEntries(sight.Release)...)
@@ -49,7 +51,8 @@ func timelineOf(sight *show.Sight) []Entry {
 	return entries[:min(len(entries), mostEntries)]
 }
 
-// attemptEntries are the entries that the status has of the release in progress, or the last one.
+// attemptEntries returns the entries that the status has of the release in progress, or the last
+// one.
 func attemptEntries(release *v1alpha1.BatchRelease) []Entry {
 	status := &release.Status
 	row := RowOf(release, time.Time{})
@@ -90,7 +93,7 @@ func logged(status *v1alpha1.BatchReleaseStatus) bool {
 	})
 }
 
-// logEntries are the entries that the status keeps in its log.
+// logEntries returns the entries that the status keeps in its log.
 func logEntries(release *v1alpha1.BatchRelease) []Entry {
 	log := release.Status.Log
 	entries := make([]Entry, 0, len(log))
@@ -162,7 +165,7 @@ func gateEntries(gate *v1alpha1.Gate) []Entry {
 	return append(entries, decided)
 }
 
-// keptEntries are the entries that the history has of a template.
+// keptEntries returns the entries that the history has of a template.
 func keptEntries(kept *appsv1.ControllerRevision) []Entry {
 	revision := revisionOf(kept)
 	entry := Entry{Time: revision.Released, Mark: Good, By: revision.Author, Detail: commitWords(revision.whole, revision.Subject)}
@@ -218,7 +221,7 @@ type Revision struct {
 	whole string
 }
 
-// revisionsOf are the templates in the history, the newest first.
+// revisionsOf returns the templates in the history, the newest first.
 func revisionsOf(sight *show.Sight) []Revision {
 	return slices.SortedStableFunc(slices.Values(append(keptRevisions(sight), supersededRevisions(sight)...)), func(a, b Revision) int {
 		if a.Number > 0 && b.Number > 0 {
@@ -228,7 +231,8 @@ func revisionsOf(sight *show.Sight) []Revision {
 	})
 }
 
-// supersededRevisions are the templates whose releases others superseded. The history has no templates of them.
+// supersededRevisions returns the templates whose releases others superseded. The history has no
+// templates of them.
 func supersededRevisions(sight *show.Sight) []Revision {
 	var revisions []Revision
 	for i := range sight.Release.Status.Log {

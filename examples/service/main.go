@@ -7,8 +7,8 @@
 //   - meanwhile it closes each connection after the answer, so that clients take another pod;
 //   - then it takes no more requests, and ends once those in progress are answered.
 //
-// docs/zero-downtime.md says what its Deployment adds to that. With a volume, at the path $DATA, it keeps a
-// ledger there (ledger.go).
+// docs/zero-downtime.md says what its Deployment adds to that. With a volume, at the path $DATA, it
+// keeps a ledger there (ledger.go).
 package main
 
 import (

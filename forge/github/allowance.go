@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// maxAnswers is how many bytes of answers one approval may take to be judged: many times what a release of as many commits as are
-// read has.
+// maxAnswers is how many bytes of answers one approval may take to be judged: many times what a
+// release of as many commits as are read has.
 const maxAnswers = 64 << 20
 
 type allowanceKey struct{}
 
-// withAllowance limits the bytes of all answers to the requests of a context together. Each of them has a limit
-// by itself; their number depends on what the answers say.
+// withAllowance limits the bytes of all answers to the requests of a context together. Each of them
+// has a limit by itself; their number depends on what the answers say.
 func withAllowance(ctx context.Context, bytes int64) context.Context {
 	left := new(atomic.Int64)
 	left.Store(bytes)

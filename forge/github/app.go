@@ -23,8 +23,9 @@ const (
 	signatureLife = 8 * time.Minute
 	// skew is how far our clock may be ahead.
 	skew = time.Minute
-	// mostKeyBytes is more than twice what a private key from GitHub has. To read one takes eight times as long for twice the size, up to
-	// half a minute for 17 KB and hours for 130 KB, and nothing interrupts that.
+	// mostKeyBytes is more than twice what a private key from GitHub has. To read one takes eight times
+	// as long for twice the size, up to half a minute for 17 KB and hours for 130 KB, and nothing
+	// interrupts that.
 	mostKeyBytes = 4 << 10
 )
 
@@ -58,7 +59,7 @@ func (a *App) signer(now func() time.Time) (*signer, error) {
 	return &signer{app: a.ID, key: key, now: now}, nil
 }
 
-// permissions are the least that we need.
+// permissions returns the least that we need.
 func (a *App) permissions() *github.InstallationPermissions {
 	if a.GitOnly {
 		return &github.InstallationPermissions{Metadata: new("read"), Contents: new("read")}
@@ -145,7 +146,7 @@ func (i *installation) token(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// known is the present token if it is good for some time yet.
+// known returns the present token if it is good for some time yet.
 func (i *installation) known(left time.Duration) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

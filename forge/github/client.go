@@ -70,7 +70,8 @@ var (
 	repositoryName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 )
 
-// New makes a Client that shares nothing with others. It sends nothing. Options that can't work are a *forge.Error of kind Invalid.
+// New makes a Client that shares nothing with others. It sends nothing. Options that can't work are
+// a *forge.Error of kind Invalid.
 func New(opts Options) (*Client, error) {
 	return NewClients(opts).Client(opts)
 }
@@ -144,7 +145,7 @@ type Budget struct {
 	LimitedUntil time.Time
 }
 
-// Budget is the budget as of the last answer. It sends nothing.
+// Budget returns the budget as of the last answer. It sends nothing.
 func (c *Client) Budget() Budget {
 	var sum Budget
 	for _, l := range c.limiters {
@@ -159,7 +160,7 @@ func (c *Client) Budget() Budget {
 	return sum
 }
 
-// apiURL is the root of the API for what a user gives as the address of a server.
+// apiURL returns the root of the API for what a user gives as the address of a server.
 func apiURL(address string, allowHTTP bool) (*url.URL, error) {
 	api, err := url.Parse(address)
 	if err != nil || api.User != nil || api.RawQuery != "" || api.Fragment != "" {

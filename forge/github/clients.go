@@ -10,9 +10,10 @@ import (
 	"weak"
 )
 
-// Clients are the clients of one process. Who asks for the same repository with the same credentials and rights gets the same
-// client, with its tokens and what it remembers. Clients of one installation of an app, or of one token, share what the forge
-// says of their rate limit, as the forge counts their requests together. Nothing is kept that nobody uses.
+// Clients are the clients of one process. Who asks for the same repository with the same
+// credentials and rights gets the same client, with its tokens and what it remembers. Clients of
+// one installation of an app, or of one token, share what the forge says of their rate limit, as
+// the forge counts their requests together. Nothing is kept that nobody uses.
 //
 // What is shared depends on the private key or token itself, so that a wrong one disturbs nobody.
 type Clients struct {
@@ -27,8 +28,8 @@ func NewClients(common Options) *Clients {
 	return &Clients{common: common, clients: newShared[clientKey, Client](), limits: newShared[limitKey, limit]()}
 }
 
-// Client returns the client for these options, except those that all have in common. It sends nothing. Options that can't work
-// are a *forge.Error of kind Invalid.
+// Client returns the client for these options, except those that all have in common. It sends
+// nothing. Options that can't work are a *forge.Error of kind Invalid.
 func (c *Clients) Client(opts Options) (*Client, error) {
 	opts.AllowHTTP, opts.Networks, opts.Transport = c.common.AllowHTTP, c.common.Networks, c.common.Transport
 	opts.Timeout, opts.Now = c.common.Timeout, c.common.Now
@@ -40,7 +41,7 @@ func (c *Clients) Client(opts Options) (*Client, error) {
 	return c.clients.get(opts.key(), func() (*Client, error) { return newClient(opts, base, c) })
 }
 
-// limitOf is the limit of requests with certain credentials to a server.
+// limitOf returns the limit of requests with certain credentials to a server.
 func (c *Clients) limitOf(key limitKey, now func() time.Time) *limit {
 	l, _ := c.limits.get(key, func() (*limit, error) { return &limit{now: now}, nil })
 	return l
@@ -49,7 +50,8 @@ func (c *Clients) limitOf(key limitKey, now func() time.Time) *limit {
 // limitKey is whose requests a forge counts together.
 type limitKey struct {
 	server string
-	// secret is the digest of what proves who we are, and trusted that of whom we believe to be the server.
+	// secret is the digest of what proves who we are, and trusted that of whom we believe to be the
+	// server.
 	secret, trusted [sha256.Size]byte
 	app             int64
 	// owner has the installation; empty for a token, and for the app itself.
@@ -72,7 +74,7 @@ func (o Options) key() clientKey {
 	return key
 }
 
-// limitKey is that of requests about the repository.
+// limitKey returns that of requests about the repository.
 func (o Options) limitKey() limitKey {
 	key := limitKey{server: o.BaseURL, secret: sha256.Sum256([]byte(o.Token)), trusted: sha256.Sum256(o.CABundle)}
 	if o.App != nil {

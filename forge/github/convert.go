@@ -95,7 +95,7 @@ func commit(c *github.RepositoryCommit) forge.Commit {
 
 var coAuthor = regexp.MustCompile(`(?mi)^\s*co-authored-by:[^<\n]*<([^<>\s]+)>\s*$`)
 
-// coAuthors are the addresses of a message's Co-authored-by lines.
+// coAuthors returns the addresses of a message's Co-authored-by lines.
 func coAuthors(message string) []string {
 	var addresses []string
 	for _, found := range coAuthor.FindAllStringSubmatch(message, -1) {

@@ -8,7 +8,7 @@ import (
 
 // credentials say who we are.
 type credentials interface {
-	// token is good for some minutes at least.
+	// token returns a token that is good for some minutes at least.
 	token(ctx context.Context) (string, error)
 	// refused is called with a token that the forge did not take.
 	refused(token string)

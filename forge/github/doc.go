@@ -17,9 +17,9 @@
 //   - credentials go to no other host, and appear in no error;
 //   - each error is of a forge.Kind, or that of the caller's context.
 //
-// Clients makes all clients of a process: the same for who asks for the same, and with one rate limit for all that a forge
-// counts together.
+// Clients makes all clients of a process: the same for who asks for the same, and with one rate
+// limit for all that a forge counts together.
 //
-// App tokens are made here, from go-github's own calls and a JWT library: the libraries that
-// offer it read the wall clock, and hide a rate limit from the caller.
+// App tokens are made here, from go-github's own calls and a JWT library: the libraries that offer
+// it read the wall clock, and hide a rate limit from the caller.
 package github

@@ -16,7 +16,7 @@ func invalid(format string, args ...any) *forge.Error {
 	return &forge.Error{Kind: forge.Invalid, Message: fmt.Sprintf(format, args...)}
 }
 
-// distrusted is for an answer that can't be true, or is not all of it.
+// distrusted wraps an answer that can't be true, or is not all of it.
 func distrusted(format string, args ...any) *forge.Error {
 	return &forge.Error{Kind: forge.Transient, Message: fmt.Sprintf(format, args...)}
 }
@@ -34,8 +34,8 @@ func (c *Client) explain(err error, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", c.secrets.clean(fmt.Sprintf(format, args...)), known)
 }
 
-// forgetAnswers makes the next requests ask for everything again: an answer that was not whole would be "not modified" for
-// as long as the one that it should have been.
+// forgetAnswers makes the next requests ask for everything again: an answer that was not whole
+// would be "not modified" for as long as the one that it should have been.
 func (c *Client) forgetAnswers() {
 	for _, memory := range c.memories {
 		memory.Clear()
@@ -73,7 +73,7 @@ func kindOf(status int) forge.Kind {
 	return forge.Transient
 }
 
-// wording is what the forge says about its refusal.
+// wording returns what the forge says about its refusal.
 func wording(refused *github.ErrorResponse) string {
 	words := []string{fmt.Sprintf("%d %s", refused.Response.StatusCode, refused.Message)}
 	for _, detail := range refused.Errors {

@@ -25,8 +25,9 @@ func IsSignature(header string) bool { return signature.MatchString(header) }
 
 var signature = regexp.MustCompile(`^sha256=[0-9a-fA-F]{64}$`)
 
-// ValidSignature reports whether a webhook was signed with one of the secrets, given its SignatureHeader. The
-// older header, with SHA-1, is not looked at. No secret, or an empty one, signs nothing.
+// ValidSignature reports whether a webhook was signed with one of the secrets, given its
+// SignatureHeader. The older header, with SHA-1, is not looked at. No secret, or an empty one,
+// signs nothing.
 func ValidSignature(header string, payload []byte, secrets ...[]byte) bool {
 	if !strings.HasPrefix(header, "sha256=") {
 		return false
@@ -47,10 +48,10 @@ var eventKinds = []forge.EventKind{
 	forge.EventStatus, forge.EventCheckRun, forge.EventCheckSuite,
 }
 
-// EventKinds are all kinds of events that are of use, and the one of all others.
+// EventKinds returns all kinds of events that are of use, and the one of all others.
 func EventKinds() []forge.EventKind { return append(slices.Clone(eventKinds), forge.EventOther) }
 
-// KindOfEvent is the kind of an event, given its EventHeader.
+// KindOfEvent returns the kind of an event, given its EventHeader.
 func KindOfEvent(name string) forge.EventKind {
 	if kind := forge.EventKind(name); slices.Contains(eventKinds, kind) {
 		return kind
@@ -58,9 +59,10 @@ func KindOfEvent(name string) forge.EventKind {
 	return forge.EventOther
 }
 
-// payload is what is of use of the payloads of all kinds. go-github has types for whole payloads, but one value
-// somewhere in it that they don't expect loses the hint: those of version 60 can't read a repository that has a
-// property of several values, nor all payloads that GitHub has published.
+// payload is what is of use of the payloads of all kinds. go-github has types for whole payloads,
+// but one value somewhere in it that they don't expect loses the hint: those of version 60 can't
+// read a repository that has a property of several values, nor all payloads that GitHub has
+// published.
 type payload struct {
 	Action     string `json:"action"`
 	Repository struct {
@@ -99,8 +101,8 @@ type check struct {
 	} `json:"app"`
 }
 
-// ParseEvent reads what a webhook says, given its EventHeader. Of events that are of no use nothing is read: they
-// are of kind forge.EventOther.
+// ParseEvent reads what a webhook says, given its EventHeader. Of events that are of no use nothing
+// is read: they are of kind forge.EventOther.
 func ParseEvent(event string, body []byte) (forge.Event, error) {
 	kind := KindOfEvent(event)
 	if kind == forge.EventOther {

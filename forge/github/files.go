@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// ReadFile reads a file as it was at a commit. The error for one that is missing is of kind NotFound, for what is not a file or is
-// too large for the forge to return, of kind Invalid.
+// ReadFile reads a file as it was at a commit. The error for one that is missing is of kind
+// NotFound, for what is not a file or is too large for the forge to return, of kind Invalid.
 func (c *Client) ReadFile(ctx context.Context, path, ref string) ([]byte, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err

@@ -5,8 +5,8 @@ import "context"
 // GitUser is the name under which Git over HTTP takes a token.
 const GitUser = "x-access-token"
 
-// GitToken is the password with which Git over HTTP lets us at the repository, good for some minutes at
-// least. For an app it requests a new one when the last is about to expire.
+// GitToken returns the password with which Git over HTTP lets us at the repository, good for some
+// minutes at least. For an app it requests a new one when the last is about to expire.
 func (c *Client) GitToken(ctx context.Context) (string, error) {
 	token, err := c.credentials.token(ctx)
 	return token, c.explain(err, "get a token for Git")

@@ -37,7 +37,7 @@ type limiter struct {
 // unanswered counts the requests of this process that no forge has answered yet.
 var unanswered atomic.Int64
 
-// Unanswered is how many requests of this process wait for the answer of a forge.
+// Unanswered returns how many requests of this process wait for the answer of a forge.
 func Unanswered() int64 { return unanswered.Load() }
 
 // RoundTrip implements http.RoundTripper. A limit, known or new, is a *forge.LimitedError.
@@ -120,7 +120,7 @@ func (l *limit) count(resp *http.Response, now time.Time) (used bool) {
 	return remaining <= 0
 }
 
-// pause is how long nothing is to be sent after a refusal.
+// pause returns how long nothing is to be sent after a refusal.
 func (l *limit) pause(resp *http.Response, used bool, now time.Time) time.Duration {
 	if after, ok := retryAfter(resp, now); ok {
 		return max(bounded(after), time.Second)

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
-// network is the transport below all others.
+// network returns the transport below all others.
 func (o Options) network() (http.RoundTripper, error) {
 	if o.Transport != nil {
 		return o.Transport, nil

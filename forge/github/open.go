@@ -10,11 +10,12 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// OpenChange makes the requested branch and pull request, or finds them. It can
-// be done again at any time, also after a crash: the pull request whose head holds exactly the
-// content, or that we opened of a branch that alone tells, is the one, be it open, closed or merged, and there is
-// never a second. One that is open gets the title and the body if they changed. A branch that is there and
-// changes anything else than the file, or gives it another content, is set again: anyone who may push may have made it.
+// OpenChange makes the requested branch and pull request, or finds them. It can be done again at
+// any time, also after a crash: the pull request whose head holds exactly the content, or that we
+// opened of a branch that alone tells, is the one, be it open, closed or merged, and there is never
+// a second. One that is open gets the title and the body if they changed. A branch that is there
+// and changes anything else than the file, or gives it another content, is set again: anyone who
+// may push may have made it.
 //
 // A request that is the First, and gives Tip and Tree, is four requests to the forge.
 //
@@ -53,7 +54,8 @@ func checkRequest(r forge.ChangeRequest) error {
 	return checkPath(r.Path)
 }
 
-// FindChange looks for the pull request that was made for a request before; it reports false if there is none.
+// FindChange looks for the pull request that was made for a request before; it reports false if
+// there is none.
 func (c *Client) FindChange(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, bool, error) {
 	if err := checkRequest(r); err != nil {
 		return forge.PullRequest{}, false, err
@@ -87,8 +89,9 @@ func (c *Client) findChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 	return forge.PullRequest{}, false, nil
 }
 
-// asked reports whether a pull request is the one that was made for the request. Where its branch alone tells, the
-// content may have changed since, and the name may be known beforehand: it has to be one that we opened.
+// asked reports whether a pull request is the one that was made for the request. Where its branch
+// alone tells, the content may have changed since, and the name may be known beforehand: it has to
+// be one that we opened.
 func (c *Client) asked(ctx context.Context, r forge.ChangeRequest, pull forge.PullRequest) (bool, error) {
 	if !r.ByBranch {
 		return c.holds(ctx, r, pull.Head.SHA)
@@ -144,8 +147,9 @@ func (c *Client) ensureBranch(ctx context.Context, r forge.ChangeRequest) error 
 	return nil
 }
 
-// MoveChange sets the branch of an open pull request again, on top of the tip that is given, if the commit that it was made on is
-// no longer part of the tracked branch: merged, it would bring back what was rewritten away. It reports whether it did.
+// MoveChange sets the branch of an open pull request again, on top of the tip that is given, if the
+// commit that it was made on is no longer part of the tracked branch: merged, it would bring back
+// what was rewritten away. It reports whether it did.
 func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn string) (bool, error) {
 	if err := checkRequest(r); err != nil {
 		return false, err

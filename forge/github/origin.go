@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// maxAddresses is how many addresses of co-authors the forge is asked about for one release. With more it is not known who is
-// behind it.
+// maxAddresses is how many addresses of co-authors the forge is asked about for one release. With
+// more it is not known who is behind it.
 const maxAddresses = 30
 
 // readRelease reads what a release consists of and who brought it.
@@ -72,7 +72,8 @@ func (c *Client) readRange(ctx context.Context, into *forge.ReleaseOrigin) error
 	return c.explain(err, "compare %s with %s", into.Stable, into.Head)
 }
 
-// readBroughtBy reads by which pull requests a commit of the tracked branch came, and what those are made of.
+// readBroughtBy reads by which pull requests a commit of the tracked branch came, and what those
+// are made of.
 func (c *Client) readBroughtBy(ctx context.Context, sha string, into *forge.Approval, origin *forge.ReleaseOrigin) error {
 	pulls, err := remembered(c, "pulls "+sha, func(found []forge.PullRequest) bool { return len(found) > 0 }, func() ([]forge.PullRequest, error) {
 		found, err := allCounted(func(page github.ListOptions) ([]*github.PullRequest, *github.Response, error) {
@@ -107,8 +108,8 @@ func (c *Client) readBroughtBy(ctx context.Context, sha string, into *forge.Appr
 	return nil
 }
 
-// proposal reads the commits of a merged pull request, and who pushed them. Within is how many others it was merged into,
-// one after the other.
+// proposal reads the commits of a merged pull request, and who pushed them. Within is how many
+// others it was merged into, one after the other.
 func (c *Client) proposal(ctx context.Context, pull forge.PullRequest, within int) (forge.Proposal, error) {
 	key := fmt.Sprintf("proposal %d within %d", pull.Number, within)
 	final := func(p forge.Proposal) bool { return p.PushersTold || ofFork(p.PullRequest) } // who pushed may be told later
@@ -128,8 +129,8 @@ func (c *Client) proposal(ctx context.Context, pull forge.PullRequest, within in
 	})
 }
 
-// readAddresses finds the accounts of co-authors: by addresses that the forge itself gives out, by other commits
-// of the same release, or by a commit that they are the author of.
+// readAddresses finds the accounts of co-authors: by addresses that the forge itself gives out, by
+// other commits of the same release, or by a commit that they are the author of.
 func (c *Client) readAddresses(ctx context.Context, origin *forge.ReleaseOrigin) error {
 	commits := slices.Clone(origin.Commits)
 	for _, proposal := range origin.Proposals {
@@ -168,7 +169,7 @@ func (c *Client) readAddresses(ctx context.Context, origin *forge.ReleaseOrigin)
 	return nil
 }
 
-// byNumber is the account of an address of the forge's own that has its number in it.
+// byNumber returns the account of an address of the forge's own that has its number in it.
 func byNumber(address string) (forge.Account, bool) {
 	name, host, _ := strings.Cut(address, "@")
 	number, name, numbered := strings.Cut(name, "+")
@@ -176,7 +177,7 @@ func byNumber(address string) (forge.Account, bool) {
 	return forge.Account{ID: id, Login: name}, err == nil && numbered && strings.HasPrefix(host, "users.noreply.")
 }
 
-// byAddress is the account of an address; one that is not Known if the forge tells of none.
+// byAddress returns the account of an address; one that is not Known if the forge tells of none.
 func (c *Client) byAddress(ctx context.Context, address string) (forge.Account, error) {
 	if name, host, _ := strings.Cut(address, "@"); strings.HasPrefix(host, "users.noreply.") {
 		name, _, _ = strings.Cut(name, "+")
@@ -216,7 +217,8 @@ func (c *Client) Permissions(ctx context.Context, who ...forge.Account) ([]forge
 
 func always[T any](T) bool { return true }
 
-// remembered gives what was read before of something that does not change, if it was good to be kept.
+// remembered gives what was read before of something that does not change, if it was good to be
+// kept.
 func remembered[T any](c *Client, key string, good func(T) bool, read func() (T, error)) (T, error) {
 	if known := c.facts.Get(key); known != nil {
 		return known.(T), nil

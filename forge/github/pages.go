@@ -11,7 +11,8 @@ const (
 	// maxFiles and maxCommits are what GitHub lists of a pull request, however many there are.
 	maxFiles   = maxPages * pageSize
 	maxCommits = 250
-	// maxList is how many bytes all pages of a list may have: far more than 3,000 files of a pull request without their text.
+	// maxList is how many bytes all pages of a list may have: far more than 3,000 files of a pull
+	// request without their text.
 	maxList = 16 << 20
 )
 
@@ -49,7 +50,8 @@ func all[T any](read page[T]) ([]T, error) {
 	return items, err
 }
 
-// allOf reads a list that has a certain number of items, of which the forge shows no more than a limit.
+// allOf reads a list that has a certain number of items, of which the forge shows no more than a
+// limit.
 func allOf[T any](want, limit int, read page[T]) ([]T, error) {
 	if want > limit {
 		return nil, invalid("the list has %d items, and no more than %d are shown", want, limit)
@@ -70,8 +72,8 @@ func allCounted[T any](read page[T]) ([]T, error) {
 	return items, countedAll(len(items), read)
 }
 
-// countedAll fails where a list is longer than what was got of it. In pages of one item the number of
-// the last page is the count.
+// countedAll fails where a list is longer than what was got of it. In pages of one item the number
+// of the last page is the count.
 func countedAll[T any](got int, read page[T]) error {
 	first, resp, err := read(github.ListOptions{Page: 1, PerPage: 1})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// Self is the account that we act as. It is requested once.
+// Self returns the account that we act as. It is requested once.
 func (c *Client) Self(ctx context.Context) (forge.Account, error) {
 	c.mu.Lock()
 	self := c.self
@@ -49,7 +49,7 @@ func (c *Client) readSelf(ctx context.Context) (forge.Account, error) {
 	return account(bot), err
 }
 
-// Repository is the repository that the client works on. It is requested once.
+// Repository returns the repository that the client works on. It is requested once.
 func (c *Client) Repository(ctx context.Context) (forge.Repository, error) {
 	c.mu.Lock()
 	known := c.repository
@@ -73,8 +73,8 @@ func (c *Client) Repository(ctx context.Context) (forge.Repository, error) {
 	return c.repository, nil
 }
 
-// Accounts are the accounts of some logins, in their order. A login that nobody has is an account
-// that is not Known.
+// Accounts returns the accounts of some logins, in their order. A login that nobody has is an
+// account that is not Known.
 func (c *Client) Accounts(ctx context.Context, logins ...string) ([]forge.Account, error) {
 	accounts := make([]forge.Account, 0, len(logins))
 	for _, name := range logins {
@@ -105,9 +105,9 @@ func (c *Client) accountOf(ctx context.Context, name string) (forge.Account, err
 	return account(user), nil
 }
 
-// Team is a team and everybody in it. The name is a slug, or organization/slug; a slug alone is one
-// of the repository's owner. Of a name with a number the number says nothing: the caller compares
-// it.
+// Team returns a team and everybody in it. The name is a slug, or organization/slug; a slug alone
+// is one of the repository's owner. Of a name with a number the number says nothing: the caller
+// compares it.
 func (c *Client) Team(ctx context.Context, name string) (forge.Team, error) {
 	bare, _, _ := forge.Numbered(name)
 	organization, slug, qualified := strings.Cut(bare, "/")

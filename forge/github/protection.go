@@ -11,16 +11,16 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// rule is one of those that hold for a branch, with what is of use here: the library fails where it meets a
-// type that it does not know.
+// rule is one of those that hold for a branch, with what is of use here: the library fails where it
+// meets a type that it does not know.
 type rule struct {
 	Type       string          `json:"type"`
 	Ruleset    int64           `json:"ruleset_id"`
 	Parameters json.RawMessage `json:"parameters"`
 }
 
-// Protection is what is asked of those who change a branch, by rules and by the protection that was there before
-// them, of which few are shown more than that it is there.
+// Protection returns what is asked of those who change a branch, by rules and by the protection
+// that was there before them, of which few are shown more than that it is there.
 func (c *Client) Protection(ctx context.Context, branch string) (forge.Protection, error) {
 	if err := checkBranch(branch); err != nil {
 		return forge.Protection{}, err
@@ -86,7 +86,8 @@ func (c *Client) rules(ctx context.Context, branch string) (forge.Protection, er
 	return found, nil
 }
 
-// bypass reports whether a set of rules does not hold us. Where the forge does not tell, it is not known.
+// bypass reports whether a set of rules does not hold us. Where the forge does not tell, it is not
+// known.
 func (c *Client) bypass(ctx context.Context, ruleset int64) (bool, error) {
 	type rules struct {
 		Bypass string `json:"current_user_can_bypass"`

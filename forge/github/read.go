@@ -89,7 +89,8 @@ func (c *Client) readChange(ctx context.Context, _ forge.ApprovalQuery, pull *gi
 	return c.explain(err, "read files of pull request #%d", pull.GetNumber())
 }
 
-// readResult reads what the merge changed, whether that is on the tracked branch, and how it came there.
+// readResult reads what the merge changed, whether that is on the tracked branch, and how it came
+// there.
 func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
 	merged := pull.GetMergeCommitSHA()
 	if err := checkSHA(merged); err != nil {
@@ -114,7 +115,8 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *gi
 	return nil
 }
 
-// result reads a commit and the files that it changes against its first parent: all, or that there are more.
+// result reads a commit and the files that it changes against its first parent: all, or that there
+// are more.
 func (c *Client) result(ctx context.Context, sha string) (forge.Result, error) {
 	made, resp, err := c.api.Repositories.GetCommit(ctx, c.owner, c.name, sha, &github.ListOptions{PerPage: pageSize})
 	if err == nil && made.GetSHA() != sha {

@@ -10,11 +10,11 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// CommitStatuses are the statuses of a commit in one context, compared without case, newest first
-// and with their creators. The newest one by one of the creators, or by anybody if none are given, is
-// always among them; older ones need not be: a commit can have thousands, and reading ends with the
-// page that holds the one that is looked for. A commit that has so many that it can't be found is an
-// error of kind Invalid.
+// CommitStatuses returns the statuses of a commit in one context, compared without case, newest
+// first and with their creators. The newest one by one of the creators, or by anybody if none are
+// given, is always among them; older ones need not be: a commit can have thousands, and reading
+// ends with the page that holds the one that is looked for. A commit that has so many that it can't
+// be found is an error of kind Invalid.
 func (c *Client) CommitStatuses(ctx context.Context, sha, name string, creators ...forge.Account) ([]forge.Status, error) {
 	if err := checkSHA(sha); err != nil {
 		return nil, err
@@ -42,7 +42,8 @@ func (c *Client) CommitStatuses(ctx context.Context, sha, name string, creators 
 	return statuses, nil
 }
 
-// CheckRuns are the latest runs of a check on a commit, of all apps, or of the one with that slug.
+// CheckRuns returns the latest runs of a check on a commit, of all apps, or of the one with that
+// slug.
 func (c *Client) CheckRuns(ctx context.Context, sha, name, app string) ([]forge.CheckRun, error) {
 	if err := checkSHA(sha); err != nil {
 		return nil, err
@@ -115,7 +116,8 @@ func (c *Client) PostStatus(ctx context.Context, r forge.StatusRequest) (forge.S
 	return status(r.SHA)(posted), c.explain(err, "post status %s on commit %s", r.Context, r.SHA)
 }
 
-// OpenDeployment makes a deployment, or finds the one that has the same commit, task and environment.
+// OpenDeployment makes a deployment, or finds the one that has the same commit, task and
+// environment.
 func (c *Client) OpenDeployment(ctx context.Context, r forge.DeploymentRequest) (forge.Deployment, error) {
 	if err := checkSHA(r.SHA); err != nil {
 		return forge.Deployment{}, err

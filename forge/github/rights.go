@@ -14,9 +14,9 @@ import (
 // noCommit is a name that no commit has.
 const noCommit = "0000000000000000000000000000000000000000"
 
-// May finds out whether we have a right, and changes nothing: for a right to write it asks for what can't be
-// made, such as a status of a commit that there is not. A forge checks the right first, and the rest of the
-// request after that. The branch is the tracked one.
+// May finds out whether we have a right, and changes nothing: for a right to write it asks for what
+// can't be made, such as a status of a commit that there is not. A forge checks the right first,
+// and the rest of the request after that. The branch is the tracked one.
 func (c *Client) May(ctx context.Context, right forge.Right, branch string) (bool, error) {
 	if err := checkBranch(branch); err != nil {
 		return false, err
@@ -61,8 +61,8 @@ func (c *Client) try(ctx context.Context, right forge.Right, branch string) erro
 	return c.explain(err, "check the permission to %s", right)
 }
 
-// Lacking are the permissions that we need and that the installation of the app was not given, as the forge names
-// them. What a token lacks can't be read, only tried.
+// Lacking returns the permissions that we need and that the installation of the app was not given,
+// as the forge names them. What a token lacks can't be read, only tried.
 func (c *Client) Lacking(ctx context.Context) ([]string, error) {
 	as, isApp := c.credentials.(*installation)
 	if !isApp {
@@ -90,7 +90,7 @@ func (c *Client) Lacking(ctx context.Context) ([]string, error) {
 	return lacking, nil
 }
 
-// levels are permissions by their names.
+// levels returns permissions by their names.
 func levels(permissions *github.InstallationPermissions) (map[string]string, error) {
 	raw, err := json.Marshal(permissions)
 	if err != nil {
@@ -103,7 +103,7 @@ func levels(permissions *github.InstallationPermissions) (map[string]string, err
 	return byName, nil
 }
 
-// Hooks are the webhooks of the repository. They are shown to few.
+// Hooks returns the webhooks of the repository. They are shown to few.
 func (c *Client) Hooks(ctx context.Context) ([]forge.Hook, error) {
 	found, err := all(func(page github.ListOptions) ([]*github.Hook, *github.Response, error) {
 		return c.api.Repositories.ListHooks(ctx, c.owner, c.name, &page)

@@ -11,8 +11,8 @@ const (
 	keyPrivateKey   = "privateKey"
 )
 
-// WithSecret are the options with who we are, and whom to trust, from the data of a Secret. A number that is none
-// is a *forge.Error of kind Invalid.
+// WithSecret returns the options with who we are, and whom to trust, from the data of a Secret. A
+// number that is none is a *forge.Error of kind Invalid.
 func (o Options) WithSecret(data map[string][]byte) (Options, error) {
 	o.Token, o.CABundle = string(data[keyToken]), data[keyCA]
 	var err error
@@ -20,8 +20,8 @@ func (o Options) WithSecret(data map[string][]byte) (Options, error) {
 	return o, err
 }
 
-// AppOf is the app that the data of a Secret holds; nil if it holds none. A number that is none is a
-// *forge.Error of kind Invalid.
+// AppOf returns the app that the data of a Secret holds; nil if it holds none. A number that is
+// none is a *forge.Error of kind Invalid.
 func AppOf(data map[string][]byte) (*App, error) {
 	if len(data[keyApp]) == 0 {
 		return nil, nil
@@ -37,7 +37,7 @@ func AppOf(data map[string][]byte) (*App, error) {
 	return &App{ID: id, InstallationID: installation, PrivateKey: data[keyPrivateKey]}, nil
 }
 
-// numberIn is 0 for a key that is not there.
+// numberIn returns 0 for a key that is not there.
 func numberIn(data map[string][]byte, key string) (int64, error) {
 	if len(data[key]) == 0 {
 		return 0, nil

@@ -17,7 +17,8 @@ import (
 const (
 	// maxBody is far above what a page of 100 items takes.
 	maxBody = 8 << 20
-	// maxObjects is far above what a page of 100 items has. An object of three bytes takes hundreds once it is decoded.
+	// maxObjects is far above what a page of 100 items has. An object of three bytes takes hundreds
+	// once it is decoded.
 	maxObjects = 50_000
 	// maxRedirects is for repositories that were renamed.
 	maxRedirects = 3

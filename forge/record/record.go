@@ -43,7 +43,7 @@ func Branch(g *v1alpha1.Gate) string {
 // branchMark is how much of a nonce tells branches apart.
 const branchMark = 8
 
-// Of is the record that lets g through.
+// Of returns the record that lets g through.
 func Of(g *v1alpha1.Gate) v1alpha1.ApprovalRecord {
 	return v1alpha1.ApprovalRecord{
 		Namespace: g.Namespace,
@@ -69,8 +69,8 @@ const header = `# Approval of one step of a release. Once this file is on the tr
 # next step. It counts for this step of this revision alone, and once.
 `
 
-// Format writes a record as the file that is put into Git. Everything is quoted: YAML takes names such as
-// on, 1e3 and null for something else.
+// Format writes a record as the file that is put into Git. Everything is quoted: YAML takes names
+// such as on, 1e3 and null for something else.
 func Format(r v1alpha1.ApprovalRecord) []byte {
 	var out bytes.Buffer
 	out.WriteString(header)
@@ -82,7 +82,8 @@ func Format(r v1alpha1.ApprovalRecord) []byte {
 	return out.Bytes()
 }
 
-// Parse reads a record. An unknown field, one that is given twice and one that is missing are errors.
+// Parse reads a record. An unknown field, one that is given twice and one that is missing are
+// errors.
 func Parse(content []byte) (v1alpha1.ApprovalRecord, error) {
 	if len(content) > MaxBytes {
 		return v1alpha1.ApprovalRecord{}, fmt.Errorf("the file has %d bytes; a record has at most %d", len(content), MaxBytes)

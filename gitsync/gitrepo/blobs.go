@@ -15,9 +15,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 )
 
-// Files by their names. A repository of which all files are more than is kept between fetches is read in two steps, where the server
-// can do both: the folders, without any file (filter=blob:none); then the files that callers read, by the names of their
-// objects, which only version 2 of Git's protocol lets a client ask for.
+// Files by their names. A repository of which all files are more than is kept between fetches is
+// read in two steps, where the server can do both: the folders, without any file
+// (filter=blob:none); then the files that callers read, by the names of their objects, which only
+// version 2 of Git's protocol lets a client ask for.
 
 // blobConnector is a connector that asks for objects by their names.
 type blobConnector interface {
@@ -38,7 +39,8 @@ func (r *remote) selects(x *exchange) bool {
 	return can && !r.unserved && x.refs.Capabilities.Supports(capability.Filter)
 }
 
-// fetchSelected reads the folders of the tip, and of its files those that the caller reads and that are not known.
+// fetchSelected reads the folders of the tip, and of its files those that the caller reads and that
+// are not known.
 func (r *remote) fetchSelected(ctx context.Context, x *exchange, known *Snapshot, q question, account *account) (*Snapshot, error) {
 	a := &assembler{limits: r.limits, account: account, absent: notAsked}
 	if known != nil {
@@ -71,8 +73,9 @@ func (r *remote) fetchSelected(ctx context.Context, x *exchange, known *Snapshot
 	return head, nil
 }
 
-// wantedFiles are the entries of files that are read and were not asked for, by their objects. Links are few and small, and
-// are always read. A tree that names itself many times is walked so often, up to a limit.
+// wantedFiles returns the entries of files that are read and were not asked for, by their objects.
+// Links are few and small, and are always read. A tree that names itself many times is walked so
+// often, up to a limit.
 func wantedFiles(root *object, reads func(string) bool, most int) (map[plumbing.Hash][]*entry, error) {
 	wanted := map[plumbing.Hash][]*entry{}
 	var walk func(tree *object, above string) error
@@ -101,7 +104,8 @@ func wantedFiles(root *object, reads func(string) bool, most int) (map[plumbing.
 	return wanted, err
 }
 
-// fetchFiles asks for files, and puts them into their places. What the server sends besides is dropped.
+// fetchFiles asks for files, and puts them into their places. What the server sends besides is
+// dropped.
 func (r *remote) fetchFiles(ctx context.Context, wanted map[plumbing.Hash][]*entry, a *assembler, q question) error {
 	into := &unpacker{limits: r.limits, account: a.account, base: func(plumbing.Hash) *object { return nil }}
 	sent, err := r.askFor(ctx, wanted, into, q)
@@ -147,7 +151,7 @@ func (r *remote) askFor(ctx context.Context, wanted map[plumbing.Hash][]*entry, 
 	return found, err
 }
 
-// blobRequest is the command fetch of version 2 of the protocol.
+// blobRequest returns the command fetch of version 2 of the protocol.
 func blobRequest(wanted map[plumbing.Hash][]*entry) []byte {
 	var request []byte
 	line := func(format string, args ...any) {

@@ -1,5 +1,5 @@
-// Package gitrepo turns a branch of a repository into a commit and a read-only file tree. It is the only
-// importer of go-git.
+// Package gitrepo turns a branch of a repository into a commit and a read-only file tree. It is the
+// only importer of go-git.
 //
 //	Source ──look──▶ head commit ──same as known──▶ Snapshot without content
 //	 (url, branch,       │

@@ -36,7 +36,8 @@ const (
 	BranchNotFound Kind = "BranchNotFound"
 	// LimitExceeded: the repository is larger than allowed.
 	LimitExceeded Kind = "LimitExceeded"
-	// HistoryRewritten: the head is no descendant of the commit known before, or can't be shown to be one.
+	// HistoryRewritten: the head is no descendant of the commit known before, or can't be shown to be
+	// one.
 	HistoryRewritten Kind = "HistoryRewritten"
 	// Protocol: the server's answer is invalid or says that it failed.
 	Protocol Kind = "Protocol"

@@ -6,8 +6,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 )
 
-// Ignore compiles lines in the format of .gitignore, each relative to a folder ("." is the root); later ones go first. What it returns
-// reports whether a path is ignored. A path is also ignored if a folder that it is in is, unless a later line takes it back.
+// Ignore compiles lines in the format of .gitignore, each relative to a folder ("." is the root);
+// later ones go first. What it returns reports whether a path is ignored. A path is also ignored if
+// a folder that it is in is, unless a later line takes it back.
 func Ignore(lines, folders []string) func(name string, folder bool) bool {
 	var patterns []gitignore.Pattern
 	for i, line := range lines {

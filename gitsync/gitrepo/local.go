@@ -19,7 +19,8 @@ type Local struct {
 	objects objects
 }
 
-// store reads the objects of a repository. Names of objects that are longer than a Hash are cut to its length.
+// store reads the objects of a repository. Names of objects that are longer than a Hash are cut to
+// its length.
 type store interface {
 	// resolve returns the commit that a revision names.
 	resolve(revision string) (plumbing.Hash, error)
@@ -42,9 +43,9 @@ const (
 	partial
 )
 
-// OpenLocal opens the repository that a folder belongs to. Of the limits those on files hold. The repository is read without
-// running anything, unless it is of a kind that only the git command reads: then git runs until ctx ends, with what it may have of
-// environ.
+// OpenLocal opens the repository that a folder belongs to. Of the limits those on files hold. The
+// repository is read without running anything, unless it is of a kind that only the git command
+// reads: then git runs until ctx ends, with what it may have of environ.
 func OpenLocal(ctx context.Context, folder string, environ []string, limits Limits) (*Local, error) {
 	root, err := rootOf(folder)
 	if err != nil {
@@ -54,7 +55,8 @@ func OpenLocal(ctx context.Context, folder string, environ []string, limits Limi
 	return &Local{store: newEither(ctx, root, environ), limits: limits, objects: objects{}}, nil
 }
 
-// rootOf finds the nearest folder, this one or one above, that has .git. Without any, the folder itself may be a bare repository.
+// rootOf finds the nearest folder, this one or one above, that has .git. Without any, the folder
+// itself may be a bare repository.
 func rootOf(folder string) (string, error) {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {
@@ -84,8 +86,8 @@ func isBare(folder string) bool {
 	return true
 }
 
-// At reads the commit that a revision names, as git rev-parse knows them: HEAD~1, a branch, a tag, the first digits of
-// a commit. Each file is read when the caller opens it.
+// At reads the commit that a revision names, as git rev-parse knows them: HEAD~1, a branch, a tag,
+// the first digits of a commit. Each file is read when the caller opens it.
 func (l *Local) At(revision string) (*Snapshot, error) {
 	hash, err := l.resolve(revision)
 	if err != nil {
@@ -118,7 +120,8 @@ func (l *Local) MergeBase(one, other string) (*Snapshot, error) {
 // IsFirst reports whether a commit has no parent.
 func (s *Snapshot) IsFirst() bool { return len(s.parents) == 0 }
 
-// Parent reads the first parent of a commit; nil if it has none, or, in a shallow clone, if it is not there.
+// Parent reads the first parent of a commit; nil if it has none, or, in a shallow clone, if it is
+// not there.
 func (l *Local) Parent(of *Snapshot) (*Snapshot, error) {
 	if len(of.parents) == 0 {
 		return nil, nil

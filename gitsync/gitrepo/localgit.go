@@ -20,9 +20,10 @@ import (
 
 // command reads a repository by the git command.
 //
-// The repository may be a stranger's, with a configuration of theirs: of all commands only those run that read no
-// index and no work tree, so that no filter, no text conversion, no hook and no file-system monitor is called, and nothing is
-// fetched. What git refuses because another user owns the repository stays refused.
+// The repository may be a stranger's, with a configuration of theirs: of all commands only those
+// run that read no index and no work tree, so that no filter, no text conversion, no hook and no
+// file-system monitor is called, and nothing is fetched. What git refuses because another user owns
+// the repository stays refused.
 type command struct {
 	ctx  context.Context //nolint:containedctx // the process that reads objects lasts as long
 	path string
@@ -49,8 +50,8 @@ func newCommand(ctx context.Context, root string, environ []string) (*command, e
 	return c, err
 }
 
-// harmless are settings that override the repository's. Most are for commands that never run here, should git call one
-// of them some day.
+// harmless are settings that override the repository's. Most are for commands that never run here,
+// should git call one of them some day.
 var harmless = []string{
 	"--no-pager", "--no-optional-locks", "--literal-pathspecs",
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.sshCommand=false", "-c", "core.askPass=",
@@ -81,8 +82,9 @@ func (c *command) process(args ...string) *exec.Cmd {
 	return process
 }
 
-// environment returns this process's environment for git, without the variables that a hook sets to name another
-// repository. Its settings keep git from fetching, also the objects that a partial clone lacks.
+// environment returns this process's environment for git, without the variables that a hook sets to
+// name another repository. Its settings keep git from fetching, also the objects that a partial
+// clone lacks.
 func environment(root string, environ []string) []string {
 	var kept []string
 	for _, variable := range environ {
@@ -94,7 +96,8 @@ func environment(root string, environ []string) []string {
 		"GIT_GRAFT_FILE="+os.DevNull, "GIT_CEILING_DIRECTORIES="+filepath.Dir(root), "LC_ALL=C")
 }
 
-// isSetting reports whether a variable is a setting of the person who runs this, such as safe.directory.
+// isSetting reports whether a variable is a setting of the person who runs this, such as
+// safe.directory.
 func isSetting(variable string) bool {
 	for _, prefix := range []string{"GIT_CONFIG_GLOBAL=", "GIT_CONFIG_SYSTEM=", "GIT_CONFIG_NOSYSTEM=", "GIT_CONFIG_COUNT=", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"} {
 		if strings.HasPrefix(variable, prefix) {
@@ -161,7 +164,8 @@ func (c *command) start() (*batch, error) {
 	return &batch{ask: ask, answer: bufio.NewReader(answer), end: end}, nil
 }
 
-// read reads an object. Git ends, as well as says so, where an object of a partial clone is missing.
+// read reads an object. Git ends, as well as says so, where an object of a partial clone is
+// missing.
 func (c *command) read(hash plumbing.Hash, kind plumbing.ObjectType, limit int64) (*object, error) {
 	if c.objects == nil {
 		var err error
@@ -211,8 +215,8 @@ func (b *batch) read(hash plumbing.Hash, kind plumbing.ObjectType, limit int64) 
 	return found, err
 }
 
-// shortTree makes of a tree whose object names have n bytes one whose names have those of a Hash. The first digits of a name do
-// for git to find an object.
+// shortTree makes of a tree whose object names have n bytes one whose names have those of a Hash.
+// The first digits of a name do for git to find an object.
 func shortTree(tree []byte, n int) ([]byte, error) {
 	short := make([]byte, 0, len(tree))
 	for len(tree) > 0 {

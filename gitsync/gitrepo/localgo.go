@@ -10,8 +10,8 @@ import (
 	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// either reads with go-git, which runs nothing, and by the git command what go-git can't read: worktreeConfig and
-// other extensions, alternates, object names of SHA-256, reftable.
+// either reads with go-git, which runs nothing, and by the git command what go-git can't read:
+// worktreeConfig and other extensions, alternates, object names of SHA-256, reftable.
 type either struct {
 	ctx  context.Context //nolint:containedctx // git runs no longer than it
 	root string
@@ -33,7 +33,8 @@ func newEither(ctx context.Context, root string, environ []string) *either {
 	return e
 }
 
-// try asks go-git, and the git command if that fails. What git says counts then; where there is no git, what go-git said.
+// try asks go-git, and the git command if that fails. What git says counts then; where there is no
+// git, what go-git said.
 func try[T any](e *either, ask func(store) (T, error)) (T, error) {
 	var answer T
 	err := e.refused

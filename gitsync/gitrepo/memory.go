@@ -14,9 +14,10 @@ import (
 //	small, medium and large fetches, in lanes          three quarters of Options.MemoryBytes
 //	heads that are kept to make the next fetch small   a quarter of it
 //
-// A fetch counts every byte before it takes it. It begins without a lane, so that a server which sends
-// nothing holds nothing up, and asks for the next lane when it has used up what it has. If that
-// has no room the fetch ends, and begins again once it has one: nobody holds memory while waiting for more.
+// A fetch counts every byte before it takes it. It begins without a lane, so that a server which
+// sends nothing holds nothing up, and asks for the next lane when it has used up what it has. If
+// that has no room the fetch ends, and begins again once it has one: nobody holds memory while
+// waiting for more.
 type memory struct {
 	lanes []lane
 	// heads are the snapshots that are kept between fetches.
@@ -101,7 +102,7 @@ func (a *account) spend(n int64) error {
 	return nil
 }
 
-// room is what it may use without asking.
+// room returns what it may use without asking.
 func (a *account) room() int64 {
 	if a.lane < 0 {
 		return min(unasked, a.limit)
@@ -112,7 +113,7 @@ func (a *account) room() int64 {
 // close gives back what it holds.
 func (a *account) close() { a.release() }
 
-// tryOpen is open without waiting; nil if the lane has no room now.
+// tryOpen returns open without waiting; nil if the lane has no room now.
 func (m *memory) tryOpen(who asker, lane int, limit int64) *account {
 	a := &account{memory: m, who: who, limit: limit, lane: lane, release: func() {}}
 	if lane >= 0 {

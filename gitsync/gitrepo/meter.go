@@ -19,8 +19,9 @@ type meter struct {
 	begun atomic.Bool
 }
 
-// preambleBytes limits what a server says before the pack: which commits are without their parents, and which it has in common
-// with us. That is a line or two in what we ask for, and go-git keeps all of them.
+// preambleBytes limits what a server says before the pack: which commits are without their parents,
+// and which it has in common with us. That is a line or two in what we ask for, and go-git keeps
+// all of them.
 const preambleBytes = 1 << 20
 
 // answer limits what comes before the pack.

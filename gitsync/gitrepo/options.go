@@ -31,8 +31,8 @@ type Limits struct {
 	PackBytes int64
 	// InflatedBytes of all objects of one pack. Default 1 GiB.
 	InflatedBytes int64
-	// KeptBytes of all files and trees of a snapshot, with what it takes to hold them. Default three eighths of
-	// Options.MemoryBytes, at most half of it.
+	// KeptBytes of all files and trees of a snapshot, with what it takes to hold them. Default three
+	// eighths of Options.MemoryBytes, at most half of it.
 	KeptBytes int64
 	// CachedBytes up to which a snapshot is kept to make the next fetch smaller. Default 16 MiB.
 	CachedBytes int64

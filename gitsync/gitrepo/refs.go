@@ -9,16 +9,17 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// refsFilter lets through of a list of references what a look at one branch needs, so that a list costs
-// no memory however long it is: what comes before the first reference, that one, which has the
-// capabilities of the server, and the branch. What is no list of references passes as it is.
+// refsFilter lets through of a list of references what a look at one branch needs, so that a list
+// costs no memory however long it is: what comes before the first reference, that one, which has
+// the capabilities of the server, and the branch. What is no list of references passes as it is.
 type refsFilter struct {
 	from   io.Reader
 	branch plumbing.ReferenceName
 
 	// left is what was read and let through, and not yet asked for.
 	left []byte
-	// refuse is called with the reason where the list is of no use, whatever the reader of it makes of that.
+	// refuse is called with the reason where the list is of no use, whatever the reader of it makes of
+	// that.
 	refuse func(*Error)
 	// begun is set after the first reference, and done after the flush that ends the list.
 	begun, done bool
@@ -79,7 +80,8 @@ func (f *refsFilter) next() error {
 
 func (f *refsFilter) wanted(line []byte) bool {
 	if !f.begun {
-		// The first reference has the capabilities behind its name; in a repository without any a made-up one has.
+		// The first reference has the capabilities behind its name; in a repository without any a made-up
+		// one has.
 		name, said, begun := bytes.Cut(line, []byte{0})
 		f.begun = begun
 		if begun && bytes.IndexByte(name, ' ') == 2*sha256.Size && bytes.Contains(said, []byte("object-format=sha256")) && f.refuse != nil {

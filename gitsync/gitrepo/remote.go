@@ -34,7 +34,8 @@ type remote struct {
 	lane int
 	// history of the heads that were seen.
 	history history
-	// large: all files are more than is kept, so that only those that callers read are fetched. unserved: the server can't do that.
+	// large: all files are more than is kept, so that only those that callers read are fetched.
+	// unserved: the server can't do that.
 	large, unserved bool
 	// unproven are commits from which the tip could not be shown to descend.
 	unproven map[plumbing.Hash]bool
@@ -78,8 +79,8 @@ func (r *remote) moveTo(refs *packp.AdvRefs) error {
 	return nil
 }
 
-// content returns the snapshot of the tip; without content if the caller has it. The exchange is one
-// in which nothing was asked for yet, or nil.
+// content returns the snapshot of the tip; without content if the caller has it. The exchange is
+// one in which nothing was asked for yet, or nil.
 func (r *remote) content(ctx context.Context, q question, x *exchange) (*Snapshot, error) {
 	if q.has == r.tip {
 		return &Snapshot{Commit: r.tip.String(), hash: r.tip}, nil
@@ -98,8 +99,8 @@ func (r *remote) content(ctx context.Context, q question, x *exchange) (*Snapsho
 	return head, err
 }
 
-// accounted does something that takes memory, and does it again in the next lane if it outgrows one. What
-// it has taken is given back if it fails.
+// accounted does something that takes memory, and does it again in the next lane if it outgrows
+// one. What it has taken is given back if it fails.
 func (r *remote) accounted(ctx context.Context, q question, do func(a *account, waited bool) error) error {
 	a := r.memory.tryOpen(q.asker(), r.lane, r.limits.KeptBytes)
 	for lane, waited := r.lane, false; ; lane = a.lane + 1 {
@@ -122,7 +123,8 @@ func (r *remote) accounted(ctx context.Context, q question, do func(a *account, 
 	}
 }
 
-// load returns the head that is kept if it is the tip; else it gets what the tip has and that head lacks.
+// load returns the head that is kept if it is the tip; else it gets what the tip has and that head
+// lacks.
 func (r *remote) load(ctx context.Context, q question, a *account, x *exchange) (*Snapshot, error) {
 	known := r.memory.heads.Get(r.key)
 	if known != nil {
@@ -172,7 +174,8 @@ func (r *remote) remember(head *Snapshot) {
 	r.memory.heads.Put(r.key, head, head.bytes)
 }
 
-// fetch gets what the tip has and what is known lacks: all of it, or of a large repository what callers read.
+// fetch gets what the tip has and what is known lacks: all of it, or of a large repository what
+// callers read.
 func (r *remote) fetch(ctx context.Context, x *exchange, known *Snapshot, q question, a *account) (*Snapshot, error) {
 	selects := r.selects(x)
 	if selects && r.large {

@@ -11,7 +11,7 @@ const (
 	keyKnownHosts = "known_hosts"
 )
 
-// AuthOf are the credentials that the data of a Secret holds.
+// AuthOf returns the credentials that the data of a Secret holds.
 func AuthOf(data map[string][]byte) Auth {
 	return Auth{
 		Username:    string(data[keyUsername]),

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Caller says for whom something is read, so that nobody has to wait for what somebody else's servers do.
+// Caller says for whom something is read, so that nobody has to wait for what somebody else's
+// servers do.
 type Caller struct {
 	// Tenant shares what there is with other tenants in equal parts: the namespace of a source.
 	Tenant string
@@ -39,8 +40,8 @@ type waiter struct {
 	granted chan struct{}
 }
 
-// NewSlots makes n slots, of which a tenant has at most so many, and one of its servers half of these.
-// Those who wait are shown what the slots are for.
+// NewSlots makes n slots, of which a tenant has at most so many, and one of its servers half of
+// these. Those who wait are shown what the slots are for.
 func NewSlots(n, perTenant int, what string) *Slots {
 	perTenant = max(1, perTenant)
 	return &Slots{what: what, free: n, perTenant: perTenant, perHost: max(1, perTenant/2), tenants: map[string]int{}, hosts: map[asker]int{}}
@@ -49,12 +50,13 @@ func NewSlots(n, perTenant int, what string) *Slots {
 // moment is how long a wait is not worth telling.
 const moment = 3 * time.Second
 
-// Acquire waits for a slot for a caller and one of its servers, until ctx ends. The slot has to be released.
+// Acquire waits for a slot for a caller and one of its servers, until ctx ends. The slot has to be
+// released.
 func (s *Slots) Acquire(ctx context.Context, caller Caller, host string) (release func(), err error) {
 	return s.acquire(ctx, asker{caller.Tenant, host}, caller.Waits)
 }
 
-// TryAcquire is Acquire without waiting; nil if there is no slot now.
+// TryAcquire returns Acquire without waiting; nil if there is no slot now.
 func (s *Slots) TryAcquire(caller Caller, host string) (release func()) {
 	return s.tryAcquire(asker{caller.Tenant, host})
 }

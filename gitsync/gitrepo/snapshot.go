@@ -43,7 +43,7 @@ type Snapshot struct {
 	account *account
 }
 
-// Bytes is what the files take in memory.
+// Bytes returns what the files take in memory.
 func (s *Snapshot) Bytes() int64 { return s.bytes }
 
 // Close says that the files are not read any more. Until then they take of the memory that all
@@ -54,7 +54,7 @@ func (s *Snapshot) Close() {
 	}
 }
 
-// heldBy is a copy that counts against an account until it is closed.
+// heldBy returns a copy that counts against an account until it is closed.
 func (s *Snapshot) heldBy(a *account) *Snapshot {
 	held := new(*s)
 	held.account = a
@@ -80,7 +80,8 @@ func (s *Snapshot) FS() fs.FS {
 	return &tree{root: entry{name: ".", mode: filemode.Dir, object: s.root}, later: s.later}
 }
 
-// Err returns why files could not be read, other than for their size: then what was made of the others is of no use.
+// Err returns why files could not be read, other than for their size: then what was made of the
+// others is of no use.
 func (s *Snapshot) Err() error {
 	if s.later == nil {
 		return nil
@@ -90,8 +91,8 @@ func (s *Snapshot) Err() error {
 	return s.later.err
 }
 
-// Missed returns the names of files that were read although Source.Reads does not name them, and which the snapshot lacks. What
-// was made of it is of no use then.
+// Missed returns the names of files that were read although Source.Reads does not name them, and
+// which the snapshot lacks. What was made of it is of no use then.
 func (s *Snapshot) Missed() []string {
 	if s.later == nil {
 		return nil
@@ -101,8 +102,8 @@ func (s *Snapshot) Missed() []string {
 	return s.later.missed
 }
 
-// Stand-ins for the content of files that a snapshot was made without: of those that the server was not asked for, and of those
-// that are read when they are needed.
+// Stand-ins for the content of files that a snapshot was made without: of those that the server was
+// not asked for, and of those that are read when they are needed.
 var (
 	notAsked = &object{kind: plumbing.BlobObject}
 	deferred = &object{kind: plumbing.BlobObject}
@@ -252,14 +253,15 @@ func (a *assembler) add(hash plumbing.Hash, o *object) error {
 	return nil
 }
 
-// maxLine is how many characters are kept of what a commit says, and maxLineBytes how much of it is read.
+// maxLine is how many characters are kept of what a commit says, and maxLineBytes how much of it is
+// read.
 const (
 	maxLine      = 200
 	maxLineBytes = 16 << 10
 )
 
-// firstLine makes of a commit's words one line that can be shown anywhere: what is not UTF-8, and what is
-// not seen but changes how the rest is shown, is left out.
+// firstLine makes of a commit's words one line that can be shown anywhere: what is not UTF-8, and
+// what is not seen but changes how the rest is shown, is left out.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text[:min(len(text), maxLineBytes)]), "\n")
 	shown := strings.Map(func(r rune) rune {
@@ -278,7 +280,8 @@ func firstLine(text string) string {
 	return string(kept)
 }
 
-// inUTF8 converts what a commit says from the encoding that it names, if that has one byte for a letter, as ISO-8859-1 has.
+// inUTF8 converts what a commit says from the encoding that it names, if that has one byte for a
+// letter, as ISO-8859-1 has.
 func inUTF8(text string, encoding gitobject.MessageEncoding) string {
 	text = text[:min(len(text), maxLineBytes)]
 	i := slices.IndexFunc(charmap.All, func(known charset.Encoding) bool {

@@ -25,13 +25,14 @@ type Source struct {
 	Timeout time.Duration
 	// Caller says for whom it is read.
 	Caller Caller `json:"-"`
-	// Reads reports whether the caller reads a file, by its path; nil if it reads all. Of a large repository the others are not
-	// fetched, if the server can do without: to read one all the same is an error, and Snapshot.Missed names it.
+	// Reads reports whether the caller reads a file, by its path; nil if it reads all. Of a large
+	// repository the others are not fetched, if the server can do without: to read one all the same is
+	// an error, and Snapshot.Missed names it.
 	Reads func(file string) bool `json:"-"`
 }
 
-// MaxTimeout is how long one look or fetch may take, whatever a Source says: meanwhile it takes room
-// that others need.
+// MaxTimeout is how long one look or fetch may take, whatever a Source says: meanwhile it takes
+// room that others need.
 const MaxTimeout = 2 * time.Minute
 
 // Auth holds credentials. Fields that the protocol does not use are ignored.
@@ -54,7 +55,8 @@ type Auth struct {
 // the middle of words.
 const shortestSecret = 4
 
-// explain says whose credentials were refused, and removes them from an error, for servers that repeat what they were sent.
+// explain says whose credentials were refused, and removes them from an error, for servers that
+// repeat what they were sent.
 func (a Auth) explain(err error) error {
 	var known *Error
 	if !errors.As(err, &known) {
@@ -77,7 +79,8 @@ func (a Auth) explain(err error) error {
 	return &Error{Kind: known.Kind, Message: message, Head: known.Head}
 }
 
-// named reports whether the user name is one, and not a token, which some servers take in its place.
+// named reports whether the user name is one, and not a token, which some servers take in its
+// place.
 func (a Auth) named() bool {
 	return a.Username != "" && len(a.Username) < 40 && a.Password != "" && a.Password != "x-oauth-basic"
 }
@@ -112,7 +115,7 @@ func (s Source) timeout() time.Duration {
 	return min(s.Timeout, MaxTimeout)
 }
 
-// Host is the server, for counting what is done with it; empty if the URL names none.
+// Host returns the server, for counting what is done with it; empty if the URL names none.
 func (s Source) Host() string {
 	if ep, err := transport.NewEndpoint(s.URL); err == nil {
 		return ep.Host
@@ -122,7 +125,7 @@ func (s Source) Host() string {
 
 type sourceKey [sha256.Size]byte
 
-// key is equal for sources that may share what was read.
+// key returns the same for sources that may share what was read.
 func (s Source) key() sourceKey {
 	s.Timeout = 0
 	data, _ := json.Marshal(s) // strings and bytes only: it can't fail

@@ -59,8 +59,8 @@ func newSSHConnector(ep *transport.Endpoint, auth Auth, dial *net.Dialer) (*sshC
 	}, nil
 }
 
-// mostKeyBytes is more than a key of 16384 bits has. The time to read one grows with the cube of its size, to hours for 130 KB, and
-// nothing interrupts that.
+// mostKeyBytes is more than a key of 16384 bits has. The time to read one grows with the cube of
+// its size, to hours for 130 KB, and nothing interrupts that.
 const mostKeyBytes = 16 << 10
 
 func privateKey(auth Auth) (ssh.Signer, error) {
@@ -145,7 +145,8 @@ func (c *sshConnector) connect(ctx context.Context, m *meter) (*sshSession, erro
 	return s, s.closeOn(s.prepare(c))
 }
 
-// ask implements blobConnector. Servers choose version 2 by a variable of the environment, which sshd must let in.
+// ask implements blobConnector. Servers choose version 2 by a variable of the environment, which
+// sshd must let in.
 func (c *sshConnector) ask(ctx context.Context, m *meter, request []byte) (io.ReadCloser, error) {
 	s, err := c.connect(ctx, m)
 	if err != nil {

@@ -28,7 +28,8 @@ func (e *entry) Info() (fs.FileInfo, error) { return e, nil }
 func (e *entry) ModTime() time.Time         { return time.Time{} }
 func (e *entry) Sys() any                   { return nil }
 
-// ContentHash tells contents apart; empty for a file that was not asked for, so that nothing is concluded from it.
+// ContentHash tells contents apart; empty for a file that was not asked for, so that nothing is
+// concluded from it.
 func (e *entry) ContentHash() string {
 	if e.object == notAsked {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// adoptsWithin limits how long after a commit was read a workload is adopted with the template of the
-// commit before.
+// adoptsWithin limits how long after a commit was read a workload is adopted with the template of
+// the commit before.
 const adoptsWithin = time.Minute
 
 // adopting returns a new release with its workload's template of the commit before, until the

@@ -4,8 +4,9 @@
 //	caches and their overlay: Observed ─┼──► Next ──► Plan ──► writes ──► API server
 //	this process: Remembered ───────────┘               └────► facts ──► status
 //
-// No write of a Plan depends on another of it. Whoever carries them out observes what came of them and asks again, until there
-// are none. Next then says what stands as Git asks, what does not, and what is kept though Git lacks it.
+// No write of a Plan depends on another of it. Whoever carries them out observes what came of them
+// and asks again, until there are none. Next then says what stands as Git asks, what does not, and
+// what is kept though Git lacks it.
 //
 // What holds:
 //

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// freezes give the freeze of the repository to the releases that it covers, those whose file is wrong included, and take
-// it off the others.
+// freezes give the freeze of the repository to the releases that it covers, those whose file is
+// wrong included, and take it off the others.
 func freezes(desired Desired, observed Observed, remembered Remembered) []Write {
 	given := labelsInGit(desired)
 	var writes []Write
@@ -31,7 +31,8 @@ func freezes(desired Desired, observed Observed, remembered Remembered) []Write 
 	return writes
 }
 
-// frozenAs reports whether a release has the wanted freeze from Git, or none from Git if none is wanted.
+// frozenAs reports whether a release has the wanted freeze from Git, or none from Git if none is
+// wanted.
 func frozenAs(live *v1alpha1.BatchRelease, wanted string) bool {
 	if wanted == "" {
 		return gitFreeze(live) == nil
@@ -39,7 +40,7 @@ func frozenAs(live *v1alpha1.BatchRelease, wanted string) bool {
 	return live.Annotations[v1alpha1.FreezeAnnotation] == wanted
 }
 
-// labelsInGit are those that a freeze selects releases by; nil if there is none.
+// labelsInGit returns those that a freeze selects releases by; nil if there is none.
 func labelsInGit(desired Desired) map[Key]map[string]string {
 	if desired.Freeze == nil {
 		return nil
@@ -51,8 +52,8 @@ func labelsInGit(desired Desired) map[Key]map[string]string {
 	return given
 }
 
-// freezeOf is the annotation that a release is to have, empty if none. One that says the same stays as it is,
-// with the commit that brought it.
+// freezeOf returns the annotation that a release is to have, empty if none. One that says the same
+// stays as it is, with the commit that brought it.
 func freezeOf(desired Desired, namespace string, labels map[string]string, live *v1alpha1.BatchRelease) string {
 	freeze := desired.Freeze
 	if !freeze.Covers(namespace, labels) {
@@ -69,7 +70,7 @@ func freezeOf(desired Desired, namespace string, labels map[string]string, live 
 	return string(text)
 }
 
-// gitFreeze is the freeze of a release that comes from Git; nil if it has none, or a person's.
+// gitFreeze returns the freeze of a release that comes from Git; nil if it has none, or a person's.
 func gitFreeze(release *v1alpha1.BatchRelease) *v1alpha1.Freeze {
 	var freeze v1alpha1.Freeze
 	text := release.Annotations[v1alpha1.FreezeAnnotation]

@@ -20,7 +20,7 @@ type Workload struct {
 	Key
 }
 
-// String is the workload in words, such as Deployment shop/web.
+// String returns the workload in words, such as Deployment shop/web.
 func (w Workload) String() string { return w.Kind + " " + w.Key.String() }
 
 // Origin is the commit that brought a template, as its release shows it.
@@ -69,8 +69,8 @@ type Shared struct {
 	Owners []metav1.ManagedFieldsEntry
 }
 
-// Remembered is what this process knows of its own writes. Without it the end is the same, at the cost of comparing
-// everything.
+// Remembered is what this process knows of its own writes. Without it the end is the same, at the
+// cost of comparing everything.
 type Remembered struct {
 	// Applied are releases when they were as Git asked.
 	Applied map[Key]Applied
@@ -129,7 +129,7 @@ func keyOf(object metav1.Object) Key {
 	return Key{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// KeyOf is the name of a release.
+// KeyOf returns the name of a release.
 func KeyOf(release *spec.Release) Key { return Key{Namespace: release.Namespace, Name: release.Name} }
 
 // KeyOfProblem returns the name of the release that a problem is about.
@@ -177,7 +177,7 @@ func Missing(desired Desired, observed Observed) []Key {
 	return keys
 }
 
-// WorkloadOf is the workload of a release.
+// WorkloadOf returns the workload of a release.
 func WorkloadOf(release *spec.Release) Workload {
 	return Workload{release.WorkloadKind, Key{Namespace: release.Namespace, Name: release.Workload}}
 }

@@ -14,8 +14,8 @@ type Held struct {
 	Gone, Left int
 }
 
-// Doubt is a reason not to delete. What looks like a mistake is taken for one: releases may be missing only because
-// their file is broken, or the folder was moved or emptied.
+// Doubt is a reason not to delete. What looks like a mistake is taken for one: releases may be
+// missing only because their file is broken, or the folder was moved or emptied.
 type Doubt int
 
 const (
@@ -27,8 +27,8 @@ const (
 	MoreGoThanStay
 )
 
-// prune deletes the source's releases that Git does not have any more, if the source asks for that and there is no doubt. A file that
-// is wrong keeps the releases that it may hold, and no other.
+// prune deletes the source's releases that Git does not have any more, if the source asks for that
+// and there is no doubt. A file that is wrong keeps the releases that it may hold, and no other.
 func prune(next *Plan, desired Desired, observed Observed, remembered Remembered) {
 	gone := goneFrom(desired, observed)
 	var certain []*v1alpha1.BatchRelease
@@ -70,7 +70,7 @@ func mayBeIn(release *v1alpha1.BatchRelease, doubts []spec.Doubt) bool {
 	})
 }
 
-// goneFrom are the releases of the source that are in the cluster and not in Git, by name.
+// goneFrom returns the releases of the source that are in the cluster and not in Git, by name.
 func goneFrom(desired Desired, observed Observed) []*v1alpha1.BatchRelease {
 	wanted := map[Key]bool{}
 	for _, release := range desired.Content.Releases {
@@ -86,8 +86,8 @@ func goneFrom(desired Desired, observed Observed) []*v1alpha1.BatchRelease {
 	return gone
 }
 
-// doubt is the reason not to delete; nil if there is none. Of the releases that are gone, some may be in files that are wrong: these
-// are kept, and the others go unless there is another doubt.
+// doubt returns the reason not to delete; nil if there is none. Of the releases that are gone, some
+// may be in files that are wrong: these are kept, and the others go unless there is another doubt.
 func doubt(gone, left, doubtful int) *Held {
 	switch {
 	case doubtful == gone && gone > 0:

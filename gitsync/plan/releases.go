@@ -10,8 +10,8 @@ import (
 )
 
 // Problem says why a release differs from Git, or soon will: Contested, WorkloadChanged, Rewritten,
-// ClaimsChanged, FixedChanged or NothingApproved, and nothing else. What the API server has answered
-// to a write is not among them.
+// ClaimsChanged, FixedChanged or NothingApproved, and nothing else. What the API server has
+// answered to a write is not among them.
 //
 //sumtype:decl
 type Problem interface{ problem() }
@@ -22,23 +22,24 @@ type (
 		Release *spec.Release
 		By      Key
 	}
-	// WorkloadChanged says that the release of the cluster is of another workload, which can't be changed. Its workload is not
-	// created either: it would run in full what may wait at a gate.
+	// WorkloadChanged says that the release of the cluster is of another workload, which can't be
+	// changed. Its workload is not created either: it would run in full what may wait at a gate.
 	WorkloadChanged struct {
 		Release *spec.Release
 		Was     v1alpha1.WorkloadReference
 	}
-	// Rewritten says that the API server keeps another template than was applied. It is applied again with each pass,
-	// which changes nothing unless it is rewritten in another way.
+	// Rewritten says that the API server keeps another template than was applied. It is applied again
+	// with each pass, which changes nothing unless it is rewritten in another way.
 	Rewritten struct{ Release *spec.Release }
-	// ClaimsChanged says that volume claim templates in Git are others than those of the StatefulSet, which nobody can
-	// change. The release is not written: with it the change would pass for released.
+	// ClaimsChanged says that volume claim templates in Git are others than those of the StatefulSet,
+	// which nobody can change. The release is not written: with it the change would pass for released.
 	ClaimsChanged struct {
 		Release *spec.Release
 		// Names of the volume claim templates, sorted.
 		Names []string
 	}
-	// FixedChanged says that other fields that never change are not those of the workload. The release is not written either.
+	// FixedChanged says that other fields that never change are not those of the workload. The release
+	// is not written either.
 	FixedChanged struct {
 		Release *spec.Release
 		Fields  []string
@@ -84,8 +85,8 @@ func releases(desired Desired, observed Observed, remembered Remembered) Plan {
 	return next
 }
 
-// stepTo is the next write on the way to a release as Git asks for it, or what is in the way; neither if it is there. One that was
-// sent before in the pass is in the way of those after it.
+// stepTo returns the next write on the way to a release as Git asks for it, or what is in the way;
+// neither if it is there. One that was sent before in the pass is in the way of those after it.
 func stepTo(desired Desired, observed Observed, remembered Remembered, release *spec.Release) (Write, Problem) {
 	key := KeyOf(release)
 	live := observed.Releases[key]
@@ -151,7 +152,8 @@ func applied(desired Desired, live *v1alpha1.BatchRelease, release *spec.Release
 	}
 }
 
-// asGitAsks reports whether a release is what was applied last and nobody has changed what Git says of it.
+// asGitAsks reports whether a release is what was applied last and nobody has changed what Git says
+// of it.
 func asGitAsks(desired Desired, live *v1alpha1.BatchRelease, release *spec.Release) bool {
 	return live.Annotations[v1alpha1.AppliedDigestAnnotation] == release.Digest &&
 		live.Annotations[v1alpha1.GitTemplateAnnotation] == release.TemplateDigest &&
@@ -188,7 +190,7 @@ func toValue(typed any) any {
 	return value
 }
 
-// originOf is the commit that brought the release's template: the one known so far
+// originOf returns the commit that brought the release's template: the one known so far
 // unless this one changes the template.
 func originOf(desired Desired, live *v1alpha1.BatchRelease, release *spec.Release) Origin {
 	last := Origin{
@@ -204,8 +206,8 @@ func originOf(desired Desired, live *v1alpha1.BatchRelease, release *spec.Releas
 	return last
 }
 
-// lastOrigin is the commit that brought the template of a release that is not there: somebody may have deleted it, and
-// the template is no newer for that.
+// lastOrigin returns the commit that brought the template of a release that is not there: somebody
+// may have deleted it, and the template is no newer for that.
 func lastOrigin(desired Desired, remembered Remembered, release *spec.Release) Origin {
 	if last, found := remembered.Applied[KeyOf(release)]; found && last.Template == release.TemplateDigest {
 		return last.Origin

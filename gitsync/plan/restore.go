@@ -7,12 +7,12 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// A workload that is missing although its release knows it was deleted. Git's template may wait at a
-// gate, be stopped or be rolled back. So the workload is created in the version that was approved
+// A workload that is missing although its release knows it was deleted. Git's template may wait at
+// a gate, be stopped or be rolled back. So the workload is created in the version that was approved
 // last, and the release begins again.
 
-// Approved returns the revision that all pods of a workload may run without a gate; empty if there is
-// none yet.
+// Approved returns the revision that all pods of a workload may run without a gate; empty if there
+// is none yet.
 func Approved(live *v1alpha1.BatchRelease) string {
 	status := &live.Status
 	if status.Rollback != nil && status.Phase != v1alpha1.PhaseCompleted {
@@ -35,8 +35,8 @@ func restore(observed Observed, release *spec.Release, live *v1alpha1.BatchRelea
 	return nil, NothingApproved{release, Approved(live)}
 }
 
-// installs reports whether a workload may be created with the template in Git: it is the first one of
-// its release, or the template was released last.
+// installs reports whether a workload may be created with the template in Git: it is the first one
+// of its release, or the template was released last.
 func installs(live *v1alpha1.BatchRelease, release *spec.Release) bool {
 	status, approved := &live.Status, Approved(live)
 	given := status.Resolved != nil && status.Resolved.Given == release.TemplateDigest

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// Write is one write to the cluster: SetFreeze, CreateWorkload, ApplyRelease, TakeOwnership or DeleteRelease, and nothing else.
+// Write is one write to the cluster: SetFreeze, CreateWorkload, ApplyRelease, TakeOwnership or
+// DeleteRelease, and nothing else.
 //
 //sumtype:decl
 type Write interface {
@@ -43,11 +44,13 @@ type (
 		Label string
 		// Edited are the fields of the spec that somebody has changed out of band.
 		Edited []string
-		// Freeze is the annotation of a release that is frozen from the start: without it the template would be released.
+		// Freeze is the annotation of a release that is frozen from the start: without it the template
+		// would be released.
 		Freeze string
 	}
-	// TakeOwnership takes what Git gives of a release away from its other owners, such as a kubectl apply from before the
-	// release came to Git. The API server keeps a field as long as one owner has it: what Git takes away later would stay.
+	// TakeOwnership takes what Git gives of a release away from its other owners, such as a kubectl
+	// apply from before the release came to Git. The API server keeps a field as long as one owner has
+	// it: what Git takes away later would stay.
 	TakeOwnership struct {
 		Release *spec.Release
 		Shared  Shared
@@ -109,7 +112,7 @@ func (w TakeOwnership) Sent() Sent { return Sent{kind: owning, key: KeyOf(w.Rele
 // Sent identifies the write.
 func (w DeleteRelease) Sent() Sent { return Sent{kind: deleting, key: keyOf(w.Release)} }
 
-// Object is the workload to create.
+// Object returns the workload to create.
 func (w CreateWorkload) Object() *unstructured.Unstructured {
 	if w.Approved == nil {
 		return w.Release.WorkloadObject()
@@ -117,7 +120,7 @@ func (w CreateWorkload) Object() *unstructured.Unstructured {
 	return w.Release.WorkloadWith(w.Approved)
 }
 
-// Object is the BatchRelease to apply.
+// Object returns the BatchRelease to apply.
 func (w ApplyRelease) Object() *unstructured.Unstructured {
 	object := w.Release.Object()
 	leaveSuspend(object)
@@ -130,15 +133,15 @@ func (w ApplyRelease) Object() *unstructured.Unstructured {
 	return object
 }
 
-// leaveSuspend leaves it to people to suspend a release that Git does not: suspend: false in a manifest is what it
-// would be without, and does not let go on what somebody has stopped.
+// leaveSuspend leaves it to people to suspend a release that Git does not: suspend: false in a
+// manifest is what it would be without, and does not let go on what somebody has stopped.
 func leaveSuspend(object *unstructured.Unstructured) {
 	if asked, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend"); !asked {
 		unstructured.RemoveNestedField(object.Object, "spec", "suspend")
 	}
 }
 
-// annotations are those that say where the release comes from.
+// annotations returns those that say where the release comes from.
 func (w ApplyRelease) annotations() map[string]string {
 	annotations := map[string]string{
 		v1alpha1.CommitAnnotation:        w.Origin.Commit,

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refused are the system calls that reach beyond the process on every architecture: other programs, the network,
-// files by name, and other processes. Without a descriptor most of them fail anyway; the filter keeps those away too that
-// need none, such as making a folder.
+// refused are the system calls that reach beyond the process on every architecture: other programs,
+// the network, files by name, and other processes. Without a descriptor most of them fail anyway;
+// the filter keeps those away too that need none, such as making a folder.
 var refused = []uint32{
 	unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_PTRACE, unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL,
 	unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_SETNS, unix.SYS_UNSHARE, unix.SYS_SETSID, unix.SYS_SETPGID,
@@ -38,8 +38,8 @@ const (
 	argumentAt = 16
 )
 
-// filterCalls makes the kernel refuse system calls to all threads of the process. A kernel without filters
-// is no error: no descriptors and no memory are limits of their own.
+// filterCalls makes the kernel refuse system calls to all threads of the process. A kernel without
+// filters is no error: no descriptors and no memory are limits of their own.
 func filterCalls() error {
 	program := filter()
 	compiled := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
@@ -53,7 +53,8 @@ func filterCalls() error {
 	return nil
 }
 
-// filter is a program for the kernel: what is refused fails as not permitted, all else is as it was.
+// filter returns a program for the kernel: what is refused fails as not permitted, all else is as
+// it was.
 func filter() []unix.SockFilter {
 	const (
 		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
@@ -75,7 +76,8 @@ func filter() []unix.SockFilter {
 		program = append(program, unix.SockFilter{Code: equal, K: call, Jf: 1}, unix.SockFilter{Code: end, K: deny})
 	}
 	return append(program,
-		// clone3 hides its flags from a filter; a caller that learns that it is missing uses clone, which may make threads.
+		// clone3 hides its flags from a filter; a caller that learns that it is missing uses clone, which
+		// may make threads.
 		unix.SockFilter{Code: equal, K: unix.SYS_CLONE3, Jf: 1}, unix.SockFilter{Code: end, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
 		unix.SockFilter{Code: equal, K: unix.SYS_CLONE, Jf: 3},
 		unix.SockFilter{Code: load, K: argumentAt},

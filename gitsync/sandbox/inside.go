@@ -11,8 +11,9 @@ import (
 // checkInterval is how often the memory is checked.
 const checkInterval = 5 * time.Millisecond
 
-// watch ends the process when it holds more memory, or takes more time of the processor, than it may. The limits of the
-// kernel back it up: they are coarser, since Go takes memory from the kernel in large parts.
+// watch ends the process when it holds more memory, or takes more time of the processor, than it
+// may. The limits of the kernel back it up: they are coarser, since Go takes memory from the kernel
+// in large parts.
 func watch(limit int64, processor time.Duration) {
 	runtime.GOMAXPROCS(2) // one works, and one watches
 	debug.SetMemoryLimit(limit / 4 * 3)

@@ -9,16 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// self is this program, even where its file was replaced meanwhile.
+// self returns this program, even where its file was replaced meanwhile.
 func self() (string, error) { return "/proc/self/exe", nil }
 
-// slack is how much more the kernel lets the process have than the watch does: Go takes 64 MiB at a time.
+// slack is how much more the kernel lets the process have than the watch does: Go takes 64 MiB at a
+// time.
 const slack = 64 << 20
 
 // restrict takes from the process what it does not need to compute.
 func restrict(memory, seconds uint64) error {
-	// The kernel ends this process before the controller. Where that can't be set, as under some container
-	// runtimes, the limits on memory hold all the same.
+	// The kernel ends this process before the controller. Where that can't be set, as under some
+	// container runtimes, the limits on memory hold all the same.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	held, err := dataBytes()
 	if err != nil {
@@ -36,7 +37,7 @@ func restrict(memory, seconds uint64) error {
 	return filterCalls()
 }
 
-// dataBytes is how much memory counts as data of the process already.
+// dataBytes returns how much memory counts as data of the process already.
 func dataBytes() (uint64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

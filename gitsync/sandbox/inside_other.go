@@ -10,7 +10,8 @@ import (
 
 func self() (string, error) { return os.Executable() }
 
-// restrict does what works everywhere: no descriptors, and limits on time. Only the watch limits memory.
+// restrict does what works everywhere: no descriptors, and limits on time. Only the watch limits
+// memory.
 func restrict(_, seconds uint64) error {
 	return setLimits([]limit{
 		{unix.RLIMIT_CPU, seconds},

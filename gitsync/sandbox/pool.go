@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// DefaultProcesses is how many processes a pool has at a time. With the memory of each, they are what all sources together
-// may take beside the controller itself.
+// DefaultProcesses is how many processes a pool has at a time. With the memory of each, they are
+// what all sources together may take beside the controller itself.
 const DefaultProcesses = 2
 
 // DefaultLimits on one process.
@@ -16,10 +16,12 @@ func DefaultLimits() Limits {
 	return Limits{Time: 10 * time.Second, Memory: 128 << 20, Bytes: 16 << 20, Total: time.Minute}
 }
 
-// wallFactor bounds the wall time of a process, as a multiple of its processor time: it shares its processors.
+// wallFactor bounds the wall time of a process, as a multiple of its processor time: it shares its
+// processors.
 const wallFactor = 12
 
-// leastWall is the time by the clock that any process may take: a busy machine may leave it little of its processors for a while.
+// leastWall is the time by the clock that any process may take: a busy machine may leave it little
+// of its processors for a while.
 const leastWall = 2 * time.Minute
 
 // Options of a Pool.
@@ -33,9 +35,9 @@ type Options struct {
 // Owner is on whose behalf something runs.
 type Owner struct{ Tenant, Source string }
 
-// Pool gives processes to those who wait for one. Whoever took the least time lately is next, first among tenants
-// and then among the sources of a tenant, so that one who has many or slow ones waits behind all others; and a source that was
-// slow lately never gets the last process that is free.
+// Pool gives processes to those who wait for one. Whoever took the least time lately is next, first
+// among tenants and then among the sources of a tenant, so that one who has many or slow ones waits
+// behind all others; and a source that was slow lately never gets the last process that is free.
 type Pool struct {
 	limits    Limits
 	processes int
@@ -78,8 +80,8 @@ func NewPool(options Options) *Pool {
 // Limits on each process.
 func (p *Pool) Limits() Limits { return p.limits }
 
-// run serves the input in a process, when it is the owner's turn, and returns the processor time that it took. What counts
-// for the next turn is the time by the clock: others wait as long.
+// run serves the input in a process, when it is the owner's turn, and returns the processor time
+// that it took. What counts for the next turn is the time by the clock: others wait as long.
 func (p *Pool) run(ctx context.Context, owner Owner, input []byte) ([]byte, time.Duration, error) {
 	mine, err := p.acquire(ctx, owner)
 	if err != nil {
@@ -171,7 +173,7 @@ func (p *Pool) dispatch() {
 	}
 }
 
-// next is the place in the queue of who is next, -1 if nobody is.
+// next returns the place in the queue of who is next, -1 if nobody is.
 func (p *Pool) next() int {
 	best := -1
 	for i, t := range p.waiting {

@@ -31,10 +31,11 @@ type ExceededError struct {
 	before bool
 }
 
-// NotBegun reports whether it was not done at all, since what was done before it took all the time there is.
+// NotBegun reports whether it was not done at all, since what was done before it took all the time
+// there is.
 func (e *ExceededError) NotBegun() bool { return e.before }
 
-// Exceeds is the limit, as one says "more than 10s".
+// Exceeds returns the limit, as one says "more than 10s".
 func (e *ExceededError) Exceeds() string { return e.limit }
 
 // Error implements error.
@@ -76,15 +77,16 @@ type Limits struct {
 // NoTotal lets a Turn take any time.
 const NoTotal time.Duration = math.MaxInt64
 
-// processName is what the process is called, where this program has its own name. Nothing else tells it that it is one:
-// it has no environment.
+// processName is what the process is called, where this program has its own name. Nothing else
+// tells it that it is one: it has no environment.
 const processName = "sluice-sandbox"
 
-// ready is set once Main was called: a program that does not call it would run itself again and again.
+// ready is set once Main was called: a program that does not call it would run itself again and
+// again.
 var ready atomic.Bool
 
-// Main serves in a process of the sandbox, and does not return there. In any other it returns at once. A program calls
-// it before all else; serve must be the same everywhere.
+// Main serves in a process of the sandbox, and does not return there. In any other it returns at
+// once. A program calls it before all else; serve must be the same everywhere.
 func Main(serve func(input []byte) ([]byte, error)) {
 	if len(os.Args) == 3 && os.Args[0] == processName {
 		os.Exit(inside(os.Args[1], os.Args[2], serve)) //nolint:forbidigo // it is the main function of the process
@@ -101,7 +103,8 @@ const (
 	exitTime   = 13
 )
 
-// run starts a process, gives it the input and waits for its result. It returns the processor time that this took, too.
+// run starts a process, gives it the input and waits for its result. It returns the processor time
+// that this took, too.
 func run(ctx context.Context, limits Limits, input []byte) ([]byte, time.Duration, error) {
 	command, output, err := start(ctx, limits, input)
 	took := time.Duration(0)
@@ -152,7 +155,8 @@ func start(ctx context.Context, limits Limits, input []byte) (*exec.Cmd, []byte,
 	return command, nil, err
 }
 
-// seconds are whole ones: the kernel's limit on the processor's time, which backs up the watch, is no finer.
+// seconds returns whole seconds: the kernel's limit on the processor's time, which backs up the watch,
+// is no finer.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // limited keeps what is written up to a limit, and ends the writer beyond it.
@@ -172,7 +176,7 @@ func (l *limited) Write(data []byte) (int, error) {
 	return l.data.Write(data)
 }
 
-// inside is the whole life of the process.
+// inside returns the whole life of the process.
 func inside(memory, cpu string, serve func([]byte) ([]byte, error)) int {
 	limit, err := strconv.ParseInt(memory, 10, 64)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// applier is an object by which Flux or Argo CD applies a folder of the repository, and may change what is in it.
+// applier is an object by which Flux or Argo CD applies a folder of the repository, and may change
+// what is in it.
 type applier struct {
 	// what it is, such as Flux Kustomization apps.
 	what string
@@ -26,7 +27,8 @@ type placedOverride struct {
 	at    position
 }
 
-// appliersIn finds the appliers of a file. What can't be parsed has none: it is not for Sluice to check.
+// appliersIn finds the appliers of a file. What can't be parsed has none: it is not for Sluice to
+// check.
 func appliersIn(data []byte, limits Limits) []*applier {
 	if !bytes.Contains(data, []byte("kustomize.toolkit.fluxcd.io/")) && !bytes.Contains(data, []byte("argoproj.io/")) {
 		return nil
@@ -173,7 +175,8 @@ func (s *argoSource) applier(doc document, at, namespace string) *applier {
 	return a
 }
 
-// folderOf is a folder as an applier names it; empty if it is only known once a template is filled in.
+// folderOf returns a folder as an applier names it; empty if it is only known once a template is
+// filled in.
 func folderOf(given string) string {
 	if strings.Contains(given, "{{") {
 		return ""
@@ -194,7 +197,7 @@ func sameRepository(a, b string) bool {
 	return a == "" || b == "" || repositoryName(a) == repositoryName(b)
 }
 
-// repositoryName is a URL without what may differ: its scheme, its user, and .git at its end.
+// repositoryName returns a URL without what may differ: its scheme, its user, and .git at its end.
 func repositoryName(url string) string {
 	if _, after, found := strings.Cut(url, "://"); found {
 		url = after
@@ -205,8 +208,8 @@ func repositoryName(url string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(strings.Replace(url, ":", "/", 1)), "/"), ".git")
 }
 
-// findAppliers looks through all files of the repository, as appliers mostly stand elsewhere than what they apply. It is a help to people, and
-// ends early in a repository that is too large.
+// findAppliers looks through all files of the repository, as appliers mostly stand elsewhere than
+// what they apply. It is a help to people, and ends early in a repository that is too large.
 func (p *pass) findAppliers() []*applier {
 	var all []*applier
 	entries, total := 0, int64(0)

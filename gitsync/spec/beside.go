@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// readBeside looks at the files in and below the folders of kustomizations, of which kustomize takes what they list
-// and ignores the rest: a BatchRelease that is left out would not be released, or be deleted, without a word.
+// readBeside looks at the files in and below the folders of kustomizations, of which kustomize
+// takes what they list and ignores the rest: a BatchRelease that is left out would not be released,
+// or be deleted, without a word.
 func (p *pass) readBeside(folders []string) error {
 	taken := map[string]bool{}
 	for _, made := range p.now.builds {
@@ -81,7 +82,8 @@ func (b *beside) visit(folder string) fs.WalkDirFunc {
 	}
 }
 
-// ignored reports whether a file or folder is ignored, and notes that if no kustomization takes the file all the same.
+// ignored reports whether a file or folder is ignored, and notes that if no kustomization takes the
+// file all the same.
 func (b *beside) ignored(name string, d fs.DirEntry) bool {
 	switch {
 	case d.IsDir() && b.ignore.skipsFolder(name):
@@ -134,8 +136,9 @@ func (b *beside) look(name string, d fs.DirEntry, kustomization string) error {
 	return nil
 }
 
-// takeReleases takes in the releases of a file beside a kustomization that is built. They stand outside of what Argo CD and Flux build there;
-// their workloads are those that the kustomization makes.
+// takeReleases takes in the releases of a file beside a kustomization that is built. They stand
+// outside of what Argo CD and Flux build there; their workloads are those that the kustomization
+// makes.
 func (b *beside) takeReleases(name string, content *parsed) {
 	kustomization := kustomizationFile(b.tree, b.folder)
 	if len(content.named) == 0 {

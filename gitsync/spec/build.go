@@ -16,14 +16,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Builder calls Build on an input where that can do no harm, and returns what Build returns. Work that takes more than it may is an
-// error with the methods Exceeds() string, which says what it exceeds, and NotBegun() bool, which reports whether it was not begun at all.
+// Builder calls Build on an input where that can do no harm, and returns what Build returns. Work
+// that takes more than it may is an error with the methods Exceeds() string, which says what it
+// exceeds, and NotBegun() bool, which reports whether it was not begun at all.
 type Builder interface {
 	Build(input []byte) ([]byte, error)
 }
 
-// ErrNotBuilt is what Read returns, with the reason, where nobody could build a kustomization: it says
-// nothing about the repository.
+// ErrNotBuilt is what Read returns, with the reason, where nobody could build a kustomization: it
+// says nothing about the repository.
 var ErrNotBuilt = errors.New("a kustomization was not built")
 
 // buildInput is a kustomization, and all files that it may be built from.
@@ -43,15 +44,17 @@ type buildOutput struct {
 	ReleaseFile string `json:"releaseFile,omitempty"`
 }
 
-// builtObject is an object, and the place of the document that it was made of, as far as that can be told.
+// builtObject is an object, and the place of the document that it was made of, as far as that can
+// be told.
 type builtObject struct {
 	Object       json.RawMessage `json:"object"`
 	File         string          `json:"file,omitempty"`
 	Line, Column int
 }
 
-// Build builds a kustomization from its files, and fails only for what is no input. Whoever calls it on files of strangers
-// does so in a process of its own, without a network, programs or files, and with limits: see package sandbox.
+// Build builds a kustomization from its files, and fails only for what is no input. Whoever calls
+// it on files of strangers does so in a process of its own, without a network, programs or files,
+// and with limits: see package sandbox.
 func Build(input []byte) ([]byte, error) {
 	http.DefaultTransport = nowhere{} // kustomize's own client has no other
 	var in buildInput
@@ -105,8 +108,9 @@ func (in buildInput) build() buildOutput {
 	return out
 }
 
-// breakingRelease names a file with BatchReleases if the build fails only because they are among the resources; empty if it does not. Argo CD
-// and Flux, which build the same folder, fail then, too.
+// breakingRelease names a file with BatchReleases if the build fails only because they are among
+// the resources; empty if it does not. Argo CD and Flux, which build the same folder, fail then,
+// too.
 func (in buildInput) breakingRelease() string {
 	without, found := bundle{}, ""
 	for name, data := range in.Files {
@@ -130,7 +134,8 @@ func (in buildInput) breakingRelease() string {
 	return found
 }
 
-// withoutReleases is a file of manifests without its BatchReleases, and reports whether it has any.
+// withoutReleases returns a file of manifests without its BatchReleases, and reports whether it has
+// any.
 func withoutReleases(data []byte, limits Limits) ([]byte, bool) {
 	documents, _ := split(data, limits)
 	var rest []byte
@@ -152,7 +157,8 @@ func withoutReleases(data []byte, limits Limits) ([]byte, bool) {
 // accumulating matches how each link of a chain begins.
 var accumulating = regexp.MustCompile(`^accumulating resources from '[^']*': (?:'[^']*' must resolve to a file': )?`)
 
-// lastLinkFirst turns a chain of errors of kustomize, each of which quotes the one that caused it, around: the cause is the last.
+// lastLinkFirst turns a chain of errors of kustomize, each of which quotes the one that caused it,
+// around: the cause is the last.
 func lastLinkFirst(message string) string {
 	at := strings.LastIndex(message, "err='")
 	if at < 0 {

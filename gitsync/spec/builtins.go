@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// builtins are kustomize's own transformers and generators that are let through, by kind: they do what fields of a kustomization
-// do. All others run programs, fetch charts, or are not known.
+// builtins are kustomize's own transformers and generators that are let through, by kind: they do
+// what fields of a kustomization do. All others run programs, fetch charts, or are not known.
 var builtins = map[string][]string{
 	"transformers": {
 		"AnnotationsTransformer", "HashTransformer", "ImageTagTransformer", "LabelTransformer", "NamespaceTransformer", "PatchTransformer",
@@ -30,7 +30,8 @@ type plugin struct {
 	Path  string `json:"path"`
 }
 
-// checkPlugins refuses transformers and generators that are not kustomize's own, and takes note of what the others read.
+// checkPlugins refuses transformers and generators that are not kustomize's own, and takes note of
+// what the others read.
 func (c *referenceCheck) checkPlugins(file string, k *kustomization, field string, entries []string) {
 	for i, entry := range entries {
 		at := k.find(fmt.Sprintf("%s[%d]", field, i))
@@ -52,7 +53,8 @@ func (c *referenceCheck) checkPlugins(file string, k *kustomization, field strin
 	}
 }
 
-// checkPlugin checks the objects of a file of plug-ins, or of an entry that stands in the kustomization itself.
+// checkPlugin checks the objects of a file of plug-ins, or of an entry that stands in the
+// kustomization itself.
 func (c *referenceCheck) checkPlugin(file string, at position, field, name string, data []byte) {
 	documents, problems := split(data, c.limits)
 	for _, doc := range documents {
@@ -92,7 +94,7 @@ func (c *referenceCheck) pluginProblems(field string, p plugin) []problem {
 	return problems
 }
 
-// sourcePath is the path of an entry of files, without the key before it.
+// sourcePath returns the path of an entry of files, without the key before it.
 func sourcePath(entry string) string {
 	if _, after, found := strings.Cut(entry, "="); found && !isRemote(entry) {
 		return after

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// bundle is the files that a kustomization is built from, by their paths: all that there is where it is built.
+// bundle is the files that a kustomization is built from, by their paths: all that there is where
+// it is built.
 type bundle map[string][]byte
 
 // bundled is a file or folder of a bundle.

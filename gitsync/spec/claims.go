@@ -16,8 +16,8 @@ import (
 // claimsPath is where a StatefulSet has its volume claim templates.
 const claimsPath = "spec.volumeClaimTemplates"
 
-// Claims are the volume claim templates that a release's workload has in the repository. It reports false for a workload
-// that has none by its kind, or that the repository does not have.
+// Claims returns the volume claim templates that a release's workload has in the repository. It
+// reports false for a workload that has none by its kind, or that the repository does not have.
 func (r *Release) Claims() ([]corev1.PersistentVolumeClaim, bool) {
 	if r.workload == nil || r.workload.kind != statefulSetKind {
 		return nil, false
@@ -31,7 +31,8 @@ func (r *Release) Claims() ([]corev1.PersistentVolumeClaim, bool) {
 	return set.Spec.VolumeClaimTemplates, err == nil
 }
 
-// claimProblems are what is wrong with the types of volume claim templates, which are compared with those of the cluster.
+// claimProblems returns what is wrong with the types of volume claim templates, which are compared
+// with those of the cluster.
 func claimProblems(of kind, object map[string]any) []pathProblem {
 	inside, _ := object["spec"].(map[string]any)
 	given, found := inside["volumeClaimTemplates"]
@@ -43,8 +44,8 @@ func claimProblems(of kind, object map[string]any) []pathProblem {
 	return check.problems
 }
 
-// ChangedClaims names the volume claim templates that are not the same in two StatefulSets, sorted. What the API server
-// fills in does not count.
+// ChangedClaims names the volume claim templates that are not the same in two StatefulSets, sorted.
+// What the API server fills in does not count.
 func ChangedClaims(given, kept []corev1.PersistentVolumeClaim) []string {
 	before, after := claimsByName(kept), claimsByName(given)
 	var changed []string
@@ -62,7 +63,7 @@ func ChangedClaims(given, kept []corev1.PersistentVolumeClaim) []string {
 	return changed
 }
 
-// claimsByName are volume claim templates as the API server keeps them, without their status.
+// claimsByName returns volume claim templates as the API server keeps them, without their status.
 func claimsByName(claims []corev1.PersistentVolumeClaim) map[string]corev1.PersistentVolumeClaim {
 	byName := map[string]corev1.PersistentVolumeClaim{}
 	for i := range claims {
@@ -76,7 +77,8 @@ func claimsByName(claims []corev1.PersistentVolumeClaim) map[string]corev1.Persi
 	return byName
 }
 
-// A message names this many volume claim templates, by so much of their names: the API server checks them, and Git may have any.
+// A message names this many volume claim templates, by so much of their names: the API server
+// checks them, and Git may have any.
 const (
 	maxClaimsNamed = 3
 	maxClaimName   = 63
@@ -95,7 +97,8 @@ func ClaimNames(names []string) string {
 	return which
 }
 
-// ClaimsRefused says why a release is not applied whose StatefulSet has other volume claim templates than the repository.
+// ClaimsRefused says why a release is not applied whose StatefulSet has other volume claim
+// templates than the repository.
 func ClaimsRefused(set string, names []string) string {
 	return fmt.Sprintf("spec.volumeClaimTemplates: Kubernetes does not let them change, and those of StatefulSet %s in Git differ from the cluster's (%s): "+
 		"put back in Git what the cluster has, or run kubectl delete statefulset %s --cascade=orphan, and Sluice creates it from Git", set, ClaimNames(names), set)

@@ -92,7 +92,8 @@ func (p *pass) dropRepeated(all map[objectKey][]located, kind string) {
 	}
 }
 
-// apart names two kustomizations that built the same, such as two overlays of one base; empty if it does not come from two.
+// apart names two kustomizations that built the same, such as two overlays of one base; empty if it
+// does not come from two.
 func apart(ls []located) (first, second string) {
 	var from []string
 	for _, l := range ls {
@@ -150,7 +151,7 @@ func (p *pass) failEach(ls []located, message string) {
 	}
 }
 
-// workloadOf is the workload of a release in a namespace.
+// workloadOf returns the workload of a release in a namespace.
 func workloadOf(release located, namespace string) workloadKey {
 	return workloadKey{release.workloadKind, namespace, release.workload}
 }
@@ -190,8 +191,9 @@ func (p *pass) complete(l located, namespace string, all workloads) *Release {
 	return release
 }
 
-// parted names the workload that was probably meant by a release: one of the same name and another kind or, where a
-// kustomization has built the release, one whose name it has made another; empty if there is none.
+// parted names the workload that was probably meant by a release: one of the same name and another
+// kind or, where a kustomization has built the release, one whose name it has made another; empty
+// if there is none.
 func (p *pass) parted(l located, key workloadKey, all workloads) string {
 	for _, name := range kinds.Names() {
 		of := kind(name)

@@ -13,8 +13,9 @@ var lfsPointers = [][]byte{[]byte("version https://git-lfs.github.com/spec/"), [
 // Lines that Git leaves in a file that it could not merge.
 var conflictMarks = [][]byte{[]byte("<<<<<<< "), []byte("||||||| "), []byte(">>>>>>> ")}
 
-// hiddenBreak finds what ends a line for YAML 1.1, except its end: a carriage return alone, and the next line, line separator and
-// paragraph separator of Unicode. Editors and forges mostly show one line.
+// hiddenBreak finds what ends a line for YAML 1.1, except its end: a carriage return alone, and the
+// next line, line separator and paragraph separator of Unicode. Editors and forges mostly show one
+// line.
 func hiddenBreak(line []byte) (rune, bool) {
 	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 	at := bytes.IndexAny(line, "\r\u0085\u2028\u2029")
@@ -35,8 +36,9 @@ func isUnreadable(data []byte) bool {
 	return !utf8.Valid(data) || slices.ContainsFunc(lfsPointers, func(pointer []byte) bool { return bytes.HasPrefix(data, pointer) })
 }
 
-// damage finds what a manifest becomes by accident, in words that say how to get out of it. Some of it would pass for
-// YAML that says nothing of a release, as if the release had been taken out; of the rest the YAML library says little.
+// damage finds what a manifest becomes by accident, in words that say how to get out of it. Some of
+// it would pass for YAML that says nothing of a release, as if the release had been taken out; of
+// the rest the YAML library says little.
 func damage(data []byte) *problem {
 	for _, pointer := range lfsPointers {
 		if bytes.HasPrefix(data, pointer) {

@@ -6,17 +6,18 @@ import (
 	"sync"
 )
 
-// What a document takes to parse depends on how many values it has, and hardly on its bytes: a value of three bytes
-// takes some hundreds while it is parsed.
+// What a document takes to parse depends on how many values it has, and hardly on its bytes: a
+// value of three bytes takes some hundreds while it is parsed.
 const (
-	// maxDensity is how many values a document may have at most, roughly: more than a file of a mebibyte
-	// of ordinary YAML has.
+	// maxDensity is how many values a document may have at most, roughly: more than a file of a
+	// mebibyte of ordinary YAML has.
 	maxDensity = 250_000
 	// sparse is how many values of a document are parsed whenever it is.
 	sparse = 10_000
 )
 
-// weigh returns how many values a text has at most. It counts what begins one, also where it stands in a text.
+// weigh returns how many values a text has at most. It counts what begins one, also where it stands
+// in a text.
 func weigh(text []byte) int {
 	count := 1
 	for i, c := range text {
@@ -44,8 +45,8 @@ func checkDensity(d document) *problem {
 	return &problem{lineStart(d.line), fmt.Sprintf("the document has more than %d values: make it several", maxDensity)}
 }
 
-// turnstile lets texts of many values through one after the other, of whatever source they are: together they would
-// take more memory than there is. Others need not wait.
+// turnstile lets texts of many values through one after the other, of whatever source they are:
+// together they would take more memory than there is. Others need not wait.
 type turnstile struct{ one sync.Mutex }
 
 // enter waits until a text may be parsed, and returns what is to be called after.
@@ -63,7 +64,8 @@ var dense turnstile
 // maxProblems of one document that are reported: whoever has more will look again after these.
 const maxProblems = 100
 
-// locate finds the places of problems of an object at a path of a document, and leaves out what is more than anybody reads.
+// locate finds the places of problems of an object at a path of a document, and leaves out what is
+// more than anybody reads.
 func locate(doc document, path string, found []pathProblem) []problem {
 	var problems []problem
 	for i, p := range found {

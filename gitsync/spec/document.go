@@ -23,8 +23,8 @@ type parsed struct {
 	others []otherObject
 	// unreadable says that nothing is known of what the file holds.
 	unreadable bool
-	// hollow says where the file holds no Kubernetes object: none at all, or not in one of its documents; nil if it
-	// holds nothing else.
+	// hollow says where the file holds no Kubernetes object: none at all, or not in one of its
+	// documents; nil if it holds nothing else.
 	hollow *problem
 	// named are the BatchReleases of the file, those with problems too, and what may be one.
 	named []namedRelease
@@ -40,10 +40,11 @@ type namedRelease struct {
 	doubtful bool
 }
 
-// position is a place in a file. Both count from 1, columns in characters; 0 where none can be named.
+// position is a place in a file. Both count from 1, columns in characters; 0 where none can be
+// named.
 type position struct{ line, column int }
 
-// lineStart is the place of a line as a whole.
+// lineStart returns the place of a line as a whole.
 func lineStart(line int) position { return position{line, 1} }
 
 func (p position) error(file, message string) Error {
@@ -83,7 +84,7 @@ func parseFile(data []byte, limits Limits) *parsed {
 	return content
 }
 
-// unnamed are releases that a text may hold.
+// unnamed returns releases that a text may hold.
 func unnamed(words []string) []namedRelease {
 	var named []namedRelease
 	for _, word := range words {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Doubt is a file that was not read as it was meant, and that may hold releases which are missing from the Result.
-// A release that it may hold is not deleted: it may only have been moved there.
+// Doubt is a file that was not read as it was meant, and that may hold releases which are missing
+// from the Result. A release that it may hold is not deleted: it may only have been moved there.
 type Doubt struct {
 	File string
 	// Any says that nothing is known of what the file holds.
@@ -56,8 +56,8 @@ func mentionsRelease(text []byte) bool {
 // workloadLine matches the kind of a workload that can be released.
 var workloadLine = regexp.MustCompile(`\bkind["']?\s*:\s*["']?(Deployment|StatefulSet|DaemonSet)\b`)
 
-// concernsReleases reports whether a text that could not be parsed may be meant for Sluice: it has a release or, unless it is a
-// template, a workload. All else may be anything.
+// concernsReleases reports whether a text that could not be parsed may be meant for Sluice: it has
+// a release or, unless it is a template, a workload. All else may be anything.
 func concernsReleases(text []byte) bool {
 	return mentionsRelease(text) || workloadLine.Match(text) && !isTemplate(text)
 }
@@ -75,7 +75,8 @@ func (p *pass) whereRead() string {
 	return "the repository"
 }
 
-// doubtKustomization takes note of what a kustomization that is not built may hold: the releases of its files, and of those below.
+// doubtKustomization takes note of what a kustomization that is not built may hold: the releases of
+// its files, and of those below.
 func (p *pass) doubtKustomization(folder string, check *referenceCheck) {
 	doubt := Doubt{File: kustomizationFile(p.tree, folder), Affixes: true}
 	for name := range check.inputs {
@@ -100,7 +101,8 @@ func (p *pass) addNames(doubt *Doubt, name string) {
 	doubt.Names = append(doubt.Names, content.names()...)
 }
 
-// namesBelow are the releases of the files in and below a folder, or of a file; any is set where they are not known.
+// namesBelow returns the releases of the files in and below a folder, or of a file; any is set
+// where they are not known.
 func (p *pass) namesBelow(root string, any *bool) []string {
 	found, entries := Doubt{}, 0
 	err := fs.WalkDir(p.tree, root, func(name string, d fs.DirEntry, err error) error {

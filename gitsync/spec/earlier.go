@@ -1,8 +1,8 @@
 package spec
 
-// noteUnreleased keeps the workloads without a release for the next Read, in which a release may come
-// together with a change of its workload. If a file may hold a release that can't be read, none is
-// kept.
+// noteUnreleased keeps the workloads without a release for the next Read, in which a release may
+// come together with a change of its workload. If a file may hold a release that can't be read,
+// none is kept.
 func (p *pass) noteUnreleased(all workloads) {
 	p.now.unreleased = map[workloadKey]located{}
 	if len(p.doubts) > 0 {

@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fixed are fields of a workload that Kubernetes never lets change, beside the volume claim templates of a StatefulSet.
+// Fixed are fields of a workload that Kubernetes never lets change, beside the volume claim
+// templates of a StatefulSet.
 type Fixed struct {
 	Selector            *metav1.LabelSelector          `json:"selector"`
 	ServiceName         string                         `json:"serviceName"`
@@ -31,7 +32,8 @@ func FixedOf(workload any) Fixed {
 	return Fixed{}
 }
 
-// Fixed returns the fields as the release's workload has them in the repository. It reports false if that has no such workload.
+// Fixed returns the fields as the release's workload has them in the repository. It reports false
+// if that has no such workload.
 func (r *Release) Fixed() (Fixed, bool) {
 	if r.workload == nil {
 		return Fixed{}, false
@@ -43,8 +45,8 @@ func (r *Release) Fixed() (Fixed, bool) {
 	return manifest.Spec, err == nil
 }
 
-// ChangedFixed names the fields of a workload that differ, sorted. What the API server fills in does not count, nor does a selector that
-// is missing, without which it takes no workload.
+// ChangedFixed names the fields of a workload that differ, sorted. What the API server fills in
+// does not count, nor does a selector that is missing, without which it takes no workload.
 func (r *Release) ChangedFixed(kept Fixed) []string {
 	given, known := r.Fixed()
 	if !known {
@@ -67,7 +69,8 @@ func (r *Release) ChangedFixed(kept Fixed) []string {
 	return changed
 }
 
-// FixedRefused says why a release is not applied whose workload has other fields than the repository that never change.
+// FixedRefused says why a release is not applied whose workload has other fields than the
+// repository that never change.
 func (r *Release) FixedRefused(fields []string) string {
 	again := fmt.Sprintf("give the workload in Git another name, or run kubectl delete batchrelease/%s %s/%s, which ends its pods",
 		r.Name, strings.ToLower(r.WorkloadKind), r.Workload)

@@ -42,8 +42,8 @@ func (f *Freeze) Covers(namespace string, of map[string]string) bool {
 	return f != nil && (len(f.namespaces) == 0 || slices.Contains(f.namespaces, namespace)) && f.selector.Matches(labels.Set(of))
 }
 
-// ReadFreeze reads the freeze of a repository, nil if there is none. A file that is wrong freezes all releases:
-// whoever wrote it meant to stop something, and nobody can tell what.
+// ReadFreeze reads the freeze of a repository, nil if there is none. A file that is wrong freezes
+// all releases: whoever wrote it meant to stop something, and nobody can tell what.
 func ReadFreeze(files fs.FS) (*Freeze, []Error) {
 	data, err := freezeContent(files)
 	switch {

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// IgnoreFile names files that Read leaves out, in the format of .gitignore. It counts for its folder and what is below.
+// IgnoreFile names files that Read leaves out, in the format of .gitignore. It counts for its
+// folder and what is below.
 const IgnoreFile = ".sluiceignore"
 
 // Bounds of what is ignored: each file is compared with each pattern.
@@ -21,8 +22,8 @@ const (
 	maxComparing = 10_000_000_000
 )
 
-// Ignorer compiles lines in the format of .gitignore, each relative to a folder ("." is the root); later ones go first. What it
-// returns reports whether a file or folder is ignored.
+// Ignorer compiles lines in the format of .gitignore, each relative to a folder ("." is the root);
+// later ones go first. What it returns reports whether a file or folder is ignored.
 type Ignorer func(lines, folders []string) func(name string, folder bool) bool
 
 // patterns are lines of ignore files, and the folders of these.
@@ -100,7 +101,8 @@ func (i *ignoring) enterAbove(files fs.FS, folder string) {
 	}
 }
 
-// enter takes in the ignore file of a folder. With a file that is wrong nothing more is ignored than without it.
+// enter takes in the ignore file of a folder. With a file that is wrong nothing more is ignored
+// than without it.
 func (i *ignoring) enter(files fs.FS, folder string) {
 	name := path.Join(folder, IgnoreFile)
 	lines, err := readPatterns(files, name, maxPatterns-len(i.files.lines))

@@ -31,10 +31,12 @@ func (k kind) isWorkload() bool { return kinds.Named(string(k)) != nil }
 // isRoute reports whether a release may name objects of the kind as what brings requests.
 func (k kind) isRoute() bool { return k == httpRouteKind || k == grpcRouteKind || k == ingressKind }
 
-// isOther reports whether objects of the kind are read for those who compare them with releases, and never applied.
+// isOther reports whether objects of the kind are read for those who compare them with releases,
+// and never applied.
 func (k kind) isOther() bool { return k.isRoute() || k == serviceKind }
 
-// routeKindOf is the kind of a route by its group; empty if it is none. Versions differ in nothing that is read.
+// routeKindOf returns the kind of a route by its group; empty if it is none. Versions differ in
+// nothing that is read.
 func routeKindOf(group, name string) kind {
 	switch of := kind(name); {
 	case group == "gateway.networking.k8s.io" && (of == httpRouteKind || of == grpcRouteKind), group == "networking.k8s.io" && of == ingressKind:
@@ -60,5 +62,5 @@ type workloadKey struct {
 	namespace, name string
 }
 
-// String is the workload in words, such as Deployment shop/web.
+// String returns the workload in words, such as Deployment shop/web.
 func (k workloadKey) String() string { return string(k.kind) + " " + k.namespace + "/" + k.name }

@@ -20,7 +20,8 @@ type kustomizations map[string]*kustomization
 
 func (k *kustomization) find(field string) position { return k.doc.find(field) }
 
-// parseKustomization parses a file as kustomize does, once all in it that is YAML is known to be small.
+// parseKustomization parses a file as kustomize does, once all in it that is YAML is known to be
+// small.
 func parseKustomization(data []byte, limits Limits) *kustomization {
 	defer dense.enter(weigh(data))()
 	k := &kustomization{doc: document{text: data, line: 1, tree: &syntaxTree{}}, fields: &types.Kustomization{}}
@@ -67,7 +68,7 @@ func (k *kustomization) checkPatch(field, patch string, limits Limits) []problem
 	return problems
 }
 
-// patches are those that stand in the file itself, by field.
+// patches returns those that stand in the file itself, by field.
 func (k *kustomization) patches() map[string][]string {
 	all := map[string][]string{}
 	for _, patch := range k.fields.Patches {
@@ -82,12 +83,12 @@ func (k *kustomization) patches() map[string][]string {
 	return all
 }
 
-// folders are the paths at which there may be other kustomizations.
+// folders returns the paths at which there may be other kustomizations.
 func (k *kustomization) folders() []string {
 	return slices.Concat(k.fields.Resources, k.fields.Bases, k.fields.Components)
 }
 
-// unsupported are the fields that are given, and may not be.
+// unsupported returns the fields that are given, and may not be.
 func (k *kustomization) unsupported() []string {
 	given := map[string]bool{
 		"validators":                  len(k.fields.Validators) > 0,
@@ -106,8 +107,9 @@ func (k *kustomization) unsupported() []string {
 	return names
 }
 
-// made is how many objects the kustomization of a folder makes, given how many its files hold, with each counted as
-// often as it is referred to. It never is much more than a limit. The references were checked: they make no circle.
+// made returns how many objects the kustomization of a folder makes, given how many its files hold,
+// with each counted as often as it is referred to. It never is much more than a limit. The
+// references were checked: they make no circle.
 func (c *referenceCheck) made(folder string, objects, done map[string]int) int {
 	if sum, found := done[folder]; found {
 		return sum

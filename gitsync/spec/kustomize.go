@@ -71,8 +71,8 @@ func (p *pass) readKustomizations(folders []string) error {
 // upward matches a path that leads out of its folder.
 var upward = regexp.MustCompile("[^\\s\"'`,\\[\\]{}]*\\.\\.[^\\s\"'`,\\[\\]{}]*")
 
-// mentions notes the folders that a kustomization with errors names, or one below it. Any may be its base, and a base on its own has other
-// templates than its overlay makes of them.
+// mentions notes the folders that a kustomization with errors names, or one below it. Any may be
+// its base, and a base on its own has other templates than its overlay makes of them.
 func (p *pass) mentions(folder string, found map[string]bool) {
 	entries := 0
 	_ = fs.WalkDir(p.tree, folder, func(name string, d fs.DirEntry, err error) error {
@@ -102,7 +102,8 @@ func (p *pass) failPending(folder string) {
 	}
 }
 
-// readKustomization builds a kustomization of nothing but the files that were checked, unless it did so before.
+// readKustomization builds a kustomization of nothing but the files that were checked, unless it
+// did so before.
 func (p *pass) readKustomization(folder string, check *referenceCheck) error {
 	seen := map[string]string{}
 	for name := range check.inputs {
@@ -290,7 +291,7 @@ func (b *build) noteRefused(built builtObject) {
 	}
 }
 
-// kustomizationFile is the file of a kustomization's folder.
+// kustomizationFile returns the file of a kustomization's folder.
 func kustomizationFile(files fs.FS, folder string) string {
 	i := slices.IndexFunc(kustomizationNames, func(name string) bool {
 		info, err := lstat(files, path.Join(folder, name))

@@ -54,8 +54,9 @@ type header struct {
 	} `json:"metadata"`
 }
 
-// parseObject returns the manifest of an object in JSON; nil if it is of a kind that is
-// not read, or wrong. Of a workload whose template or volume claim templates alone are wrong it is known which one it is.
+// parseObject returns the manifest of an object in JSON; nil if it is of a kind that is not read,
+// or wrong. Of a workload whose template or volume claim templates alone are wrong it is known
+// which one it is.
 func parseObject(data []byte) (*manifest, []pathProblem) {
 	object, ok := decode(data).(map[string]any)
 	if !ok {
@@ -92,8 +93,8 @@ var (
 	kindForm       = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 )
 
-// isObject reports whether something has the marks of a Kubernetes object, as far as they can be read: a tool that
-// encrypts values encrypts these as well.
+// isObject reports whether something has the marks of a Kubernetes object, as far as they can be
+// read: a tool that encrypts values encrypts these as well.
 func isObject(object map[string]any) bool {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
@@ -107,7 +108,8 @@ func isRelease(object map[string]any) bool {
 	return group == v1alpha1.GroupVersion.Group && object["kind"] == string(releaseKind)
 }
 
-// looksLikeRelease reports whether an object has what no other kind has: its kind is misspelt, or its apiVersion left out.
+// looksLikeRelease reports whether an object has what no other kind has: its kind is misspelt, or
+// its apiVersion left out.
 func looksLikeRelease(object map[string]any) bool {
 	spec, _ := object["spec"].(map[string]any)
 	return spec["workloadRef"] != nil && spec["strategy"] != nil
@@ -224,8 +226,8 @@ func parseWorkload(of kind, data []byte, object map[string]any) (*manifest, []pa
 	return m, problems
 }
 
-// heldProblems refuse annotations by which a workload that is created would look as if it were taken over, or be let past the policies: the
-// manifest was copied out of a cluster.
+// heldProblems refuse annotations by which a workload that is created would look as if it were
+// taken over, or be let past the policies: the manifest was copied out of a cluster.
 func heldProblems(annotations map[string]string) []pathProblem {
 	var problems []pathProblem
 	for _, name := range []string{v1alpha1.HoldAnnotation, v1alpha1.BreakGlassAnnotation} {

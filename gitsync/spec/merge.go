@@ -6,8 +6,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// onlyMerges reports whether no key is written twice in any mapping, and each merge key stands before the keys that override
-// what it brings. The YAML library calls an overridden key a duplicate; of a merge key further down, readers make different things.
+// onlyMerges reports whether no key is written twice in any mapping, and each merge key stands
+// before the keys that override what it brings. The YAML library calls an overridden key a
+// duplicate; of a merge key further down, readers make different things.
 func (d document) onlyMerges() bool {
 	root := d.node()
 	return root != nil && merges(root)

@@ -6,9 +6,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// nameReference tells kustomize that a BatchRelease names its workload, so that a prefix or suffix of the name gets into both,
-// and that a template of its own names ConfigMaps and Secrets. For whoever builds the same folder with another program
-// it is in examples/kustomize.
+// nameReference tells kustomize that a BatchRelease names its workload, so that a prefix or suffix
+// of the name gets into both, and that a template of its own names ConfigMaps and Secrets. For
+// whoever builds the same folder with another program it is in examples/kustomize.
 const nameReference = `nameReference:
 - kind: Deployment
   group: apps
@@ -43,11 +43,12 @@ const nameReference = `nameReference:
   - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/imagePullSecrets/name}
 `
 
-// nameReferenceFile is what it is called beside the kustomization. No file that is read has a name that begins with a dot.
+// nameReferenceFile is what it is called beside the kustomization. No file that is read has a name
+// that begins with a dot.
 const nameReferenceFile = ".sluice-name-reference.yaml"
 
-// referNames makes a kustomization read the configuration, along with its own. Kustomize complains of a file that is not
-// a kustomization.
+// referNames makes a kustomization read the configuration, along with its own. Kustomize complains
+// of a file that is not a kustomization.
 func (b bundle) referNames(kustomization string) {
 	var content map[string]any
 	if yaml.Unmarshal(b[kustomization], &content) != nil || content == nil {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// otherObject is an object that says how workloads come to be that no file has: a HelmRelease makes them, and old or foreign
-// versions are not read.
+// otherObject is an object that says how workloads come to be that no file has: a HelmRelease makes
+// them, and old or foreign versions are not read.
 type otherObject struct {
 	apiVersion, kind, namespace, name string
 	file                              string
@@ -39,7 +39,8 @@ func (o *otherObject) isHelmRelease() bool {
 	return o.kind == "HelmRelease" && group == "helm.toolkit.fluxcd.io"
 }
 
-// isForeignWorkload reports whether it is a workload of a version that is not read, such as a Deployment of extensions/v1beta1.
+// isForeignWorkload reports whether it is a workload of a version that is not read, such as a
+// Deployment of extensions/v1beta1.
 func (o *otherObject) isForeignWorkload() bool {
 	return kind(o.kind).isWorkload() && o.apiVersion != workloadVersion
 }
@@ -77,8 +78,9 @@ func sortedKeysOf(texts map[string]string) []string { return slices.Sorted(maps.
 // helmRelease matches the kind of a HelmRelease.
 var helmRelease = regexp.MustCompile(`(?m)^kind: HelmRelease\s*$`)
 
-// helmReleases counts the HelmReleases below a folder, those that no kustomization builds included. It is a help to people where there are no
-// BatchReleases, and ends early in a repository that is too large.
+// helmReleases counts the HelmReleases below a folder, those that no kustomization builds included.
+// It is a help to people where there are no BatchReleases, and ends early in a repository that is
+// too large.
 func (p *pass) helmReleases(folder string) int {
 	count, entries, total := 0, 0, int64(0)
 	root := strings.TrimPrefix(path.Clean("/"+folder), "/")

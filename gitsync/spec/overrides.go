@@ -19,7 +19,8 @@ type override struct {
 	patches     []patchOverride
 	// renames: workloads get other names.
 	renames bool
-	// namespace that workloads get; empty for their own. With unset it is only that of workloads whose manifest names none.
+	// namespace that workloads get; empty for their own. With unset it is only that of workloads whose
+	// manifest names none.
 	namespace string
 	unset     bool
 	// unknown: only a build tells what it changes.
@@ -109,7 +110,8 @@ func (i imageOverride) changes(r *Release) bool {
 	})
 }
 
-// changes reports whether a patch may change the template: it is for the workload, and speaks of the template.
+// changes reports whether a patch may change the template: it is for the workload, and speaks of
+// the template.
 func (p patchOverride) changes(r *Release) bool {
 	var operations []struct {
 		Path string `json:"path"`
@@ -130,7 +132,8 @@ func (p patchOverride) changes(r *Release) bool {
 	return yaml.Unmarshal([]byte(p.Patch), &merge) == nil && merge.Spec.Template != nil && p.targets(r, merge.header)
 }
 
-// targets reports whether a patch is for a workload, by its target or, without one, by its own header.
+// targets reports whether a patch is for a workload, by its target or, without one, by its own
+// header.
 func (p patchOverride) targets(r *Release, own header) bool {
 	kind, name := own.Kind, own.Metadata.Name
 	if p.Target != nil {
@@ -145,15 +148,17 @@ func matchesWhole(pattern, text string) bool {
 	return pattern == "" || err == nil && expression.MatchString(text)
 }
 
-// findOverrides looks for objects of Flux and Argo CD that apply the workloads of releases otherwise than Git's files have them. It returns
-// warnings, and the releases without those of which another workload is applied.
+// findOverrides looks for objects of Flux and Argo CD that apply the workloads of releases
+// otherwise than Git's files have them. It returns warnings, and the releases without those of
+// which another workload is applied.
 func (p *pass) findOverrides(releases []*Release) ([]*Release, []Error) {
 	given := releases
 	if releases = slices.Concat(releases, p.withVariables); len(releases) == 0 {
 		return nil, nil
 	}
 	appliers := slices.DeleteFunc(p.findAppliers(), func(a *applier) bool { return !sameRepository(a.repository, p.opts.Repository) })
-	// fits are the releases whose own workload some applier applies: those that apply another one are for somewhere else.
+	// fits are the releases whose own workload some applier applies: those that apply another one are
+	// for somewhere else.
 	fits := map[*Release]bool{}
 	for _, release := range releases {
 		fits[release] = slices.ContainsFunc(appliers, func(a *applier) bool { return a.applies(release) && p.keepsWorkload(a, release) })
@@ -178,7 +183,7 @@ func (p *pass) findOverrides(releases []*Release) ([]*Release, []Error) {
 	return slices.DeleteFunc(given, func(r *Release) bool { return refused[r] }), warnings
 }
 
-// affected are the releases that an applier applies, by the effect of an override on them.
+// affected returns the releases that an applier applies, by the effect of an override on them.
 func (p *pass) affected(a *applier, o placedOverride, releases []*Release) map[effect][]*Release {
 	affected := map[effect][]*Release{}
 	for _, release := range releases {
@@ -190,7 +195,8 @@ func (p *pass) affected(a *applier, o placedOverride, releases []*Release) map[e
 	return affected
 }
 
-// effectOf is the effect of an override; that of a namespace is not known where that of the source is not.
+// effectOf returns the effect of an override; that of a namespace is not known where that of the
+// source is not.
 func (p *pass) effectOf(o placedOverride, r *Release) effect {
 	if o.namespace != "" && p.opts.AnyNamespace {
 		return noEffect

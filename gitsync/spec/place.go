@@ -7,15 +7,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Place is where an object stands: a file, from the root of the repository, and the line on which the
-// object starts, 0 if that can't be told.
+// Place is where an object stands: a file, from the root of the repository, and the line on which
+// the object starts, 0 if that can't be told.
 type Place struct {
 	File string
 	Line int
 }
 
-// Find returns an error about a field of the object at a place, such as spec.strategy.steps[1], with the line and
-// column of the field or of the deepest part of its path that is there.
+// Find returns an error about a field of the object at a place, such as spec.strategy.steps[1],
+// with the line and column of the field or of the deepest part of its path that is there.
 func Find(files fs.FS, object Place, path, message string) Error {
 	return find(files, object, path).error(object.File, message)
 }
@@ -35,7 +35,8 @@ func find(files fs.FS, object Place, path string) position {
 	return found
 }
 
-// itemAt is the path of the item of a list that starts on a line of the file, with a dot at the end; empty if there is none.
+// itemAt returns the path of the item of a list that starts on a line of the file, with a dot at
+// the end; empty if there is none.
 func (d document) itemAt(line int) string {
 	root := d.node()
 	if root == nil {

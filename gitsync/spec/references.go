@@ -19,8 +19,8 @@ type referenceCheck struct {
 	limits Limits
 	// known are kustomization files that were parsed before, by their contents.
 	known kustomizations
-	// visited are the folders that were reached, inputs what may be read, and manifests those inputs that
-	// are parsed as YAML.
+	// visited are the folders that were reached, inputs what may be read, and manifests those inputs
+	// that are parsed as YAML.
 	visited, inputs, manifests map[string]bool
 	visits                     int
 	// component is set if the first one is a component, which is of use to others only.
@@ -124,8 +124,9 @@ func readInput(files fs.FS, name string, limits Limits) ([]byte, *Error) {
 	return data, nil
 }
 
-// leads reports whether a path, as seen from a folder, leads out of the repository. Kustomize would take the root of
-// the repository for what is above it, and so find what its author does not see there.
+// leads reports whether a path, as seen from a folder, leads out of the repository. Kustomize would
+// take the root of the repository for what is above it, and so find what its author does not see
+// there.
 func leads(folder, name string) bool {
 	return path.IsAbs(name) || !fs.ValidPath(path.Join(folder, name))
 }
@@ -194,7 +195,8 @@ func refusal(folder, value string, limits Limits) string {
 	return ""
 }
 
-// isGits reports whether a path leads into the .git folder, which only a work tree has, and which may hold credentials.
+// isGits reports whether a path leads into the .git folder, which only a work tree has, and which
+// may hold credentials.
 func isGits(name string) bool {
 	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.EqualFold(part, ".git") })
 }

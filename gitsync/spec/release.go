@@ -28,8 +28,8 @@ type Release struct {
 	Workload     string
 	// TemplateDigest is podtemplate.Given of its template.
 	TemplateDigest string
-	// Generated names the ConfigMaps and Secrets in its template that its kustomization generates. Nobody but who
-	// applies that kustomization makes them: Sluice does not.
+	// Generated names the ConfigMaps and Secrets in its template that its kustomization generates.
+	// Nobody but who applies that kustomization makes them: Sluice does not.
 	Generated []string
 	// Digest tells apart all that is written to the cluster: spec, labels, annotations, files.
 	Digest string
@@ -37,11 +37,12 @@ type Release struct {
 	object   json.RawMessage
 	template json.RawMessage
 	workload *manifest
-	// workloadPlace is where the workload stands, templatePlace where the object does whose template it is.
+	// workloadPlace is where the workload stands, templatePlace where the object does whose template it
+	// is.
 	workloadPlace, templatePlace Place
 }
 
-// WorkloadRef is spec.workloadRef.
+// WorkloadRef returns spec.workloadRef.
 func (r *Release) WorkloadRef() v1alpha1.WorkloadReference {
 	return v1alpha1.WorkloadReference{APIVersion: workloadVersion, Kind: r.WorkloadKind, Name: r.Workload}
 }
@@ -52,10 +53,12 @@ func WorkloadRefused(given, was v1alpha1.WorkloadReference) string {
 		"which makes it a new release of a new workload", was.Kind, was.Name, given.Kind, given.Name)
 }
 
-// WorkloadPlace is where the release's workload stands; no file if the repository does not have it.
+// WorkloadPlace returns where the release's workload stands; no file if the repository does not
+// have it.
 func (r *Release) WorkloadPlace() Place { return r.workloadPlace }
 
-// ClaimsPlace is where the volume claim templates of the release's workload stand, or the workload if it has none.
+// ClaimsPlace returns where the volume claim templates of the release's workload stand, or the
+// workload if it has none.
 func (r *Release) ClaimsPlace() Place {
 	if r.workload == nil || r.workload.claims.line == 0 {
 		return r.workloadPlace
@@ -63,7 +66,8 @@ func (r *Release) ClaimsPlace() Place {
 	return Place{r.workloadPlace.File, r.workload.claims.line}
 }
 
-// TemplatePlace is where the object stands, the release or its workload, whose spec.template is released.
+// TemplatePlace returns where the object stands, the release or its workload, whose spec.template
+// is released.
 func (r *Release) TemplatePlace() Place { return r.templatePlace }
 
 // Object returns the BatchRelease to apply, with its template in place. The caller
@@ -109,7 +113,8 @@ func (r *Release) WorkloadWith(template json.RawMessage) *unstructured.Unstructu
 	}
 	workload := &unstructured.Unstructured{Object: object}
 	workload.SetNamespace(r.Namespace)
-	// It fails where spec is no object, which a workload with a name and a release was checked not to be.
+	// It fails where spec is no object, which a workload with a name and a release was checked not to
+	// be.
 	_ = unstructured.SetNestedMap(object, toMap(template), "spec", "template")
 	return workload
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// restProblems are what is wrong with a release besides fields that are unknown or of a wrong type, so that all of it
-// is reported at once. What would be wrong only since such a field counts as left out is not reported.
+// restProblems returns what is wrong with a release besides fields that are unknown or of a wrong
+// type, so that all of it is reported at once. What would be wrong only since such a field counts
+// as left out is not reported.
 func restProblems(data []byte, told []pathProblem) []pathProblem {
 	rest := decode(data)
 	var faults [][]string
@@ -34,8 +35,9 @@ func restProblems(data []byte, told []pathProblem) []pathProblem {
 	return slices.DeleteFunc(problems, func(p pathProblem) bool { return followsFrom(stepsOf(p.path), faults, rest) })
 }
 
-// followsFrom reports whether a problem may be there only because of one of the faults: it is in or at the fault, at the
-// object that the fault is a field of, or about a field that this object lacks, which may be what was meant.
+// followsFrom reports whether a problem may be there only because of one of the faults: it is in or
+// at the fault, at the object that the fault is a field of, or about a field that this object
+// lacks, which may be what was meant.
 func followsFrom(path []string, faults [][]string, rest any) bool {
 	return slices.ContainsFunc(faults, func(fault []string) bool {
 		parent := fault[:max(0, len(fault)-1)]
@@ -43,8 +45,8 @@ func followsFrom(path []string, faults [][]string, rest any) bool {
 	})
 }
 
-// goTogether reports whether a path and a fault are the two sides of the traffic of a release: routes need steps that share requests, and
-// such steps need routes.
+// goTogether reports whether a path and a fault are the two sides of the traffic of a release:
+// routes need steps that share requests, and such steps need routes.
 func goTogether(path, fault []string) bool {
 	steps, traffic := []string{"spec", "strategy", "steps"}, []string{"spec", "strategy", "traffic"}
 	if begins(fault, steps) {
@@ -59,7 +61,8 @@ func begins(path, with []string) bool {
 
 var pathStep = regexp.MustCompile(`\[([^\]]*)\]|([^.\[\]]+)`)
 
-// stepsOf are the names, keys and numbers of a path such as spec.steps[1].replicas or metadata.labels[a.b/c].
+// stepsOf returns the names, keys and numbers of a path such as spec.steps[1].replicas or
+// metadata.labels[a.b/c].
 func stepsOf(path string) []string {
 	var steps []string
 	for _, match := range pathStep.FindAllStringSubmatch(path, -1) {
@@ -68,7 +71,8 @@ func stepsOf(path string) []string {
 	return steps
 }
 
-// depth is how many steps of a path there are in a value, all of them only if it has what the path leads to.
+// depth returns how many steps of a path there are in a value, all of them only if it has what the
+// path leads to.
 func depth(value any, path []string) int {
 	for i, step := range path {
 		switch inner := value.(type) {
@@ -91,7 +95,8 @@ func depth(value any, path []string) int {
 	return len(path)
 }
 
-// without is the value without the field at a path. An item of a list becomes an empty one: the others keep their numbers.
+// without returns the value without the field at a path. An item of a list becomes an empty one:
+// the others keep their numbers.
 func without(value any, path []string) any {
 	if len(path) == 0 {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Other is an object of the repository that Sluice does not apply, and that releases have to do with.
+// Other is an object of the repository that Sluice does not apply, and that releases have to do
+// with.
 type Other struct {
 	Namespace, Name string
 	Place           Place
@@ -36,7 +37,8 @@ func (o *Other) Object() *unstructured.Unstructured {
 	return object
 }
 
-// parseOther returns such an object; nil if it has no name that can be read, which is for the API server to say.
+// parseOther returns such an object; nil if it has no name that can be read, which is for the API
+// server to say.
 func parseOther(of kind, data []byte) *manifest {
 	var object header
 	if json.Unmarshal(data, &object) != nil || object.Metadata.Name == "" {
@@ -45,7 +47,7 @@ func parseOther(of kind, data []byte) *manifest {
 	return &manifest{kind: of, namespace: object.Metadata.Namespace, name: object.Metadata.Name, object: data}
 }
 
-// others are the routes and Services of all files.
+// others returns the routes and Services of all files.
 func (p *pass) others() (routes []Route, services []Service) {
 	for _, l := range p.manifests {
 		of := Other{Namespace: l.in(p.opts.Namespace), Name: l.name, Place: Place{l.file, l.at.line}, object: l.object}
@@ -62,7 +64,8 @@ func (p *pass) others() (routes []Route, services []Service) {
 // routesPath is where a BatchRelease names routes.
 const routesPath = "spec.strategy.traffic.routes"
 
-// shareKey is what only one release can share: a Service in a route. The Service is in the namespace of the release.
+// shareKey is what only one release can share: a Service in a route. The Service is in the
+// namespace of the release.
 type shareKey struct {
 	kind                      v1alpha1.TrafficRouteKind
 	routeNamespace, route     string
@@ -76,7 +79,8 @@ type sharer struct {
 	index   int
 }
 
-// dropSharers drops releases that share the same requests: a Service can select the versions of one workload only.
+// dropSharers drops releases that share the same requests: a Service can select the versions of one
+// workload only.
 func (p *pass) dropSharers(releases map[objectKey][]located) {
 	sharers := map[shareKey][]sharer{}
 	for key, ls := range releases {

@@ -22,7 +22,8 @@ type Options struct {
 	Repository string
 	// Limits; zero fields take the defaults.
 	Limits Limits
-	// Ignore are lines in the format of .gitignore, from the root of the repository. They go before those of IgnoreFile.
+	// Ignore are lines in the format of .gitignore, from the root of the repository. They go before
+	// those of IgnoreFile.
 	Ignore []string
 	// Ignorer compiles these lines. Without one an IgnoreFile is an error.
 	Ignorer Ignorer
@@ -30,7 +31,7 @@ type Options struct {
 	Builder Builder
 }
 
-// Namespaces are all that releases may be in, sorted.
+// Namespaces returns all that releases may be in, sorted.
 func (o Options) Namespaces() []string {
 	all := append([]string{o.Namespace}, o.AllowedNamespaces...)
 	slices.Sort(all)
@@ -85,37 +86,42 @@ type Result struct {
 	// Earlier has new releases with the templates that their workloads had at the Read before, if those
 	// were others, and no release named the workloads.
 	Earlier map[*Release]*Release
-	// Routes are all that the repository has, as they were found. Nothing but the types of their names was checked.
+	// Routes are all that the repository has, as they were found. Nothing but the types of their names
+	// was checked.
 	Routes []Route
 	// Services are likewise.
 	Services []Service
 	// Errors, sorted by file and line. What they are about is not among the Releases.
 	Errors []Error
-	// Warnings name objects that make workloads differ from the files, such as overrides of Flux and Argo CD.
+	// Warnings name objects that make workloads differ from the files, such as overrides of Flux and
+	// Argo CD.
 	Warnings []Error
 	// Notices say what is left out, and that it does no harm.
 	Notices []Error
 	// Doubts are files that may hold releases that are missing here.
 	Doubts []Doubt
-	// LeftOut says why files and folders, these with a slash at the end, are not read though they are there.
+	// LeftOut says why files and folders, these with a slash at the end, are not read though they are
+	// there.
 	LeftOut map[string]string
 	// HelmReleases counts the HelmReleases of Flux, where there is nothing else.
 	HelmReleases int
-	// Hollow says of files, by path, where they hold no Kubernetes object: they are empty, or cut short, or no
-	// manifests at all. It is an error where there was a release.
+	// Hollow says of files, by path, where they hold no Kubernetes object: they are empty, or cut
+	// short, or no manifests at all. It is an error where there was a release.
 	Hollow map[string]Error
 	// Files is how many manifest files there are.
 	Files int
 	// Exceeded says that something took more time or memory than it may: another Read may come to
 	// more, or take as much again.
 	Exceeded bool
-	// Pending counts files and kustomizations left for another Read, because the budget ran out before them.
+	// Pending counts files and kustomizations left for another Read, because the budget ran out before
+	// them.
 	Pending int
 }
 
-// Missing says why a release that was in a file, and built by a kustomization if that is not empty, is kept though it is not read there: the
-// file is there, and holds something else than objects, or one of both is left out. It reports false if the file is not there, or holds other
-// objects: people take a release out so.
+// Missing says why a release that was in a file, and built by a kustomization if that is not empty,
+// is kept though it is not read there: the file is there, and holds something else than objects, or
+// one of both is left out. It reports false if the file is not there, or holds other objects:
+// people take a release out so.
 func (r *Result) Missing(release, file, kustomization string) (Error, bool) {
 	kept := fmt.Sprintf("BatchRelease %s was in this file, and is kept: ", release)
 	if hollow, is := r.Hollow[file]; is {
@@ -279,11 +285,12 @@ type located struct {
 	at   position
 	// kustomization is the file of the one that built it; empty if it stands in its file as it is.
 	kustomization string
-	// beside is the file of the kustomization that the manifest stands beside, and near the namespace that this one sets.
+	// beside is the file of the kustomization that the manifest stands beside, and near the namespace
+	// that this one sets.
 	beside, near string
 }
 
-// in is the namespace of the object, given that of the source.
+// in returns the namespace of the object, given that of the source.
 func (l located) in(namespace string) string { return cmp.Or(l.namespace, l.near, namespace) }
 
 func (p *pass) fail(file string, at position, message string) {
@@ -320,7 +327,7 @@ func (p *pass) readFile(file surveyed) {
 	}
 }
 
-// names are the releases that a file has, and those that it may have.
+// names returns the releases that a file has, and those that it may have.
 func (c *parsed) names() []string {
 	var names []string
 	for _, release := range c.named {
@@ -393,14 +400,14 @@ func (p *pass) known(hash string) *parsed {
 	return nil
 }
 
-// notFetched reports whether the file system knows a file and has no content of it, as of a large repository of which only the wanted
-// files are fetched. To read such a file asks for it.
+// notFetched reports whether the file system knows a file and has no content of it, as of a large
+// repository of which only the wanted files are fetched. To read such a file asks for it.
 func notFetched(info fs.FileInfo) bool {
 	hashed, ok := info.(interface{ ContentHash() string })
 	return ok && hashed.ContentHash() == ""
 }
 
-// hashOf is the content's hash, if the file system knows it.
+// hashOf returns the content's hash, if the file system knows it.
 func hashOf(info fs.FileInfo) string {
 	if hashed, ok := info.(interface{ ContentHash() string }); ok {
 		return hashed.ContentHash()

@@ -236,7 +236,8 @@ func remedy(t reflect.Type, value any, at *field.Path) string {
 	return ""
 }
 
-// describeLeaf names what a field of a type takes, as people write it: a duration is decoded as a string.
+// describeLeaf names what a field of a type takes, as people write it: a duration is decoded as a
+// string.
 func describeLeaf(t, decoded reflect.Type) string {
 	if t == reflect.TypeFor[metav1.Duration]() {
 		return "a duration such as 10m"

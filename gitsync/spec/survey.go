@@ -44,8 +44,9 @@ func (s *surveyResult) count() int { return len(s.manifests) + len(s.kustomizati
 // kustomizationNames are the names that kustomize looks for.
 var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
-// survey lists what there is to read below a folder. Names that start with a dot
-// are left out, and so is what is ignored, or part of a Helm chart. What is in and below the folder of a kustomization belongs to it.
+// survey lists what there is to read below a folder. Names that start with a dot are left out, and
+// so is what is ignored, or part of a Helm chart. What is in and below the folder of a
+// kustomization belongs to it.
 func survey(files fs.FS, folder string, opts Options) (*surveyResult, error) {
 	root, err := cleanFolder(files, folder)
 	if err != nil {
@@ -104,7 +105,8 @@ func (s *surveyResult) leavesOut(name string, d fs.DirEntry) bool {
 // chartFile makes a folder a Helm chart.
 const chartFile = "Chart.yaml"
 
-// isOfChart reports whether what is in the folder of a chart belongs to it. Manifests may stand beside.
+// isOfChart reports whether what is in the folder of a chart belongs to it. Manifests may stand
+// beside.
 func isOfChart(d fs.DirEntry) bool {
 	if d.IsDir() {
 		return slices.Contains([]string{"templates", "charts", "crds", "ci"}, d.Name())
@@ -112,7 +114,8 @@ func isOfChart(d fs.DirEntry) bool {
 	return d.Name() == chartFile || isYAML(d.Name()) && strings.HasPrefix(d.Name(), "values")
 }
 
-// isTooDeep reports whether a folder is one whose files are not looked at: each costs as much as there are folders above it.
+// isTooDeep reports whether a folder is one whose files are not looked at: each costs as much as
+// there are folders above it.
 func isTooDeep(folder string, limits Limits) bool { return strings.Count(folder, "/") >= limits.Depth }
 
 func skip(d fs.DirEntry) error {
@@ -122,8 +125,8 @@ func skip(d fs.DirEntry) error {
 	return nil
 }
 
-// ownFolder is where Sluice keeps what people approve. Nothing in it is a manifest, whoever names it: else an
-// approval could bring what is to be released along.
+// ownFolder is where Sluice keeps what people approve. Nothing in it is a manifest, whoever names
+// it: else an approval could bring what is to be released along.
 const ownFolder = ".sluice"
 
 func isOwn(name string) bool {
@@ -203,8 +206,8 @@ func (s *surveyResult) visitManifest(name string, d fs.DirEntry) error {
 	return nil
 }
 
-// visitLink notes links behind which there may be manifests: what they lead to is read where it is, if at all. Links to other
-// files of the repository do no harm.
+// visitLink notes links behind which there may be manifests: what they lead to is read where it is,
+// if at all. Links to other files of the repository do no harm.
 func (s *surveyResult) visitLink(files fs.FS, name string) {
 	target, err := fs.ReadLink(files, name)
 	inside := path.Join(path.Dir(name), target)
@@ -243,7 +246,7 @@ func lstat(files fs.FS, name string) (fs.FileInfo, error) {
 	return fs.Lstat(files, name)
 }
 
-// linkTo is the first part of a path that is a link, or a submodule; empty if there is none.
+// linkTo returns the first part of a path that is a link, or a submodule; empty if there is none.
 func linkTo(files fs.FS, name string) string {
 	for at := 0; at < len(name); at++ {
 		end := strings.IndexByte(name[at:], '/')
@@ -267,7 +270,7 @@ func isYAML(name string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// readProblem is the reason why a file can't be read, without its path.
+// readProblem returns the reason why a file can't be read, without its path.
 func readProblem(err error) string {
 	if located, ok := errors.AsType[*fs.PathError](err); ok {
 		return located.Err.Error()

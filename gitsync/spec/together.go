@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// checkTogether reports whether a release and its workload go together, and what is wrong where they don't: each of the two
-// manifests may be right by itself.
+// checkTogether reports whether a release and its workload go together, and what is wrong where
+// they don't: each of the two manifests may be right by itself.
 func (p *pass) checkTogether(release *Release) bool {
 	before := len(p.errors) + p.dropped
 	p.checkVariables(release)
@@ -21,8 +21,8 @@ func (p *pass) checkTogether(release *Release) bool {
 	return len(p.errors)+p.dropped == before
 }
 
-// checkSelector refuses a template whose pods the workload would not find. That there is a selector, and that it is one, is for
-// the API server to say.
+// checkSelector refuses a template whose pods the workload would not find. That there is a
+// selector, and that it is one, is for the API server to say.
 func (p *pass) checkSelector(release *Release) {
 	var workload struct {
 		Spec struct {
@@ -45,8 +45,8 @@ func (p *pass) checkSelector(release *Release) {
 		"spec.template.metadata.labels: the API server refuses a template that the selector of %s %s does not match", release.WorkloadKind, release.Workload))
 }
 
-// checkSurge refuses to replace in place, without having been told so, the pods of a DaemonSet that has each new pod run beside
-// the old one first.
+// checkSurge refuses to replace in place, without having been told so, the pods of a DaemonSet that
+// has each new pod run beside the old one first.
 func (p *pass) checkSurge(release *Release) {
 	if release.WorkloadKind != string(daemonSetKind) {
 		return

@@ -201,7 +201,8 @@ func validateStep(step *v1alpha1.Step, at *field.Path) field.ErrorList {
 	return append(errs, validateOneApproval(step.Gates, at.Child("gates"))...)
 }
 
-// validateOneApproval has a step ask for one approval: all approvals of a release are put into the same file.
+// validateOneApproval has a step ask for one approval: all approvals of a release are put into the
+// same file.
 func validateOneApproval(gates []v1alpha1.GatePolicy, at *field.Path) field.ErrorList {
 	isApproval := func(policy v1alpha1.GatePolicy) bool { return policy.PullRequest != nil }
 	first := slices.IndexFunc(gates, isApproval)

@@ -19,7 +19,8 @@ import (
 type view struct {
 	files  fs.FS
 	limits Limits
-	// check has the folders whose kustomizations may be read: no other can bring in what nobody looked at.
+	// check has the folders whose kustomizations may be read: no other can bring in what nobody looked
+	// at.
 	check *referenceCheck
 	// origins are the documents that objects are built from.
 	origins []origin
@@ -182,7 +183,7 @@ func (o origin) find(path string) position {
 	return o.doc.find(o.inside + path)
 }
 
-// items are the objects of a list, which kustomize takes apart.
+// items returns the objects of a list, which kustomize takes apart.
 func (o origin) items() []origin {
 	var all []origin
 	for i, item := range o.header.Items {

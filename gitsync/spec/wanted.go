@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Wanted are the files of a large repository that a Read of a folder needs: manifests below the folder, what Sluice keeps beside
-// them, and what was missed before, since kustomizations refer to it. A Read that misses others is of no use, and is done again
-// with those.
+// Wanted are the files of a large repository that a Read of a folder needs: manifests below the
+// folder, what Sluice keeps beside them, and what was missed before, since kustomizations refer to
+// it. A Read that misses others is of no use, and is done again with those.
 type Wanted struct {
 	// Folder as Read takes it.
 	Folder string
@@ -18,7 +18,8 @@ type Wanted struct {
 	missed map[string]bool
 }
 
-// Rounds of reads after which one that still misses files is given up: its kustomizations lead from one to another.
+// Rounds of reads after which one that still misses files is given up: its kustomizations lead from
+// one to another.
 const Rounds = 20
 
 // mostMissed are remembered.

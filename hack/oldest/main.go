@@ -1,5 +1,6 @@
-// Command oldest holds CRDs against the validation of the oldest Kubernetes that Sluice supports: it reckons with higher
-// costs of CEL rules than later ones do, and refuses a CRD whose rules might cost too much.
+// Command oldest holds CRDs against the validation of the oldest Kubernetes that Sluice supports:
+// it reckons with higher costs of CEL rules than later ones do, and refuses a CRD whose rules might
+// cost too much.
 package main
 
 import (

@@ -89,7 +89,8 @@ type Options struct {
 	Traces    traces.Options
 	TracePage traces.Page
 
-	// NoticesConfig is a file that says who gets notices of releases; empty sends none. Their record is in LeaseNamespace.
+	// NoticesConfig is a file that says who gets notices of releases; empty sends none. Their record is
+	// in LeaseNamespace.
 	NoticesConfig string
 	// NoticesPoll is how often that file is read. Default 10s.
 	NoticesPoll time.Duration

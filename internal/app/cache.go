@@ -22,8 +22,8 @@ import (
 // patience is how long a readiness check waits for the cache.
 const patience = time.Second
 
-// cacheOptions makes the cache watch the namespaces (none: all), of ControllerRevisions and EndpointSlices only
-// those of releases, and keep no more of an object than is read.
+// cacheOptions makes the cache watch the namespaces (none: all), of ControllerRevisions and
+// EndpointSlices only those of releases, and keep no more of an object than is read.
 func cacheOptions(namespaces []string) cache.Options {
 	options := cache.Options{
 		DefaultTransform: trim,

@@ -18,9 +18,9 @@ import (
 // one request that hangs does not lose it.
 const leaseTimeout = 5 * time.Second
 
-// newLease is the lock by which controllers take turns. Unlike the manager's own it publishes no event
-// for a change of leader, so that a controller which starts where all is at rest writes nothing
-// else: the Lease itself says whose turn it is.
+// newLease returns the lock by which controllers take turns. Unlike the manager's own it publishes
+// no event for a change of leader, so that a controller which starts where all is at rest writes
+// nothing else: the Lease itself says whose turn it is.
 func newLease(cfg *rest.Config, namespace string) (resourcelock.Interface, error) {
 	host, err := os.Hostname()
 	if err != nil {

@@ -8,9 +8,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// stoppable is a manager that can be stopped while it starts. One of controller-runtime that is cancelled before its
-// cache has synced does not end, and turns a processor meanwhile (runnableGroup.Start in v0.25): so it would be wherever the
-// API server does not answer, or refuses a list.
+// stoppable is a manager that can be stopped while it starts. One of controller-runtime that is
+// cancelled before its cache has synced does not end, and turns a processor meanwhile
+// (runnableGroup.Start in v0.25): so it would be wherever the API server does not answer, or
+// refuses a list.
 type stoppable struct {
 	manager.Manager
 
@@ -19,8 +20,9 @@ type stoppable struct {
 	within time.Duration
 }
 
-// ending is how long a manager may take to end: its parts have the time that graceful gives them, but controller-runtime also waits for the answer
-// to the request that gives up the Lease, however long the API server takes.
+// ending is how long a manager may take to end: its parts have the time that graceful gives them,
+// but controller-runtime also waits for the answer to the request that gives up the Lease, however
+// long the API server takes.
 const ending = graceful + time.Second
 
 // newStoppable makes a manager stoppable that is still to be started.
@@ -32,9 +34,10 @@ func newStoppable(mgr manager.Manager) (manager.Manager, error) {
 	return stoppable{mgr, synced, ending}, nil
 }
 
-// Start runs the manager until ctx ends. If that happens before the cache has synced, nothing has been done that must
-// come to an end: it returns at once, and leaves it to the end of the process to close what it listens on. Should the process go on,
-// the manager stops as soon as its cache has synced. One that does not end in time is left to the end of the process, too.
+// Start runs the manager until ctx ends. If that happens before the cache has synced, nothing has
+// been done that must come to an end: it returns at once, and leaves it to the end of the process
+// to close what it listens on. Should the process go on, the manager stops as soon as its cache has
+// synced. One that does not end in time is left to the end of the process, too.
 func (m stoppable) Start(ctx context.Context) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
@@ -78,6 +81,6 @@ func (s started) Start(context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: what does not need it is started after the cache, and
-// before a leader is elected.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: what does not need it is started
+// after the cache, and before a leader is elected.
 func (started) NeedLeaderElection() bool { return false }

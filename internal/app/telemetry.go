@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/metrics"
 )
 
-// addTelemetry makes the process that holds the Lease tell what happens to releases: to its metrics, and to others.
+// addTelemetry makes the process that holds the Lease tell what happens to releases: to its
+// metrics, and to others.
 func addTelemetry(mgr manager.Manager, others ...telemetry.Teller) error {
 	counts := metrics.Default()
 	tellers := append([]telemetry.Teller{counts}, others...)

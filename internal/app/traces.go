@@ -27,7 +27,7 @@ func newTraces(opts Options, logger logr.Logger) (*traces.Exporter, error) {
 	return exporter, nil
 }
 
-// tellers are all that tell facts.
+// tellers returns all that tell facts.
 func tellers(exporter *traces.Exporter) []telemetry.Teller {
 	if exporter == nil {
 		return nil
@@ -35,14 +35,16 @@ func tellers(exporter *traces.Exporter) []telemetry.Teller {
 	return []telemetry.Teller{exporter}
 }
 
-// shutdown is how long the process takes to end, at most. The kubelet kills it after terminationGracePeriodSeconds, which is 10.
+// shutdown is how long the process takes to end, at most. The kubelet kills it after
+// terminationGracePeriodSeconds, which is 10.
 const shutdown = 8 * time.Second
 
 // graceful is how much of that the parts may take. Then the Lease is given up.
 const graceful = 6 * time.Second
 
-// flushing is a manager that sends what is left of the traces once it has ended and given up its Lease: another one takes over at once,
-// however long the collector takes. So it does if parts did not end in time, in the time that is left. One that has lost its Lease must end now.
+// flushing is a manager that sends what is left of the traces once it has ended and given up its
+// Lease: another one takes over at once, however long the collector takes. So it does if parts did
+// not end in time, in the time that is left. One that has lost its Lease must end now.
 type flushing struct {
 	manager.Manager
 

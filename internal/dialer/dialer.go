@@ -1,4 +1,5 @@
-// Package dialer connects to servers, but not to loopback, link-local, metadata or denied addresses.
+// Package dialer connects to servers, but not to loopback, link-local, metadata or denied
+// addresses.
 package dialer
 
 import (

@@ -13,8 +13,9 @@ import (
 // errNoCertificate says that what users gave as certificates is none.
 var errNoCertificate = errors.New("the CA bundle has no PEM certificate")
 
-// NewHTTP returns a transport like base that heeds the rules and the environment's proxies, and trusts the PEM certificates of
-// the bundle beside the system's. It fails only if the bundle is not empty and holds no certificate.
+// NewHTTP returns a transport like base that heeds the rules and the environment's proxies, and
+// trusts the PEM certificates of the bundle beside the system's. It fails only if the bundle is not
+// empty and holds no certificate.
 func NewHTTP(base *http.Transport, bundle []byte, timeout time.Duration, rules Rules, refused Refused) (http.RoundTripper, error) {
 	roots, err := certificates(bundle)
 	if err != nil {
@@ -29,7 +30,8 @@ func NewHTTP(base *http.Transport, bundle []byte, timeout time.Duration, rules R
 	return NewTransport(base, timeout, rules, refused), nil
 }
 
-// certificates returns the system's certificate pool with the bundle added; nil, which means the system's, if there is no bundle.
+// certificates returns the system's certificate pool with the bundle added; nil, which means the
+// system's, if there is no bundle.
 func certificates(bundle []byte) (*x509.CertPool, error) {
 	if len(bundle) == 0 {
 		return nil, nil

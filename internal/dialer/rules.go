@@ -16,8 +16,8 @@ type Rules struct {
 // Loopback returns the networks of this machine alone.
 func Loopback() []netip.Prefix { return slices.Clone(reserved[:2]) }
 
-// Reserved returns the networks in which no server of ours is: loopback, link-local, and the addresses
-// outside of these at which clouds give out credentials.
+// Reserved returns the networks in which no server of ours is: loopback, link-local, and the
+// addresses outside of these at which clouds give out credentials.
 func Reserved() []netip.Prefix { return slices.Clone(reserved) }
 
 var reserved = []netip.Prefix{

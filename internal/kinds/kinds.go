@@ -1,4 +1,5 @@
-// Package kinds is the registry of the kinds of workloads that can be released, below all other packages.
+// Package kinds is the registry of all kinds of workloads that can be released, below all other
+// packages.
 package kinds
 
 import (
@@ -37,16 +38,16 @@ type Pods struct {
 	OwnerKind, Owner string
 }
 
-// The names of the kinds.
+// The names of all kinds.
 const (
 	Deployment  = "Deployment"
 	StatefulSet = "StatefulSet"
 	DaemonSet   = "DaemonSet"
 )
 
-// All lists the kinds that can be released, in the order in which they are documented. The pods of a Deployment belong to a ReplicaSet
-// of the revision, others to the workload itself. A StatefulSet labels them with the name of the ControllerRevision, a DaemonSet with
-// its hash.
+// All lists every kind that can be released, in the order in which they are documented. The pods of
+// a Deployment belong to a ReplicaSet of the revision, others to the workload itself. A StatefulSet
+// labels them with the name of the ControllerRevision, a DaemonSet with its hash.
 var All = []Kind{
 	{
 		Name: Deployment, Short: "deploy", New: func() Object { return &appsv1.Deployment{} },
@@ -86,7 +87,7 @@ var All = []Kind{
 	},
 }
 
-// Names returns the names of the kinds.
+// Names returns the names of all kinds.
 func Names() []string {
 	names := make([]string, 0, len(All))
 	for i := range All {
@@ -101,7 +102,8 @@ func Named(name string) *Kind { return find(func(k *Kind) bool { return k.Name =
 // Of returns the kind of an object; nil if it can't be released.
 func Of(object Object) *Kind { return find(func(k *Kind) bool { return k.Template(object) != nil }) }
 
-// Written returns the kind that a user wrote as kubectl accepts it, such as deploy or statefulsets.apps; nil if it can't be released.
+// Written returns the kind that a user wrote as kubectl accepts it, such as deploy or
+// statefulsets.apps; nil if it can't be released.
 func Written(text string) *Kind {
 	text = strings.TrimSuffix(strings.ToLower(text), ".apps")
 	return find(func(k *Kind) bool {

@@ -10,9 +10,9 @@ import (
 // eventsAtOnce is how many events are sent at the same time.
 const eventsAtOnce = 10
 
-// LimitEvents has a client send few events at once; others wait their turn. client-go sends each as soon as it is recorded: of a thousand
-// releases that begin together, those beyond the streams of a connection would each open a connection of their own, and hold up what
-// moves pods.
+// LimitEvents has a client send few events at once; others wait their turn. client-go sends each as
+// soon as it is recorded: of a thousand releases that begin together, those beyond the streams of a
+// connection would each open a connection of their own, and hold up what moves pods.
 func LimitEvents() transport.WrapperFunc {
 	turns := make(chan struct{}, eventsAtOnce)
 	return func(next http.RoundTripper) http.RoundTripper { return &eventLimit{next, turns} }
@@ -40,5 +40,5 @@ func (l *eventLimit) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// WrappedRoundTripper is what client-go looks for beneath.
+// WrappedRoundTripper returns what client-go looks for beneath.
 func (l *eventLimit) WrappedRoundTripper() http.RoundTripper { return l.next }

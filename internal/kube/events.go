@@ -17,14 +17,16 @@ import (
 // maxNote is how many bytes of text an event may have; one with more is refused.
 const maxNote = 1024
 
-// LogEvents is a recorder that also logs what it records: events are gone after an hour, logs are kept where people look
-// for what a controller did. What webhooks, pods and people say becomes a line that fits. Lines about a release say which one, and its revision
-// and commit; lines about a gate, who decided it.
+// LogEvents returns a recorder that also logs what it records: events are gone after an hour, logs
+// are kept where people look for what a controller did. What webhooks, pods and people say becomes
+// a line that fits. Lines about a release say which one, and its revision and commit; lines about a
+// gate, who decided it.
 func LogEvents(recorder events.EventRecorder, logger logr.Logger) events.EventRecorder {
 	return &logged{recorder, logger}
 }
 
-// LogOnly logs what a recorder of LogEvents would log of an event, without recording it: it costs no request.
+// LogOnly logs what a recorder of LogEvents would log of an event, without recording it: it costs
+// no request.
 func LogOnly(recorder events.EventRecorder, regarding runtime.Object, reason, note string) {
 	if around, is := recorder.(interface{ Unwrap() events.EventRecorder }); is {
 		recorder = around.Unwrap()
@@ -79,7 +81,8 @@ func keysOf(object runtime.Object) []any {
 // commitDigits are how many digits of a commit are logged.
 const commitDigits = 8
 
-// releaseKeys are empty where nothing is released yet, or not from Git: each line has the same keys.
+// releaseKeys returns an empty list where nothing is released yet, or not from Git: each line has the same
+// keys.
 func releaseKeys(release *v1alpha1.BatchRelease) []any {
 	status := &release.Status
 	keys := []any{
@@ -95,7 +98,7 @@ func releaseKeys(release *v1alpha1.BatchRelease) []any {
 // mostDeciders are how many people a line names.
 const mostDeciders = 5
 
-// deciders are who decided a gate by its evidence; or what decided it where no person did.
+// deciders returns who decided a gate by its evidence; or what decided it where no person did.
 func deciders(gate *v1alpha1.Gate) string {
 	var people, kinds []string
 	for _, fact := range gate.Status.Evidence {

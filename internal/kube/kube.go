@@ -62,7 +62,7 @@ func (p *JSONPatch) Patch() (client.Patch, error) {
 	return client.RawPatch(types.JSONPatchType, data), nil
 }
 
-// AnnotationPath is the JSON pointer (RFC 6901) to an annotation.
+// AnnotationPath returns the JSON pointer (RFC 6901) to an annotation.
 func AnnotationPath(key string) string {
 	return "/metadata/annotations/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }

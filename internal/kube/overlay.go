@@ -14,16 +14,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Overlay lays what this process has written, or read live, over what its cache has, so that it reads its own writes:
-// what it hands out is never older than what it was shown, until the cache has caught up. Losing an Overlay costs requests and
-// conflicts, nothing else. The zero value can't be used; any number of goroutines may use one at a time.
+// Overlay lays what this process has written, or read live, over what its cache has, so that it
+// reads its own writes: what it hands out is never older than what it was shown, until the cache
+// has caught up. Losing an Overlay costs requests and conflicts, nothing else. The zero value can't
+// be used; any number of goroutines may use one at a time.
 //
 //   - An object that was seen replaces an older one of the cache of the same name, also one that had the name before.
 //   - An object that was seen and that the cache lacks is there, until the cache has had it.
 //   - An object that was deleted is not there while the cache still has it. Another one of its name is.
 //
-// What an Overlay was shown it copies, and it hands out copies of that; what is of the cache it hands out as it is. There may be
-// several Overlays for each release: once the cache has caught up, one holds no object and no map.
+// What an Overlay was shown it copies, and it hands out copies of that; what is of the cache it
+// hands out as it is. There may be several Overlays for each release: once the cache has caught up,
+// one holds no object and no map.
 type Overlay[T client.Object] struct {
 	clock  clock.PassiveClock
 	unseen time.Duration
@@ -31,8 +33,8 @@ type Overlay[T client.Object] struct {
 	mu sync.Mutex
 	// seen is nil while it is empty.
 	seen map[types.NamespacedName]*seen[T]
-	// listed says what the cache had when it was listed last, by name. The objects themselves would stay in memory when the
-	// cache has newer ones.
+	// listed says what the cache had when it was listed last, by name. The objects themselves would
+	// stay in memory when the cache has newer ones.
 	listed []listed
 }
 
@@ -52,8 +54,8 @@ func identityOf(object client.Object) identity {
 	return identity{uid: object.GetUID(), version: object.GetResourceVersion()}
 }
 
-// later reports whether an object was read after another one, which may be one of its name. Where that can't be told the
-// cache is right.
+// later reports whether an object was read after another one, which may be one of its name. Where
+// that can't be told the cache is right.
 func (i identity) later(other identity) bool {
 	order, err := resourceversion.CompareResourceVersion(i.version, other.version)
 	return err == nil && order > 0
@@ -65,19 +67,22 @@ type seen[T client.Object] struct {
 	// object is none if it was deleted.
 	object T
 	since  time.Time
-	// cached says that the cache had the object in an older version: if it has none later on, the object was deleted.
+	// cached says that the cache had the object in an older version: if it has none later on, the
+	// object was deleted.
 	cached bool
 	// deleted says that this process has deleted the object, as it was last seen.
 	deleted bool
 }
 
-// NewOverlay makes an empty Overlay. An object may come and go before the cache ever has it, and then no watch tells: what
-// the cache still lacks after the time unseen is given up. 0 gives nothing up until it is forgotten.
+// NewOverlay makes an empty Overlay. An object may come and go before the cache ever has it, and
+// then no watch tells: what the cache still lacks after the time unseen is given up. 0 gives
+// nothing up until it is forgotten.
 func NewOverlay[T client.Object](now clock.PassiveClock, unseen time.Duration) *Overlay[T] {
 	return &Overlay[T]{clock: now, unseen: unseen}
 }
 
-// Saw records what the API server answered to a write or a live read, unless something newer is known.
+// Saw records what the API server answered to a write or a live read, unless something newer is
+// known.
 func (o *Overlay[T]) Saw(object T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,7 +114,7 @@ func (o *Overlay[T]) drop(key types.NamespacedName) {
 	}
 }
 
-// had is what the cache had of a name when it was listed last.
+// had returns what the cache had of a name when it was listed last.
 func (o *Overlay[T]) had(key types.NamespacedName) (identity, bool) {
 	i, found := slices.BinarySearchFunc(o.listed, key, func(l listed, key types.NamespacedName) int { return byName(l.key, key) })
 	if !found {
@@ -122,8 +127,9 @@ func byName(a, b types.NamespacedName) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// SawAll records the answer to a live list. What was seen before and is not in it is forgotten; what the cache has and
-// is not in it stays, since caches may be asked by other rules than the API server.
+// SawAll records the answer to a live list. What was seen before and is not in it is forgotten;
+// what the cache has and is not in it stays, since caches may be asked by other rules than the API
+// server.
 func (o *Overlay[T]) SawAll(objects []T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -162,7 +168,8 @@ func (o *Overlay[T]) Ahead() bool {
 	return len(o.seen) > 0
 }
 
-// Newest returns the object that the cache has, or a newer one. It reports false if the object was deleted.
+// Newest returns the object that the cache has, or a newer one. It reports false if the object was
+// deleted.
 func (o *Overlay[T]) Newest(cached T) (T, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -187,7 +194,8 @@ func (o *Overlay[T]) newest(cached T) (none T, found bool) {
 	}
 }
 
-// List is all that the cache has, given as it lists it, with what is newer in its place, and what it lacks after it.
+// List returns all that the cache has, given as it lists it, with what is newer in its place, and
+// what it lacks after it.
 func (o *Overlay[T]) List(cached []T) []T {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -206,7 +214,7 @@ func (o *Overlay[T]) List(cached []T) []T {
 	return append(newest, o.lacking()...)
 }
 
-// lacking is what was seen and the cache has not had yet, by name.
+// lacking returns what was seen and the cache has not had yet, by name.
 func (o *Overlay[T]) lacking() []T {
 	var lacking []T
 	for key, known := range o.seen {

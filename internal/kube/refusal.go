@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Refusal is why the API server refuses a request, with who refuses it, in words that can be shown to everybody:
-// values that it quotes, which may be secret, are left out.
+// Refusal returns why the API server refuses a request, with who refuses it, in words that can be
+// shown to everybody: values that it quotes, which may be secret, are left out.
 func Refusal(err error) string {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
@@ -33,8 +33,8 @@ func Refusal(err error) string {
 	return deniedBy(status.Status().Message) + subject(details) + "is invalid: " + strings.Join(words, "; ")
 }
 
-// authored reports whether no cause is about a field: the message is what a quota, a policy or a webhook says in the words
-// of whoever wrote it.
+// authored reports whether no cause is about a field: the message is what a quota, a policy or a
+// webhook says in the words of whoever wrote it.
 func authored(causes []metav1.StatusCause) bool {
 	for _, cause := range causes {
 		if cause.Field != "" || cause.Type != "" && cause.Type != metav1.CauseTypeUnexpectedServerResponse {
@@ -44,7 +44,8 @@ func authored(causes []metav1.StatusCause) bool {
 	return true
 }
 
-// deniedBy is the beginning of a message that names the webhook which refuses; empty if none does.
+// deniedBy returns the beginning of a message that names the webhook which refuses; empty if none
+// does.
 func deniedBy(message string) string {
 	const before, after = "admission webhook ", " denied the request: "
 	rest, found := strings.CutPrefix(message, before)
@@ -66,8 +67,8 @@ func subject(details *metav1.StatusDetails) string {
 	return details.Kind + " " + strconv.Quote(details.Name) + " "
 }
 
-// Types of causes by what their messages hold: a value before the detail, or none. What is in neither, as an internal error, is
-// shown by its type alone.
+// Types of causes by what their messages hold: a value before the detail, or none. What is in
+// neither, as an internal error, is shown by its type alone.
 var (
 	quoting = map[field.ErrorType]bool{
 		field.ErrorTypeInvalid: true, field.ErrorTypeTypeInvalid: true, field.ErrorTypeNotSupported: true,
@@ -78,9 +79,10 @@ var (
 	}
 )
 
-// withoutValue is what a cause says without the value that it quotes: the field, the type, and the detail if it is certain
-// where that begins and that it does not quote the value again. Of an object of ours a value is always JSON, so that what is not
-// is the detail: the API server leaves the value out where a rule of the CRD speaks.
+// withoutValue returns what a cause says without the value that it quotes: the field, the type, and
+// the detail if it is certain where that begins and that it does not quote the value again. Of an
+// object of ours a value is always JSON, so that what is not is the detail: the API server leaves
+// the value out where a rule of the CRD speaks.
 func withoutValue(cause metav1.StatusCause, ours bool) string {
 	kind := field.ErrorType(cause.Type)
 	words := "refused"
@@ -105,8 +107,8 @@ func withoutValue(cause metav1.StatusCause, ours bool) string {
 	return words
 }
 
-// behindValue is what follows a value, as field.Error writes it, and a colon. It is empty if nothing does, if nobody can tell
-// where the value ends, or if the value is in it.
+// behindValue returns what follows a value, as field.Error writes it, and a colon. It is empty if
+// nothing does, if nobody can tell where the value ends, or if the value is in it.
 func behindValue(text string) string {
 	value, length := leadingValue(text)
 	detail, found := strings.CutPrefix(text[length:], ": ")
@@ -116,7 +118,8 @@ func behindValue(text string) string {
 	return detail
 }
 
-// leadingValue is the value at the beginning of a text, written as Go or JSON does, and the length of that; 0 if there is none.
+// leadingValue returns the value at the beginning of a text, written as Go or JSON does, and the
+// length of that; 0 if there is none.
 func leadingValue(text string) (value any, length int) {
 	if strings.HasPrefix(text, `"`) {
 		quoted, err := strconv.QuotedPrefix(text)

@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Outcome says what became of a write: Written, Unchanged, Outdated, Gone, Refused or Failed, and nothing else.
+// Outcome says what became of a write: Written, Unchanged, Outdated, Gone, Refused or Failed, and
+// nothing else.
 //
 //sumtype:decl
 type Outcome interface{ outcome() }
@@ -28,12 +29,14 @@ type (
 	Written struct{}
 	// Unchanged says that there was nothing to write, and that no request was sent.
 	Unchanged struct{}
-	// Outdated says that the object is not what the write was decided on. Drop the decision and decide again.
+	// Outdated says that the object is not what the write was decided on. Drop the decision and decide
+	// again.
 	Outdated struct{ Err error }
 	// Gone says that there is no such object any more.
 	Gone struct{ Err error }
-	// Refused says that the API server refuses what the write says, and will refuse it again until somebody changes
-	// something: it breaks a rule, a right is missing, a quota is used up, or admission says no.
+	// Refused says that the API server refuses what the write says, and will refuse it again until
+	// somebody changes something: it breaks a rule, a right is missing, a quota is used up, or
+	// admission says no.
 	Refused struct{ Err error }
 	// Failed says that nobody can tell whether the API server took it. Observe, and try again.
 	Failed struct{ Err error }
@@ -46,7 +49,8 @@ func (Gone) outcome()      {}
 func (Refused) outcome()   {}
 func (Failed) outcome()    {}
 
-// Err is what the API server answered to a write that failed; nil if it succeeded, or if there was nothing to write.
+// Err is what the API server answered to a write that failed; nil if it succeeded, or if there was
+// nothing to write.
 func Err(o Outcome) error {
 	switch o := o.(type) {
 	case Written, Unchanged:
@@ -63,8 +67,8 @@ func Err(o Outcome) error {
 	return nil
 }
 
-// OutcomeOf tells the answers of the API server apart. A Test of a JSONPatch that does not hold is answered like a
-// refusal: whoever sends one reads the object again to tell the two apart.
+// OutcomeOf tells the answers of the API server apart. A Test of a JSONPatch that does not hold is
+// answered like a refusal: whoever sends one reads the object again to tell the two apart.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return Written{}
@@ -92,7 +96,8 @@ func OutcomeOf(err error) Outcome {
 // later are codes that say that the same request may succeed later.
 var later = []int32{http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests}
 
-// denied reports whether a webhook denied a write with a code that the API server itself uses, always with a reason.
+// denied reports whether a webhook denied a write with a code that the API server itself uses,
+// always with a reason.
 func denied(answer metav1.Status) bool {
 	switch answer.Code {
 	case http.StatusNotFound:
@@ -103,9 +108,9 @@ func denied(answer metav1.Status) bool {
 	return false
 }
 
-// Unanswered reports whether the API server, or a proxy before it, fails at a request, takes too long or wants to be asked
-// later. For a write that may be because a webhook does not answer, which the API server says in words alone, or because a webhook
-// or policy says no by such a code.
+// Unanswered reports whether the API server, or a proxy before it, fails at a request, takes too
+// long or wants to be asked later. For a write that may be because a webhook does not answer, which
+// the API server says in words alone, or because a webhook or policy says no by such a code.
 func Unanswered(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if errors.As(err, &status) {
@@ -116,22 +121,26 @@ func Unanswered(err error) bool {
 	return errors.As(err, &failed) && failed.Timeout()
 }
 
-// longestBackOff is the longest time between two tries at an object after errors, however many there were.
+// longestBackOff is the longest time between two tries at an object after errors, however many
+// there were.
 const longestBackOff = 10 * time.Second
 
-// BackOff delays the next try at an object after an error: by 5 ms at first, by longestBackOff in the end.
+// BackOff delays the next try at an object after an error: by 5 ms at first, by longestBackOff in
+// the end.
 func BackOff() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, longestBackOff)
 }
 
-// Patch sends the difference between an object as it was observed and as it is to be. It holds only for the version that
-// was observed. The object is as the API server answered once it is Written; otherwise it is left alone.
+// Patch sends the difference between an object as it was observed and as it is to be. It holds only
+// for the version that was observed. The object is as the API server answered once it is Written;
+// otherwise it is left alone.
 func Patch[T client.Object](ctx context.Context, to client.Writer, observed, wanted T, opts ...client.PatchOption) Outcome {
 	return patch(ctx, to, difference{sameVersion, observed, wanted}, opts...)
 }
 
-// PatchAnyVersion is Patch for fields that nobody else writes and that stay true whatever else changes: it holds for any
-// version of the object that was observed, and for no other object of its name.
+// PatchAnyVersion returns Patch for fields that nobody else writes and that stay true whatever else
+// changes: it holds for any version of the object that was observed, and for no other object of its
+// name.
 func PatchAnyVersion[T client.Object](ctx context.Context, to client.Writer, observed, wanted T, opts ...client.PatchOption) Outcome {
 	return patch(ctx, to, difference{sameObject, observed, wanted}, opts...)
 }
@@ -144,8 +153,8 @@ func patch(ctx context.Context, to client.Writer, d difference, opts ...client.P
 	return OutcomeOf(to.Patch(ctx, d.wanted, data, opts...))
 }
 
-// PatchStatus is Patch for the status of an object, in the version that was observed. (The API server does not look at
-// the UID in a patch of a status.)
+// PatchStatus returns Patch for the status of an object, in the version that was observed. (The API
+// server does not look at the UID in a patch of a status.)
 func PatchStatus[T client.Object](ctx context.Context, to client.StatusClient, observed, wanted T, opts ...client.SubResourcePatchOption) Outcome {
 	patch, err := difference{sameVersion, observed, wanted}.patch()
 	if err != nil || patch == nil {
@@ -157,9 +166,10 @@ func PatchStatus[T client.Object](ctx context.Context, to client.StatusClient, o
 // changes is how often ChangeStatus tries while others write to the object.
 const changes = 5
 
-// ChangeStatus changes fields of a status that nobody else writes and that stay true whatever else changes: where the
-// object has another version by now it is read and changed again. The object that it returns is as the API server
-// answered, or the one observed if nothing was written. An object that another one has taken the name of is Gone.
+// ChangeStatus changes fields of a status that nobody else writes and that stay true whatever else
+// changes: where the object has another version by now it is read and changed again. The object
+// that it returns is as the API server answered, or the one observed if nothing was written. An
+// object that another one has taken the name of is Gone.
 func ChangeStatus[T client.Object](ctx context.Context, to client.StatusClient, live client.Reader, observed T, change func(T)) (T, Outcome) {
 	latest := observed
 	for try := 1; ; try++ {
@@ -209,7 +219,7 @@ type difference struct {
 	observed, wanted client.Object
 }
 
-// patch is a merge patch (RFC 7386) with its guard; nil if there is no difference.
+// patch returns a merge patch (RFC 7386) with its guard; nil if there is no difference.
 func (d difference) patch() (client.Patch, error) {
 	name := fmt.Sprintf("%T %s", d.observed, client.ObjectKeyFromObject(d.observed))
 	data, err := client.MergeFrom(d.observed).Data(d.wanted)
@@ -246,8 +256,8 @@ func (d difference) patch() (client.Patch, error) {
 	return client.RawPatch(types.MergePatchType, data), nil
 }
 
-// noneOf takes each of some annotations away. Others stay: the API server may have some that the cache leaves out, such as what kubectl
-// applied last.
+// noneOf takes each of some annotations away. Others stay: the API server may have some that the
+// cache leaves out, such as what kubectl applied last.
 func noneOf(annotations map[string]string) map[string]any {
 	none := map[string]any{}
 	for key := range annotations {
@@ -256,7 +266,8 @@ func noneOf(annotations map[string]string) map[string]any {
 	return none
 }
 
-// anotherObject reports whether a patch was refused because it would change the UID: the name has another object by now.
+// anotherObject reports whether a patch was refused because it would change the UID: the name has
+// another object by now.
 func anotherObject(answer metav1.Status) bool {
 	return answer.Details != nil &&
 		slices.ContainsFunc(answer.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })

@@ -8,7 +8,8 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// Writes counts the writes of clients that reached the API server or failed on the way, dry runs aside.
+// Writes counts the writes of clients that reached the API server or failed on the way, dry runs
+// aside.
 type Writes struct{ counts *prometheus.CounterVec }
 
 // NewWrites makes Writes and registers it.
@@ -112,7 +113,7 @@ func (c *counting) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// WrappedRoundTripper is what client-go looks for beneath.
+// WrappedRoundTripper returns what client-go looks for beneath.
 func (c *counting) WrappedRoundTripper() http.RoundTripper { return c.next }
 
 func verbOf(method string) string {
@@ -130,8 +131,8 @@ func verbOf(method string) string {
 	}
 }
 
-// kindOf is the kind that a path is of; empty for what is not counted: events and Leases, which every controller writes, and reviews, which
-// are questions.
+// kindOf returns the kind that a path is of; empty for what is not counted: events and Leases,
+// which every controller writes, and reviews, which are questions.
 func kindOf(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch { // api/VERSION or apis/GROUP/VERSION
@@ -162,7 +163,7 @@ func kindOf(path string) string {
 	return otherKind
 }
 
-// resultOf is the Outcome that an answer with a code comes to; 0 stands for no answer.
+// resultOf returns the Outcome that an answer with a code comes to; 0 stands for no answer.
 func resultOf(code int) string {
 	switch {
 	case code >= http.StatusOK && code < http.StatusMultipleChoices:

@@ -27,7 +27,7 @@ func New[K comparable, V any](bytes int64) *Cache[K, V] {
 	return &Cache[K, V]{size: bytes, left: bytes, order: list.New(), byKey: map[K]*list.Element{}}
 }
 
-// Left is how many bytes are free.
+// Left returns how many bytes are free.
 func (c *Cache[K, V]) Left() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

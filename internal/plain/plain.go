@@ -1,5 +1,5 @@
-// Package plain makes text from outside printable: it neither controls a terminal, nor forges a line, nor
-// commands a workflow.
+// Package plain makes text from outside printable: it neither controls a terminal, nor forges a
+// line, nor commands a workflow.
 //
 //	file names, keys, messages ──► Line, Place, Lines ──► what the command prints
 package plain
@@ -17,8 +17,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line is text as one line of characters that are seen. What is not, line breaks and marks that turn the direction of
-// writing among them, becomes a space.
+// Line returns text as one line of characters that are seen. What is not, line breaks and marks
+// that turn the direction of writing among them, becomes a space.
 func Line(text string) string {
 	if isPlain(text) {
 		return text
@@ -45,11 +45,12 @@ func isPlain(text string) bool {
 	return (text == "" || last != ' ') && !strings.HasPrefix(text, "::")
 }
 
-// command is how commands begin that runners look for anywhere in a line: ##[ for GitHub, ##vso[ for Azure Pipelines,
-// ##teamcity[ for TeamCity.
+// command is how commands begin that runners look for anywhere in a line: ##[ for GitHub, ##vso[
+// for Azure Pipelines, ##teamcity[ for TeamCity.
 var command = regexp.MustCompile(`##([A-Za-z]*)\[`)
 
-// noCommand keeps runners from taking a line for a command. GitHub's look for "::" as well, where it begins.
+// noCommand keeps runners from taking a line for a command. GitHub's look for "::" as well, where
+// it begins.
 func noCommand(line string) string {
 	line = command.ReplaceAllString(line, "## $1[")
 	if rest, found := strings.CutPrefix(line, "::"); found {
@@ -58,7 +59,7 @@ func noCommand(line string) string {
 	return line
 }
 
-// Lines is text of several lines, each made fit by itself.
+// Lines returns text of several lines, each made fit by itself.
 func Lines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -68,7 +69,7 @@ func Lines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Place is the name of a file as it is where it can be printed, and quoted where it can't.
+// Place returns the name of a file as it is where it can be printed, and quoted where it can't.
 func Place(file string) string {
 	if Line(file) == file {
 		return file
@@ -76,8 +77,8 @@ func Place(file string) string {
 	return command.ReplaceAllString(strconv.Quote(file), `##$1\x5b`)
 }
 
-// WriteJSON writes a value for programs, in a form that does no more than Line where it ends up in a log after all. What is
-// read from it is the value.
+// WriteJSON writes a value for programs, in a form that does no more than Line where it ends up in
+// a log after all. What is read from it is the value.
 func WriteJSON(to io.Writer, value any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -102,7 +103,7 @@ func WriteJSON(to io.Writer, value any) error {
 	return err
 }
 
-// UpTo is as much of a line as fits into so many bytes, with an ellipsis where there is more.
+// UpTo returns as much of a line as fits into so many bytes, with an ellipsis where there is more.
 func UpTo(line string, size int) string {
 	const more = "…"
 	if len(line) <= size {

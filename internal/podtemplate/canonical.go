@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Canonical returns a template in one way of writing: templates that apiequality.Semantic takes for the
-// same have the same JSON. Times need nothing: their JSON is in UTC.
+// Canonical returns a template in one way of writing: templates that apiequality.Semantic takes for
+// the same have the same JSON. Times need nothing: their JSON is in UTC.
 func Canonical(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	canonical := template.DeepCopy()
 	settle(reflect.ValueOf(canonical).Elem())
@@ -17,7 +17,8 @@ func Canonical(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// settle makes empty lists and maps nil, and writes quantities in one way, in all that a value holds.
+// settle makes empty lists and maps nil, and writes quantities in one way, in all that a value
+// holds.
 func settle(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -67,8 +68,8 @@ func settleMap(v reflect.Value) {
 	}
 }
 
-// shortest returns a quantity in the shorter of its decimal and its binary notation, which is how people
-// mostly write it: 1Gi, 500m, 1G.
+// shortest returns a quantity in the shorter of its decimal and its binary notation, which is how
+// people mostly write it: 1Gi, 500m, 1G.
 func shortest(q resource.Quantity) resource.Quantity {
 	amount := q.DeepCopy()
 	decimal := resource.NewDecimalQuantity(*amount.AsDec(), resource.DecimalSI).String()

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// Dropped names the fields that a template has as its author gave it, and not as the API server keeps it. Empty values don't count.
+// Dropped names the fields that a template has as its author gave it, and not as the API server
+// keeps it. Empty values don't count.
 func Dropped(given, kept []byte) ([]string, error) {
 	var all, left any
 	if err := json.Unmarshal(given, &all); err != nil {

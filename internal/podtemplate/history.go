@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// OfHistory is the JSON of the template in the data of a ControllerRevision that the native controller of StatefulSets or
-// DaemonSets wrote (getPatch in pkg/controller/statefulset and pkg/controller/daemon of Kubernetes); nil if there is none.
+// OfHistory returns the JSON of the template in the data of a ControllerRevision that the native
+// controller of StatefulSets or DaemonSets wrote (getPatch in pkg/controller/statefulset and
+// pkg/controller/daemon of Kubernetes); nil if there is none.
 func OfHistory(data []byte) (json.RawMessage, error) {
 	var patch struct {
 		Spec struct {

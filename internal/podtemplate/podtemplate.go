@@ -32,10 +32,10 @@ func Given(raw []byte) (string, error) {
 	return digest(value)
 }
 
-// Digest returns the digest of a template with the API server's defaults. Two templates have the same
-// one exactly if the native controller takes them for the same (EqualIgnoreHash in
-// pkg/controller/deployment/util of Kubernetes): the pod-template-hash label does not count, nor how a
-// quantity or a time is written, nor whether a list is empty or not there.
+// Digest returns the digest of a template with the API server's defaults. Two templates have the
+// same one exactly if the native controller takes them for the same (EqualIgnoreHash in
+// pkg/controller/deployment/util of Kubernetes): the pod-template-hash label does not count, nor
+// how a quantity or a time is written, nor whether a list is empty or not there.
 func Digest(template *corev1.PodTemplateSpec) (string, error) {
 	return digest(unlabelled(Canonical(template)))
 }
@@ -56,14 +56,15 @@ func digest(value any) (string, error) {
 }
 
 // Within reports whether a template, as its author gave it, says nothing that another one, as the
-// API server keeps it, does not say. Defaults are not missed, and quantities are compared by what they mean.
+// API server keeps it, does not say. Defaults are not missed, and quantities are compared by what
+// they mean.
 func Within(given, kept []byte) bool {
 	a, okA := canonical(given)
 	b, okB := canonical(kept)
 	return okA && okB && subset.Of(a, b)
 }
 
-// canonical is a template as the API server writes it, except for defaults.
+// canonical returns a template as the API server writes it, except for defaults.
 func canonical(raw []byte) (any, bool) {
 	var template corev1.PodTemplateSpec
 	if json.Unmarshal(raw, &template) != nil {
@@ -93,10 +94,11 @@ func Hash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	return rand.SafeEncodeString(fmt.Sprint(hasher.Sum32()))
 }
 
-// RevisionHash returns the hash that the native StatefulSet controller gives a ControllerRevision of a template
-// (getPatch in pkg/controller/statefulset and HashControllerRevision in pkg/controller/history of Kubernetes): FNV-1
-// over the JSON of a patch that replaces the template, and over the collision count in digits. A control plane of another
-// version may write the template in other JSON, and come to another hash.
+// RevisionHash returns the hash that the native StatefulSet controller gives a ControllerRevision
+// of a template (getPatch in pkg/controller/statefulset and HashControllerRevision in
+// pkg/controller/history of Kubernetes): FNV-1 over the JSON of a patch that replaces the template,
+// and over the collision count in digits. A control plane of another version may write the template
+// in other JSON, and come to another hash.
 func RevisionHash(template *corev1.PodTemplateSpec, collisions int32) string {
 	data, err := json.Marshal(template)
 	if err != nil { // a template that was read always encodes
@@ -105,7 +107,8 @@ func RevisionHash(template *corev1.PodTemplateSpec, collisions int32) string {
 	return RevisionHashOf(data, collisions)
 }
 
-// RevisionHashOf is RevisionHash for the JSON of a template as the API server has it; empty if it is none.
+// RevisionHashOf returns RevisionHash for the JSON of a template as the API server has it; empty if
+// it is none.
 func RevisionHashOf(raw []byte, collisions int32) string {
 	var template map[string]any
 	if json.Unmarshal(raw, &template) != nil || template == nil {

@@ -7,8 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Unknown is what a template says in fields that our Go types don't have, because the control plane is newer than
-// the libraries that we are built with: as JSON with sorted keys, empty if there is nothing.
+// Unknown returns what a template says in fields that our Go types don't have, because the control
+// plane is newer than the libraries that we are built with: as JSON with sorted keys, empty if
+// there is nothing.
 func Unknown(raw []byte) (string, error) {
 	var template corev1.PodTemplateSpec
 	if err := json.Unmarshal(raw, &template); err != nil {
@@ -36,8 +37,8 @@ func Unknown(raw []byte) (string, error) {
 	return string(data), nil
 }
 
-// beyond is what a value has that another one lacks, nil if that is nothing. Of lists, which have the same
-// items, the items are named by their places.
+// beyond returns what a value has that another one lacks, nil if that is nothing. Of lists, which
+// have the same items, the items are named by their places.
 func beyond(all, kept any) any {
 	rest := map[string]any{}
 	switch all := all.(type) {

@@ -10,7 +10,8 @@ import (
 // v6Network is the IPv6 prefix length that one person easily has.
 const v6Network = 64
 
-// Address is that of a remote host:port, such as http.Request has it. What is none gives the zero address.
+// Address returns that of a remote host:port, such as http.Request has it. What is none gives the
+// zero address.
 func Address(hostPort string) netip.Addr {
 	from, err := netip.ParseAddrPort(hostPort)
 	if err != nil {
@@ -19,7 +20,8 @@ func Address(hostPort string) netip.Addr {
 	return from.Addr().Unmap()
 }
 
-// Network is what requests from an address are counted by: an IPv4 address alone, an IPv6 address with its network. All that is no address counts as one.
+// Network returns what requests from an address are counted by: an IPv4 address alone, an IPv6
+// address with its network. All that is no address counts as one.
 func Network(address netip.Addr) netip.Prefix {
 	address = address.Unmap().WithZone("")
 	bits := address.BitLen()

@@ -26,8 +26,8 @@ var silent = []string{
 	"x-kubernetes-validations", // see rules
 }
 
-// convert makes a JSON schema of that of a CRD. A keyword that it does not know is an error: leaving it out could
-// have the schema refuse what is right.
+// convert makes a JSON schema of that of a CRD. A keyword that it does not know is an error:
+// leaving it out could have the schema refuse what is right.
 func convert(from map[string]any) (map[string]any, error) {
 	to := map[string]any{}
 	for _, keyword := range slices.Sorted(maps.Keys(from)) {
@@ -63,7 +63,8 @@ func convertKeyword(keyword string, value any, to map[string]any) (err error) {
 	return err
 }
 
-// convertFormat leaves out formats that only Kubernetes knows: strict readers of schemas refuse those.
+// convertFormat leaves out formats that only Kubernetes knows: strict readers of schemas refuse
+// those.
 func convertFormat(format any, to map[string]any) {
 	if format == "date-time" {
 		to["format"] = format
@@ -82,7 +83,8 @@ func convertFields(from map[string]any) (map[string]any, error) {
 	return to, nil
 }
 
-// metadata is what a CRD leaves to the API server. Of fields that only a server sets no more is said than their names.
+// metadata returns what a CRD leaves to the API server. Of fields that only a server sets no more
+// is said than their names.
 func metadata() map[string]any {
 	fields := map[string]any{}
 	for field := range reflect.TypeFor[metav1.ObjectMeta]().Fields() {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// form is a form that CEL rules of the CRDs have, and what a JSON schema can say of it. Each rule has to
-// have one, so that whoever writes a rule decides.
+// form is a form that CEL rules of the CRDs have, and what a JSON schema can say of it. Each rule
+// has to have one, so that whoever writes a rule decides.
 type form struct {
 	rule *regexp.Regexp
 	// says is nil where a schema can't say it: lint and the API server do.
@@ -160,8 +160,8 @@ func routesHaveTraffic([]string) map[string]any {
 	}}
 }
 
-// matchesOfKind says that the routes are of kinds that may have any matches, or else that those of the steps are few enough: headers
-// only or, of an Ingress, one.
+// matchesOfKind says that the routes are of kinds that may have any matches, or else that those of
+// the steps are few enough: headers only or, of an Ingress, one.
 func matchesOfKind(match []string) map[string]any {
 	kind, matches := map[string]any{"const": match[2]}, map[string]any{"items": map[string]any{"properties": map[string]any{
 		"path": not(map[string]any{}), "queryParams": map[string]any{"maxItems": 0},
@@ -193,7 +193,8 @@ func count(match []string) map[string]any {
 	return map[string]any{"minimum": 0, "pattern": match[1]}
 }
 
-// goDuration is any positive duration as Go reads it. How long it may be is not for a pattern to say.
+// goDuration is any positive duration as Go reads it. How long it may be is not for a pattern to
+// say.
 const goDuration = `^\+?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`
 
 func duration([]string) map[string]any {
@@ -224,8 +225,8 @@ func kindsOnly(match []string) map[string]any {
 	}}
 }
 
-// notForKind says that a field of the strategy is for workloads of one kind, or for all but those. The rule may name a value
-// that does no harm, or the only one that does.
+// notForKind says that a field of the strategy is for workloads of one kind, or for all but those.
+// The rule may name a value that does no harm, or the only one that does.
 func notForKind(match []string) map[string]any {
 	kind := map[string]any{"const": match[2]}
 	if match[1] == "!=" {

@@ -4,9 +4,10 @@
 //	                                                                                         ├─► sluice.json
 //	CRD ─► ...                                                            KIND_VERSION.json ─┘
 //
-// A schema refuses nothing that the API server accepts, except null in place of a default, which sluice lint refuses as
-// well; what the controller writes is left open. What it can't say, the last step above all, is left to
-// the API server and to lint. It speaks draft 7, the newest that editors know throughout.
+// A schema refuses nothing that the API server accepts, except null in place of a default, which
+// sluice lint refuses as well; what the controller writes is left open. What it can't say, the last
+// step above all, is left to the API server and to lint. It speaks draft 7, the newest that editors
+// know throughout.
 package schema
 
 import (
@@ -78,7 +79,7 @@ func kindsOf(data []byte) ([]kind, error) {
 	return kinds, nil
 }
 
-// file is the name that tools which look schemas up by kind ask for.
+// file returns the name that tools which look schemas up by kind ask for.
 func (k kind) file() string { return strings.ToLower(k.kind) + "_" + k.version + ".json" }
 
 func (k kind) schema() (map[string]any, error) {

@@ -3,8 +3,8 @@ package subset
 
 import "slices"
 
-// Of reports whether all that part says is in whole. Fields that part lacks, or has as null, are not
-// missed; lists must be as long, and each of their elements a subset of the one in its place.
+// Of reports whether all that part says is in whole. Fields that part lacks, or has as null, are
+// not missed; lists must be as long, and each of their elements a subset of the one in its place.
 func Of(part, whole any) bool {
 	switch part := part.(type) {
 	case nil:

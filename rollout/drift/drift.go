@@ -1,5 +1,5 @@
-// Package drift finds the fields in which a pod template differs from the released one, without values that
-// may be secret; pure.
+// Package drift finds the fields in which a pod template differs from the released one, without
+// values that may be secret; pure.
 //
 // Both templates have the API server's defaults. What can hold a secret, the values of environment
 // variables, arguments and annotations for example, is named by its path and never printed.
@@ -34,7 +34,7 @@ func Fields(released, present *corev1.PodTemplateSpec) ([]string, error) {
 	return found, err
 }
 
-// All is Fields without a limit.
+// All returns Fields without a limit.
 func All(released, present *corev1.PodTemplateSpec) ([]string, error) {
 	before, err := tree(released)
 	if err != nil {
@@ -49,7 +49,7 @@ func All(released, present *corev1.PodTemplateSpec) ([]string, error) {
 	return found, nil
 }
 
-// tree is the template as JSON has it, except what does not count.
+// tree returns the template as JSON has it, except what does not count.
 func tree(template *corev1.PodTemplateSpec) (any, error) {
 	counted := podtemplate.Canonical(template)
 	delete(counted.Annotations, restartedAt)
@@ -96,7 +96,8 @@ func (d *differences) compareObjects(at path, before, after map[string]any) {
 	}
 }
 
-// compareLists compares the items of the same name. Where they have none the lists as a whole differ.
+// compareLists compares the items of the same name. Where they have none the lists as a whole
+// differ.
 func (d *differences) compareLists(at path, before, after []any) {
 	was, is := byName(before), byName(after)
 	if was == nil || is == nil {
@@ -117,7 +118,7 @@ func (d *differences) compareLists(at path, before, after []any) {
 // names are the fields by which items of the lists in a template are told apart.
 var names = []string{"name", "mountPath", "devicePath", "containerPort", "ip"}
 
-// byName are the items by what tells them apart, nil if nothing does.
+// byName returns the items by what tells them apart, nil if nothing does.
 func byName(list []any) map[string]any {
 	for _, name := range names {
 		items := map[string]any{}

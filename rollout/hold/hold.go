@@ -19,8 +19,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// Of reads the annotation; nil if there is none. One that can't be read counts as none, and so does one that names no release: anybody
-// who may write the workload may have written it.
+// Of reads the annotation; nil if there is none. One that can't be read counts as none, and so does
+// one that names no release: anybody who may write the workload may have written it.
 func Of(w metav1.Object) *plan.Hold {
 	text, found := w.GetAnnotations()[v1alpha1.HoldAnnotation]
 	if !found {
@@ -33,7 +33,7 @@ func Of(w metav1.Object) *plan.Hold {
 	return &held
 }
 
-// Text is the annotation as it stands there, nil if there is none.
+// Text returns the annotation as it stands there, nil if there is none.
 func Text(w metav1.Object) any {
 	if text, found := w.GetAnnotations()[v1alpha1.HoldAnnotation]; found {
 		return text
@@ -41,8 +41,8 @@ func Text(w metav1.Object) any {
 	return nil
 }
 
-// Limits are maxSurge and maxUnavailable of the strategy that a workload has, or gets back if it is taken over; nil
-// where that has none.
+// Limits returns maxSurge and maxUnavailable of the strategy that a workload has, or gets back if
+// it is taken over; nil where that has none.
 func Limits(w workload.Workload, held *plan.Hold) (surge, unavailable *intstr.IntOrString) {
 	strategy := w.Own().Strategy
 	if held != nil {
@@ -63,8 +63,8 @@ func AsDecided(w metav1.Object) *kube.JSONPatch {
 	return patch.Test(kube.AnnotationPath(v1alpha1.HoldAnnotation), Text(w))
 }
 
-// SameDecided reports whether a patch that AsDecided began for one reading of a workload still holds for another, which is
-// nil if the workload is gone.
+// SameDecided reports whether a patch that AsDecided began for one reading of a workload still
+// holds for another, which is nil if the workload is gone.
 func SameDecided(now, decided metav1.Object) bool {
 	return now != nil && now.GetUID() == decided.GetUID() && now.GetGeneration() == decided.GetGeneration() &&
 		Text(now) == Text(decided) && (len(now.GetAnnotations()) > 0) == (len(decided.GetAnnotations()) > 0)
@@ -79,9 +79,9 @@ func Set(patch *kube.JSONPatch, w metav1.Object, held plan.Hold) *kube.JSONPatch
 	return patch.Set("/metadata/annotations", map[string]string{v1alpha1.HoldAnnotation: string(data)})
 }
 
-// HandBack is the patch that gives a held workload back. What it gets back and the annotation go in
-// one write, and so does the template unless it is nil: in any other order there is a moment in which
-// the native controller rolls by itself.
+// HandBack returns the patch that gives a held workload back. What it gets back and the annotation
+// go in one write, and so does the template unless it is nil: in any other order there is a moment
+// in which the native controller rolls by itself.
 func HandBack(w workload.Workload, held v1alpha1.HeldWorkload, template json.RawMessage) *kube.JSONPatch {
 	patch := AsDecided(w).Remove(kube.AnnotationPath(v1alpha1.HoldAnnotation))
 	w.GiveBack(patch, held)
@@ -91,8 +91,8 @@ func HandBack(w workload.Workload, held v1alpha1.HeldWorkload, template json.Raw
 	return patch
 }
 
-// Template is the JSON of a ReplicaSet's template as it was before the native controller, or we,
-// added the hash label.
+// Template returns the JSON of a ReplicaSet's template as it was before the native controller, or
+// we, added the hash label.
 func Template(set *appsv1.ReplicaSet) json.RawMessage {
 	template := set.Spec.Template.DeepCopy()
 	delete(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// Mover is a workload as its mover sees it, without its pods and what they are in.
+// Mover returns a workload as its mover sees it, without its pods and what they are in.
 func Mover(w workload.Workload) mover.Mover {
 	switch o := w.(type) {
 	case *workload.StatefulSet:
@@ -27,12 +27,13 @@ func Mover(w workload.Workload) mover.Mover {
 	}
 }
 
-// Deployment is a Deployment as its mover sees it, without its ReplicaSets.
+// Deployment returns a Deployment as its mover sees it, without its ReplicaSets.
 func Deployment(d *workload.Deployment) deployment.Mover {
 	return deployment.Mover{Paused: d.Spec.Paused, Recreate: d.Recreate(), Strategy: d.Own().Strategy}
 }
 
-// StatefulSet is a StatefulSet as its mover sees it, without its pods and the digest of its template.
+// StatefulSet returns a StatefulSet as its mover sees it, without its pods and the digest of its
+// template.
 func StatefulSet(s *workload.StatefulSet) statefulset.Mover {
 	partition, rolling := s.Rolling()
 	status := &s.Status
@@ -48,7 +49,7 @@ func StatefulSet(s *workload.StatefulSet) statefulset.Mover {
 	}
 }
 
-// atOnce is maxUnavailable that Sluice wrote: a number.
+// atOnce returns maxUnavailable that Sluice wrote: a number.
 func atOnce(s *workload.StatefulSet) int32 {
 	if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
 		return rolling.MaxUnavailable.IntVal
@@ -56,7 +57,8 @@ func atOnce(s *workload.StatefulSet) int32 {
 	return 0
 }
 
-// window is the partition that Sluice opened a StatefulSet to, as the annotation says. One that can't be read counts as none.
+// window returns the partition that Sluice opened a StatefulSet to, as the annotation says. One
+// that can't be read counts as none.
 func window(s *workload.StatefulSet) int32 {
 	held := Of(s)
 	if held == nil || held.Window == "" {
@@ -69,7 +71,8 @@ func window(s *workload.StatefulSet) int32 {
 	return int32(partition)
 }
 
-// DaemonSet is a DaemonSet as its mover sees it, without its pods, and the digest of its template and its name.
+// DaemonSet returns a DaemonSet as its mover sees it, without its pods, and the digest of its
+// template and its name.
 func DaemonSet(d *workload.DaemonSet) daemonset.Mover {
 	status := &d.Status
 	return daemonset.Mover{

@@ -14,44 +14,51 @@ import (
 type Mover interface {
 	// Native says how the workload stands to its native controller.
 	Native() Native
-	// Bounds makes pods of maxSurge and maxUnavailable, each nil for the default of the kind, as the native controller does.
+	// Bounds makes pods of maxSurge and maxUnavailable, each nil for the default of the kind, as the
+	// native controller does.
 	Bounds(surge, unavailable *intstr.IntOrString, replicas int32) Bounds
 	// Count counts the pods. The updated ones are those of the version with this digest.
 	Count(digest string) Counts
 	// Has reports whether the cluster still has the template of a revision.
 	Has(revision string) bool
-	// Serving returns the revision that serves beside the version with this digest: the one that is given or, where that has no pods, the one that
-	// most of the other pods have.
+	// Serving returns the revision that serves beside the version with this digest: the one that is
+	// given or, where that has no pods, the one that most of the other pods have.
 	Serving(digest, revision string) string
 	// Runs returns how many pods of a revision there are that are not being deleted.
 	Runs(revision string) int32
 	// Make returns what must be written before there can be updated pods; nil if nothing.
 	Make(Task) Write
-	// Move takes the pods nearer to the target of a task, and to the rest of spec.replicas in other versions.
+	// Move takes the pods nearer to the target of a task, and to the rest of spec.replicas in other
+	// versions.
 	Move(Task) Moves
-	// Keep follows spec.replicas and otherwise leaves the pods as they are: the release is stopped, or has failed.
+	// Keep follows spec.replicas and otherwise leaves the pods as they are: the release is stopped, or
+	// has failed.
 	Keep(Task) Moves
 	// Now moves nothing. It says in which order pods would go.
 	Now(Task) Moves
-	// MayAct reports whether the native controller may still act on what the workload was before, so that no pod is to be
-	// moved. It has not seen the latest changes of the workload, as many as behind says.
+	// MayAct reports whether the native controller may still act on what the workload was before, so
+	// that no pod is to be moved. It has not seen the latest changes of the workload, as many as behind
+	// says.
 	MayAct(digest string, replicas int32, behind int64) bool
-	// Prepare returns what must be written before the release of another template may begin on a workload that is held, and what
-	// that has to wait for besides; empty if for nothing.
+	// Prepare returns what must be written before the release of another template may begin on a
+	// workload that is held, and what that has to wait for besides; empty if for nothing.
 	Prepare(Beginning) ([]Write, v1alpha1.Awaited)
-	// Finish returns what must be written before the workload, whose pods are all updated, is handed back.
+	// Finish returns what must be written before the workload, whose pods are all updated, is handed
+	// back.
 	Finish(digest string) []Write
 	// Restore gives pods back what an Order wrote to them; nil if there is nothing.
 	Restore([]order.Pod) Write
-	// Give returns what must be written before the workload, held or not, is given the template of this digest.
+	// Give returns what must be written before the workload, held or not, is given the template of this
+	// digest.
 	Give(digest string) []Write
 	// Clear takes all pods away.
 	Clear(Task) []Write
-	// Refill returns what the stable revision needs to serve the pods of a workload that is, or was, scaled to 0 and has
-	// its template meanwhile (Native.EmptyTakesTemplate); nil if nothing, or nothing that there is room for yet.
+	// Refill returns what the stable revision needs to serve the pods of a workload that is, or was,
+	// scaled to 0 and has its template meanwhile (Native.EmptyTakesTemplate); nil if nothing, or
+	// nothing that there is room for yet.
 	Refill(Beginning) Write
-	// Refilled reports whether the pods that such a workload was scaled to are, or will be, of the stable revision, whatever
-	// template it gets.
+	// Refilled reports whether the pods that such a workload was scaled to are, or will be, of the
+	// stable revision, whatever template it gets.
 	Refilled(stable string, behind int64) bool
 }
 
@@ -59,30 +66,36 @@ type Mover interface {
 type Native struct {
 	// Secured says that the native controller is kept from rolling the workload.
 	Secured bool
-	// Unsecured is how somebody let it loose, as the reason of the condition Drifted. It counts for a workload that was secured.
+	// Unsecured is how somebody let it loose, as the reason of the condition Drifted. It counts for a
+	// workload that was secured.
 	Unsecured string
-	// Free says that nothing keeps the native controller from anything: somebody has taken the workload back.
+	// Free says that nothing keeps the native controller from anything: somebody has taken the workload
+	// back.
 	Free bool
-	// Ours says that the strategy is the one with which a workload is held. Its user may have chosen the same.
+	// Ours says that the strategy is the one with which a workload is held. Its user may have chosen
+	// the same.
 	Ours bool
-	// Opened says that the strategy may be one with which Sluice has pods of a workload that is held updated: only the hold tells.
+	// Opened says that the strategy may be one with which Sluice has pods of a workload that is held
+	// updated: only the hold tells.
 	Opened bool
 	// Own is what the workload would get back, if it were taken over as it is.
 	Own v1alpha1.HeldWorkload
-	// OnDelete says that the native controller updates no pod until somebody deletes it, and Partition below which ordinal it updates
-	// none. They count for a workload that is not held.
+	// OnDelete says that the native controller updates no pod until somebody deletes it, and Partition
+	// below which ordinal it updates none. They count for a workload that is not held.
 	OnDelete  bool
 	Partition int32
-	// Stale says that a pod that is lost would come back in a version before the one that all pods run. The native controller
-	// changes that as soon as the workload is held with the template that it has (S10).
+	// Stale says that a pod that is lost would come back in a version before the one that all pods run.
+	// The native controller changes that as soon as the workload is held with the template that it has
+	// (S10).
 	Stale bool
-	// InPlaces says that pods go by their places, whatever version they have, and that one which is lost in a rollback may come back in the
-	// version that is rolled back: a rollback is finished before another version begins.
+	// InPlaces says that pods go by their places, whatever version they have, and that one which is
+	// lost in a rollback may come back in the version that is rolled back: a rollback is finished
+	// before another version begins.
 	InPlaces bool
 	// OneVersion says that, by the workload's strategy, two versions never run at once.
 	OneVersion bool
-	// EmptyTakesTemplate says that the workload, when it is scaled up from 0, gets pods of the template that it has, whatever
-	// was approved.
+	// EmptyTakesTemplate says that the workload, when it is scaled up from 0, gets pods of the template
+	// that it has, whatever was approved.
 	EmptyTakesTemplate bool
 }
 
@@ -99,11 +112,14 @@ type Counts struct {
 	Settled bool
 	// Unseen says that the native controller has not seen the template of the workload.
 	Unseen bool
-	// Leaving says that what the updated pods were in is being deleted. Until it is gone they have no place.
+	// Leaving says that what the updated pods were in is being deleted. Until it is gone they have no
+	// place.
 	Leaving bool
-	// Self says that the native controller may itself change how many pods there are: what was known of them may be outdated.
+	// Self says that the native controller may itself change how many pods there are: what was known of
+	// them may be outdated.
 	Self bool
-	// Final says that updated pods stay updated, however they came to be: only a rollback takes them back.
+	// Final says that updated pods stay updated, however they came to be: only a rollback takes them
+	// back.
 	Final bool
 	// Uncounted says that nobody counts the pods that are terminating.
 	Uncounted bool
@@ -115,12 +131,14 @@ type Counts struct {
 type Count struct {
 	// Known says that there is something for such pods to be in.
 	Known bool
-	// Wanted is how many there are to be, Current how many there are, and Most how many there may be until it is as wanted.
+	// Wanted is how many there are to be, Current how many there are, and Most how many there may be
+	// until it is as wanted.
 	Wanted, Current, Most int32
-	// Ready and Available are of those there are. Staying are the available ones less those that are to go, and StayingReady
-	// the ready ones less those.
+	// Ready and Available are of those there are. Staying are the available ones less those that are to
+	// go, and StayingReady the ready ones less those.
 	Ready, Available, Staying, StayingReady int32
-	// Observed says that the numbers are about what is wanted now. What wants no pods counts as observed in All.
+	// Observed says that the numbers are about what is wanted now. What wants no pods counts as
+	// observed in All.
 	Observed bool
 }
 
@@ -141,7 +159,8 @@ type Failure struct {
 	Since time.Time
 }
 
-// Beginning is the start of the release of another template, or that of the stable revision in a workload that was scaled to 0.
+// Beginning is the start of the release of another template, or that of the stable revision in a
+// workload that was scaled to 0.
 type Beginning struct {
 	// Template is the digest of the new template, and Digest that of the workload's.
 	Template, Digest string
@@ -156,14 +175,15 @@ type Beginning struct {
 	Mode
 }
 
-// Write is one write to what the pods of a workload are in, or to the pods. Each kind has writes of its own, which
-// its shell carries out.
+// Write is one write to what the pods of a workload are in, or to the pods. Each kind has writes of
+// its own, which its shell carries out.
 type Write interface {
 	// String is what is done.
 	fmt.Stringer
-	// Name is what is written. Writes of one name are refused for the same reason: it has no numbers.
+	// Name returns what is written. Writes of one name are refused for the same reason: it has no
+	// numbers.
 	Name() Name
-	// Reason is why it is done.
+	// Reason returns why it is done.
 	Reason() Why
 	// Updates reports whether it changes how many updated pods there are.
 	Updates() bool

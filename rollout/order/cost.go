@@ -14,8 +14,8 @@ type Mark struct {
 	// After is how many updated pods there could be when the cost was written: once there are more, the
 	// ReplicaSet controller has seen it.
 	After int32 `json:"after"`
-	// Raised says that the pod had a cost of ours, or a very low one of its own, before: until the new one
-	// is seen the pod may go too early.
+	// Raised says that the pod had a cost of ours, or a very low one of its own, before: until the new
+	// one is seen the pod may go too early.
 	Raised bool `json:"raised,omitempty"`
 	// At is when it was written, in seconds since 1970.
 	At int64 `json:"at"`
@@ -28,7 +28,7 @@ type Change struct {
 	Mark *Mark
 }
 
-// Text is the cost as the pod is to have it; empty for none.
+// Text returns the cost as the pod is to have it; empty for none.
 func (c Change) Text() string {
 	if c.Mark == nil {
 		return c.Pod.Mark.Own
@@ -79,9 +79,9 @@ func Restored(pods []Pod) []Change {
 	return changes
 }
 
-// Free returns how many pods may go now: the first of going are sure to be the ones that do, except the
-// order of pods of one stage that are not ready. It returns too when there will be more without a new
-// pod, zero if that is not a matter of time.
+// Free returns how many pods may go now: the first of going are sure to be the ones that do, except
+// the order of pods of one stage that are not ready. It returns too when there will be more without
+// a new pod, zero if that is not a matter of time.
 func Free(going []Pod, updated int32, now time.Time) (int, time.Time) {
 	free, sure := 0, true
 	var settled time.Time
@@ -115,10 +115,10 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// cost is what the ReplicaSet controller makes of the annotation.
+// cost returns what the ReplicaSet controller makes of the annotation.
 func (p *Pod) cost() int32 { return parseCost(p.Cost) }
 
-// own is the cost that the pod has by itself.
+// own returns the cost that the pod has by itself.
 func (p *Pod) own() int32 {
 	if p.Mark != nil {
 		return parseCost(p.Mark.Own)
@@ -126,7 +126,8 @@ func (p *Pod) own() int32 {
 	return p.cost()
 }
 
-// parseCost is GetDeletionCostFromPodAnnotations of Kubernetes: what can't be read counts as 0.
+// parseCost mirrors GetDeletionCostFromPodAnnotations of Kubernetes: what can't be read counts as
+// 0.
 func parseCost(text string) int32 {
 	if strings.HasPrefix(text, "+") || len(text) > 1 && text[0] == '0' {
 		return 0

@@ -30,7 +30,8 @@ type Pod struct {
 	Pause bool
 }
 
-// Stage is what the ReplicaSet controller looks at before any cost: pods of an earlier stage go first.
+// Stage is what the ReplicaSet controller looks at before any cost: pods of an earlier stage go
+// first.
 type Stage int
 
 // The stages.
@@ -82,7 +83,8 @@ func compare(a, b *Pod, key v1alpha1.OrderKey) int {
 	}
 }
 
-// compareLabels puts the named values first, then the others by value, then nodes without the label.
+// compareLabels puts the named values first, then the others by value, then nodes without the
+// label.
 func compareLabels(a, b map[string]string, by *v1alpha1.NodeLabelOrder) int {
 	valueA, foundA := a[by.Key]
 	valueB, foundB := b[by.Key]

@@ -21,11 +21,11 @@
 //	  - Decision (decision.go) collects actions, needs and wake-ups, and changes the record.
 //	  - report (report.go, words.go, conditions.go, events.go) renders a decision for people.
 //
-// The package knows no kind of workload: it asks a mover (rollout/mover) how pods move. A record has
-// no reason, message or condition in it: nothing is decided by words.
+// The package knows no kind of workload: it asks a mover (rollout/mover) how pods move. A record
+// has no reason, message or condition in it: nothing is decided by words.
 //
-// A plan is safe to stop after any action: asking again from what is then observed leads to the same
-// end. What must hold at every write:
+// A plan is safe to stop after any action: asking again from what is then observed leads to the
+// same end. What must hold at every write:
 //
 //   - the pods add up to at most replicas + maxSurge, plus one pod at the
 //     start of a release without surge (the native controller would undo any other order);
@@ -37,8 +37,8 @@
 //
 // # What must be read live
 //
-// A cache may lag by any amount of time. Writes carry the resourceVersion of the object they change,
-// which makes stale numbers of that object harmless. What else a write depends on must be live, that
-// is read, or answered to a write of ours, in this pass: Next asks for it through Plan.Needs and plans
-// the write only when it has it.
+// A cache may lag by any amount of time. Writes carry the resourceVersion of the object they
+// change, which makes stale numbers of that object harmless. What else a write depends on must be
+// live, that is read, or answered to a write of ours, in this pass: Next asks for it through
+// Plan.Needs and plans the write only when it has it.
 package plan

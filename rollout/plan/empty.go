@@ -6,8 +6,9 @@ import (
 )
 
 // A workload that is scaled to 0 in mid-release has the stable template until it has pods again, if
-// its kind asks for it (mover.Native.EmptyTakesTemplate): at the next scale-up the native controller
-// would make all pods of the workload's template, approved or not. The hold marks this as intended.
+// its kind asks for it (mover.Native.EmptyTakesTemplate): at the next scale-up the native
+// controller would make all pods of the workload's template, approved or not. The hold marks this
+// as intended.
 
 // emptied returns the workload as it would be with the template that is released, if it has the
 // stable one because it was scaled to 0; nil otherwise.

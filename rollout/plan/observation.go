@@ -134,7 +134,7 @@ func (w *Workload) heldBy(release *v1alpha1.BatchRelease) bool {
 	return w.Hold != nil && (w.Hold.UID == release.UID || w.Hold.Release == release.Name)
 }
 
-// native is how the workload stands to its native controller.
+// native returns how the workload stands to its native controller.
 func (w *Workload) native() mover.Native { return w.Mover.Native() }
 
 // secured reports whether the native controller is kept from rolling the workload.

@@ -140,8 +140,8 @@ func (r Refusals) of(key string, generation int64) *Refusal {
 	return &r[i]
 }
 
-// left is the refused record of the template that a rollback leaves; nil if there is none, or it is
-// kept by now.
+// left returns the refused record of the template that a rollback leaves; nil if there is none, or
+// it is kept by now.
 func (r Refusals) left(s *snapshot) *RecordRevision {
 	for _, o := range r {
 		if a := o.Left; a != nil && o.Generation == s.release.Generation && s.record.rollingBack() && a.Revision == s.record.Rollback.From &&

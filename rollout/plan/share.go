@@ -64,7 +64,7 @@ func (s share) most(replicas int32) int32 {
 	return max(replicas-1, 0)
 }
 
-// rescaled is the target after spec.replicas went from before to replicas. Scaling alone must
+// rescaled returns the target after spec.replicas went from before to replicas. Scaling alone must
 // not upgrade a pod past the share, so a percentage is rounded down here; more replicas never
 // lower the target and fewer never raise it.
 func (s share) rescaled(target, before, replicas int32) int32 {

@@ -10,7 +10,7 @@ const maxText = 1000
 // others pass through here.
 func bounded(text string) string { return boundedTo(text, maxText) }
 
-// boundedTo is bounded for another number of runes, beside the sign of an omission.
+// boundedTo returns bounded for another number of runes, beside the sign of an omission.
 func boundedTo(text string, most int) string {
 	text = plain.Line(text)
 	if len(text) <= most {

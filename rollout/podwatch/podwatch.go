@@ -1,8 +1,9 @@
 // Package podwatch watches the pods of workloads while they are released.
 //
-// Sluice keeps no pods of the cluster: there are many. It counts those of a Deployment by its ReplicaSets. The pods of a
-// StatefulSet or a DaemonSet are replaced one by one, and have to be known one by one; so they are watched, those of one
-// workload, from when it is taken over until it is handed back.
+// Sluice keeps no pods of the cluster: there are many. It counts those of a Deployment by its
+// ReplicaSets. The pods of a StatefulSet or a DaemonSet are replaced one by one, and have to be
+// known one by one; so they are watched, those of one workload, from when it is taken over until it
+// is handed back.
 package podwatch
 
 import (
@@ -44,8 +45,8 @@ type entry struct {
 	// version is that of the latest that was heard.
 	version func() string
 	begun   time.Time
-	// asked is when the watch was asked for: the pods with which it begins are as of then, or later, and may come long after that. It is
-	// nil before.
+	// asked is when the watch was asked for: the pods with which it begins are as of then, or later,
+	// and may come long after that. It is nil before.
 	asked atomic.Pointer[time.Time]
 	// told says that somebody has been given the first pods, or had to read them.
 	told atomic.Bool
@@ -53,7 +54,7 @@ type entry struct {
 	relisted atomic.Bool
 }
 
-// howFresh is Fresh for the first who asks in time, and All from then on.
+// howFresh returns Fresh for the first who asks in time, and All from then on.
 func (e *entry) howFresh() Seen {
 	if !e.told.Swap(true) && !e.relisted.Load() && e.fresh() {
 		return Fresh
@@ -67,7 +68,8 @@ func (e *entry) fresh() bool {
 	return asked != nil && time.Since(*asked) < freshFor
 }
 
-// lost reports whether the watch has heard that a pod does not serve any more that did, or that it is another one.
+// lost reports whether the watch has heard that a pod does not serve any more that did, or that it
+// is another one.
 func (e *entry) lost(pod *corev1.Pod) bool {
 	object, found, err := e.store.Get(pod)
 	switch now, is := object.(*corev1.Pod); {
@@ -101,8 +103,8 @@ type Pods struct {
 // grace is how long it takes to see all pods, unless something is wrong.
 const grace = 2 * time.Second
 
-// New makes Watches that tell which release a change is about, and when all pods of one are seen. Whoever is told may take until
-// the context ends, which is when nobody watches any more.
+// New makes Watches that tell which release a change is about, and when all pods of one are seen.
+// Whoever is told may take until the context ends, which is when nobody watches any more.
 func New(c client.WithWatch, changed func(ctx context.Context, release types.NamespacedName)) *Watches {
 	return &Watches{client: c, changed: changed, entries: map[types.NamespacedName]*entry{}}
 }
@@ -123,21 +125,24 @@ func (w *Watches) Start(ctx context.Context) error {
 // Seen is how much of the pods a watch has seen.
 type Seen int
 
-// A watch that has begun sees all pods in a moment. One that is late does not work: they have to be read.
+// A watch that has begun sees all pods in a moment. One that is late does not work: they have to be
+// read.
 const (
 	Late Seen = iota
 	Begun
 	All
-	// Fresh is All, and the watch began with a list as of a moment ago: nobody needs to read the pods to be sure of them.
+	// Fresh is All, and the watch began with a list as of a moment ago: nobody needs to read the pods
+	// to be sure of them.
 	Fresh
 )
 
-// freshFor is how long the first pods are fresh from when they were asked for: as long as the answer to a list may take, on a machine
-// that is busy, until it is acted on. What changes meanwhile the watch tells, and Overtaken says.
+// freshFor is how long the first pods are fresh from when they were asked for: as long as the
+// answer to a list may take, on a machine that is busy, until it is acted on. What changes
+// meanwhile the watch tells, and Overtaken says.
 const freshFor = 5 * time.Second
 
-// Of are the pods that a release watches, to be read only. It begins to watch them if it does not yet; there are none until it
-// has seen them all.
+// Of returns the pods that a release watches, to be read only. It begins to watch them if it does
+// not yet; there are none until it has seen them all.
 func (w *Watches) Of(release types.NamespacedName, what Pods) ([]*corev1.Pod, Seen, error) {
 	e, err := w.entry(release, what)
 	switch {
@@ -158,8 +163,9 @@ func (w *Watches) Of(release types.NamespacedName, what Pods) ([]*corev1.Pod, Se
 	return pods, e.howFresh(), nil
 }
 
-// Overtaken reports whether pods that a release has seen, Fresh or read live, must not be acted on any more: the watch has heard since that
-// one that served does not, or they were fresh, and that was too long ago. It costs no request.
+// Overtaken reports whether pods that a release has seen, Fresh or read live, must not be acted on
+// any more: the watch has heard since that one that served does not, or they were fresh, and that
+// was too long ago. It costs no request.
 func (w *Watches) Overtaken(release types.NamespacedName, pods []*corev1.Pod, fresh bool) bool {
 	w.mu.Lock()
 	e := w.entries[release]
@@ -254,7 +260,8 @@ func (w *Watches) begin(release types.NamespacedName, what Pods) (*entry, error)
 	return e, nil
 }
 
-// trim leaves of a pod what a release depends on, and what says why a pod does not serve. Of its labels that is the version alone: its order is read live.
+// trim leaves of a pod what a release depends on, and what says why a pod does not serve. Of its
+// labels that is the version alone: its order is read live.
 func trim(object any) (any, error) {
 	pod, is := object.(*corev1.Pod)
 	if !is { // a tombstone
@@ -279,7 +286,8 @@ func trim(object any) (any, error) {
 	return pod, nil
 }
 
-// trimContainers leaves what tells why a pod does not serve: why its containers wait, and how they ended.
+// trimContainers leaves what tells why a pod does not serve: why its containers wait, and how they
+// ended.
 func trimContainers(all []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var trimmed []corev1.ContainerStatus
 	for i := range all {

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// NamesOtherNodes reports whether two templates differ in the nodes that they name. Of a DaemonSet, the native controller follows
-// that at once, whatever its strategy (D11 in docs/architecture.md).
+// NamesOtherNodes reports whether two templates differ in the nodes that they name. Of a DaemonSet,
+// the native controller follows that at once, whatever its strategy (D11 in docs/architecture.md).
 func NamesOtherNodes(kind string, was, is *corev1.PodSpec) bool {
 	return kind == "DaemonSet" && !(was.NodeName == is.NodeName && equality.Semantic.DeepEqual(was.NodeSelector, is.NodeSelector) &&
 		equality.Semantic.DeepEqual(was.Affinity, is.Affinity) && equality.Semantic.DeepEqual(was.Tolerations, is.Tolerations))

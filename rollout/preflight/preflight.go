@@ -2,11 +2,11 @@
 //
 //	release, objects of the namespace ──► Check ──► what will not fit, warnings
 //
-// What will not fit is certain as far as these objects say: with it the release would stop at pods that
-// nobody can make. A warning is what the release does all the same.
+// What will not fit is certain as far as these objects say: with it the release would stop at pods
+// that nobody can make. A warning is what the release does all the same.
 //
-// Not looked at are the nodes themselves, limits of a LimitRange, quotas for anything but pods, their compute
-// resources and ReplicaSets, and what webhooks add to pods.
+// Not looked at are the nodes themselves, limits of a LimitRange, quotas for anything but pods,
+// their compute resources and ReplicaSets, and what webhooks add to pods.
 package preflight
 
 import (
@@ -59,7 +59,7 @@ type Findings struct {
 	WillNotFit, Warnings []string
 }
 
-// All are both, the worse first.
+// All returns both, the worse first.
 func (f *Findings) All() []string { return slices.Concat(f.WillNotFit, f.Warnings) }
 
 // Fails reports whether the release does not fit.
@@ -95,8 +95,9 @@ func Check(r Release, n Namespace) Findings {
 	return found
 }
 
-// checkBudget compares what a budget promises with what the release may do. A budget binds those who evict pods. Controllers
-// delete them, be it a ReplicaSet or Sluice itself, so that nobody else would.
+// checkBudget compares what a budget promises with what the release may do. A budget binds those
+// who evict pods. Controllers delete them, be it a ReplicaSet or Sluice itself, so that nobody else
+// would.
 func (r Release) checkBudget(budget *policyv1.PodDisruptionBudget) []string {
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 	if err != nil || !selector.Matches(labels.Set(r.Released.Labels)) {
@@ -117,8 +118,9 @@ func (r Release) checkBudget(budget *policyv1.PodDisruptionBudget) []string {
 	return append(warnings, r.checkSides(budget.Name, missing)...)
 }
 
-// checkSides looks whether the drains of nodes may take all pods of the version that serves. The disruption controller counts what is there of both
-// versions, and compares that with what spec.replicas asks for.
+// checkSides looks whether the drains of nodes may take all pods of the version that serves. The
+// disruption controller counts what is there of both versions, and compares that with what
+// spec.replicas asks for.
 func (r Release) checkSides(budget string, missing int32) []string {
 	if evicted := r.Surge + missing; r.Shared && missing < r.Replicas && evicted >= r.Replicas {
 		return []string{fmt.Sprintf("PodDisruptionBudget %s counts the pods of both versions together: while there are %d, drains may evict %d, and so all %d that serve; "+

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// checkQuota looks at each thing that a quota counts: whether a first pod can be made, and in the end
-// all of them.
+// checkQuota looks at each thing that a quota counts: whether a first pod can be made, and in the
+// end all of them.
 func (r Release) checkQuota(quota *corev1.ResourceQuota, defaults defaults) []string {
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
@@ -26,7 +26,7 @@ func (r Release) checkQuota(quota *corev1.ResourceQuota, defaults defaults) []st
 	return found
 }
 
-// problem is what a quota says against the release; empty if nothing.
+// problem returns what a quota says against the release; empty if nothing.
 func (r Release) problem(quota *corev1.ResourceQuota, name corev1.ResourceName, room resource.Quantity, defaults defaults) string {
 	if name == "count/replicasets.apps" {
 		if r.Kind == "Deployment" && r.NewSet && room.Cmp(resource.MustParse("1")) < 0 {
@@ -133,7 +133,7 @@ func bestEffort(pod *corev1.PodSpec) bool {
 	})
 }
 
-// resourceOf is what a name in a quota counts: the limits or the requests of a resource.
+// resourceOf returns what a name in a quota counts: the limits or the requests of a resource.
 func resourceOf(name corev1.ResourceName) (of corev1.ResourceName, limits bool) {
 	if of, is := strings.CutPrefix(string(name), "limits."); is {
 		return corev1.ResourceName(of), true

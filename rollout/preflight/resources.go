@@ -28,8 +28,9 @@ func defaultsOf(ranges []corev1.LimitRange) defaults {
 	return d
 }
 
-// made is a pod of a template as the API server makes it: each default fills in only what is missing, in the order of
-// the API server (defaultPodRequests in pkg/apis/core/v1), and then of the LimitRanges.
+// made returns a pod of a template as the API server makes it: each default fills in only what is
+// missing, in the order of the API server (defaultPodRequests in pkg/apis/core/v1), and then of the
+// LimitRanges.
 func (d defaults) made(template *corev1.PodSpec) *corev1.Pod {
 	pod := &corev1.Pod{Spec: *template.DeepCopy()}
 	containers := slices.Concat(pointers(pod.Spec.InitContainers), pointers(pod.Spec.Containers))
@@ -57,7 +58,7 @@ func pointers(containers []corev1.Container) []*corev1.Container {
 	return all
 }
 
-// filled is a list with what it lacks of another.
+// filled returns a list with what it lacks of another.
 func filled(list, other corev1.ResourceList) corev1.ResourceList {
 	all := maps.Clone(other)
 	if all == nil {
@@ -67,8 +68,8 @@ func filled(list, other corev1.ResourceList) corev1.ResourceList {
 	return all
 }
 
-// states reports whether a pod says what a quota counts: as a whole anything, or in each of its containers this
-// (Constraints of the quota evaluator of Kubernetes' pods).
+// states reports whether a pod says what a quota counts: as a whole anything, or in each of its
+// containers this (Constraints of the quota evaluator of Kubernetes' pods).
 func (d defaults) states(template *corev1.PodSpec, name corev1.ResourceName) bool {
 	pod := d.made(template)
 	if helper.IsPodLevelResourcesSet(pod) {

@@ -85,7 +85,8 @@ func (x *pass) annotate(a plan.Annotate) {
 	x.sawRelease()
 }
 
-// keep records a template: that of the workload, if it is the one that was decided on, or another one.
+// keep records a template: that of the workload, if it is the one that was decided on, or another
+// one.
 func (x *pass) keep(a plan.RecordRevision) {
 	w := x.world
 	switch {
@@ -217,7 +218,7 @@ func (deployments) move(x *pass, write mover.Write) {
 	}
 }
 
-// scaleOf is the scaling that an action is, if it is one.
+// scaleOf returns the scaling that an action is, if it is one.
 func scaleOf(action plan.Action) (deployment.Scale, bool) {
 	moved, _ := action.(plan.MovePods)
 	scale, is := moved.Write.(deployment.Scale)

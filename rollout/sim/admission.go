@@ -11,7 +11,8 @@ import (
 // stamped separates a template from the stamp of a policy.
 const stamped = "@"
 
-// Admit has a policy write a stamp into the template of each workload that somebody writes; nothing if it is empty.
+// Admit has a policy write a stamp into the template of each workload that somebody writes; nothing
+// if it is empty.
 func (w *World) Admit(stamp string) bool {
 	changed := w.Stamp != stamp
 	w.Stamp = stamp
@@ -26,14 +27,14 @@ func (w *World) admitted(template string) string {
 	return unstamped(template) + stamped + w.Stamp
 }
 
-// unstamped is a template without what a policy has written into it.
+// unstamped returns a template without what a policy has written into it.
 func unstamped(template string) string {
 	bare, _, _ := strings.Cut(template, stamped)
 	return bare
 }
 
-// cureAdmission has the policy write again what the version has that is released, or that a refused write is to bring or to leave. It reports
-// whether that is another stamp.
+// cureAdmission has the policy write again what the version has that is released, or that a refused
+// write is to bring or to leave. It reports whether that is another stamp.
 func (w *World) cureAdmission() bool {
 	status := w.Release.Status
 	revision := status.UpdateRevision
@@ -50,7 +51,8 @@ func (w *World) cureAdmission() bool {
 	return w.Admit(stamp)
 }
 
-// TouchWorkload writes the workload without changing what counts, as kubectl annotate does. Admission may change its template.
+// TouchWorkload writes the workload without changing what counts, as kubectl annotate does.
+// Admission may change its template.
 func (w *World) TouchWorkload() bool {
 	d := &w.Workload
 	before := d.Template
@@ -66,10 +68,12 @@ func (w *World) TouchWorkload() bool {
 	return true
 }
 
-// asked holds the template that a write asks for: as sent, as it will come out, as it also may, and its revision.
+// asked holds the template that a write asks for: as sent, as it will come out, as it also may, and
+// its revision.
 type asked struct{ sent, digest, or, revision string }
 
-// asks is what a write of the process asks for; without a template, for the one that the workload has.
+// asks returns what a write of the process asks for; without a template, for the one that the
+// workload has.
 func (x *pass) asks(t *plan.Template, digest, revision string) asked {
 	switch {
 	case t == nil:
@@ -124,8 +128,9 @@ func (x *pass) secureAgain(held plan.Hold) {
 	})
 }
 
-// bringsApproved is I17 for writes: whatever admission makes of templates, they leave the workload with the one that is released, one that is
-// stable, or the one that it had. What closes an open partition lets no pod come of any.
+// bringsApproved checks I17 for writes: whatever admission makes of templates, they leave the
+// workload with the one that is released, one that is stable, or the one that it had. What closes
+// an open partition lets no pod come of any.
 func bringsApproved(w *World, c change) string {
 	before, now := c.workload.Template, w.Workload.Template
 	a, taken := c.action.(plan.TakeOver)
@@ -149,8 +154,9 @@ func (p *Past) brought(revision string) {
 	}
 }
 
-// judgeMade is I17 for pods: none is made, nor anything for pods to be in, of a template that nobody has approved. Where somebody has written the
-// workload while it is held, admission may have changed its template with that.
+// judgeMade is I17 for pods: none is made, nor anything for pods to be in, of a template that
+// nobody has approved. Where somebody has written the workload while it is held, admission may have
+// changed its template with that.
 func (w *World) judgeMade(revision string) {
 	known := func(r string) bool { return same(r, revision) }
 	if w.Past.OutOfBand || w.Past.isStable(revision) || slices.ContainsFunc(w.Past.Brought, known) {
@@ -159,7 +165,8 @@ func (w *World) judgeMade(revision string) {
 	w.breach("I17 no pod is made of a template that nobody approved", revision)
 }
 
-// knowsRewritten reports whether the process waits to try a take-over again that admission has changed.
+// knowsRewritten reports whether the process waits to try a take-over again that admission has
+// changed.
 func (x *pass) knowsRewritten() bool {
 	return slices.ContainsFunc(x.process.refusals, func(r plan.Refusal) bool {
 		return r.Rewritten && strings.HasPrefix(r.Write.Key, "TakeOver") && r.Generation == x.release.Generation

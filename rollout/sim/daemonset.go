@@ -9,15 +9,16 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 )
 
-// daemonSets is the kind DaemonSet. Its native controller is that of pkg/controller/daemon of Kubernetes 1.36, with one pod on each
-// node, or two that maxSurge has made. Nodes come and go; those that are lost are left out.
+// daemonSets is the kind DaemonSet. Its native controller is that of pkg/controller/daemon of
+// Kubernetes 1.36, with one pod on each node, or two that maxSurge has made. Nodes come and go;
+// those that are lost are left out.
 type daemonSets struct{ placed }
 
 // Leaving is what happens to the pods of nodes that leave.
 type Leaving uint8
 
-// With the node they go, unless it is tainted: then the native controller leaves them there. PodGC takes its time with those of a node
-// that is deleted.
+// With the node they go, unless it is tainted: then the native controller leaves them there. PodGC
+// takes its time with those of a node that is deleted.
 const (
 	PodsGo Leaving = iota
 	PodsStayAWhile
@@ -57,7 +58,8 @@ func (w *World) join(n int32) {
 	}
 }
 
-// scale makes nodes come, or go: the first, which a release takes first, or the last. Their pods go with them.
+// scale makes nodes come, or go: the first, which a release takes first, or the last. Their pods go
+// with them.
 func (daemonSets) scale(w *World, nodes int32) bool {
 	n := int32(len(w.Nodes))
 	if n == nodes {
@@ -81,7 +83,8 @@ func (daemonSets) scale(w *World, nodes int32) bool {
 	return true
 }
 
-// leave says of the pods of a node that is gone, or is tainted, what happens to them. They go at once, unless pods take a while to go.
+// leave says of the pods of a node that is gone, or is tainted, what happens to them. They go at
+// once, unless pods take a while to go.
 func (w *World) leave(node string) {
 	for _, p := range slices.Clone(w.Places) {
 		switch {
@@ -104,7 +107,7 @@ func (k daemonSets) exposed(d *Workload) bool { return !k.secured(d) }
 
 func (daemonSets) loosen(d *Workload) { d.Strategy = RollingUpdate }
 
-// bounds is updatedDesiredNodeCounts.
+// bounds mirrors updatedDesiredNodeCounts.
 func (daemonSets) bounds(d *Workload, replicas int32) (surge, unavailable int32) {
 	return 0, max(min(d.unavailable(replicas, true), replicas), 1)
 }
@@ -125,8 +128,8 @@ func (daemonSets) mover(x *pass) mover.Mover {
 	return m
 }
 
-// size is how many nodes count by what a process sees: a status does not count one with a pod that the native controller has not seen
-// yet, or that is deleted.
+// size returns how many nodes count by what a process sees: a status does not count one with a pod
+// that the native controller has not seen yet, or that is deleted.
 func (daemonSets) size(d *Workload, places []Place) int32 {
 	standing := int32(0)
 	for i := range places {
@@ -194,8 +197,8 @@ func (w *World) on(node string) *Place {
 	return nil
 }
 
-// manage makes a pod for each node that lacks one, and deletes those that have ended, some of them later, and the younger of two on one
-// node. It reports whether there are any.
+// manage makes a pod for each node that lacks one, and deletes those that have ended, some of them
+// later, and the younger of two on one node. It reports whether there are any.
 func (n nodes) manage() bool {
 	changed := false
 	for _, node := range n.Nodes {
@@ -223,7 +226,8 @@ func (n nodes) manage() bool {
 	return changed
 }
 
-// roll is rollingUpdate: old pods go that are not available, and others as far as maxUnavailable allows.
+// roll is rollingUpdate: old pods go that are not available, and others as far as maxUnavailable
+// allows.
 func (n nodes) roll() {
 	_, room := n.Workload.bounds(int32(len(n.Nodes)))
 	var free, old []Place
@@ -277,11 +281,11 @@ func (n nodes) count() {
 	d.Status, d.Replicas, d.Version = status, desired, n.next()
 }
 
-// comes is the revision in which a pod comes back.
+// comes returns the revision in which a pod comes back.
 func (daemonSets) comes(_ *Workload, spec *Spec, _ *Place) string { return spec.Template }
 
-// reached counts the nodes of a revision: those that lack a pod get one of the template. Nodes count that the status counts, or that
-// have a pod.
+// reached counts the nodes of a revision: those that lack a pod get one of the template. Nodes
+// count that the status counts, or that have a pod.
 func (daemonSets) reached(d *Workload, places []Place, revision string) int32 {
 	n, others, gone := int32(0), int32(0), int32(0)
 	for i := range places {
@@ -301,7 +305,8 @@ func (daemonSets) reached(d *Workload, places []Place, revision string) int32 {
 	return n
 }
 
-// serving are the available pods that the native controller leaves alone, on the nodes that are to have one.
+// serving returns the available pods that the native controller leaves alone, on the nodes that are
+// to have one.
 func (daemonSets) serving(_ *Workload, places []Place) int32 {
 	return serving(places, math.MaxInt32)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// deployments is the kind Deployment. Its pods are in ReplicaSets: world.go, native.go, replicaset.go and laws.go are about them.
+// deployments is the kind Deployment. Its pods are in ReplicaSets: world.go, native.go,
+// replicaset.go and laws.go are about them.
 type deployments struct{}
 
 var _ kind = deployments{}

@@ -52,16 +52,17 @@ func (w *World) workloadLeft() string {
 	}
 }
 
-// endlessScaling reports whether the native controller has brought itself to see a scaling event for ever. It never renews the note of a
-// lone active ReplicaSet which has the size that somebody scales to (scale and scaleReplicaSet in sync.go), and rolls nothing until
-// somebody scales to another size. Sluice leaves no such note behind; of a workload that nobody has held since, it is between the native
-// controller and its user.
+// endlessScaling reports whether the native controller has brought itself to see a scaling event
+// for ever. It never renews the note of a lone active ReplicaSet which has the size that somebody
+// scales to (scale and scaleReplicaSet in sync.go), and rolls nothing until somebody scales to
+// another size. Sluice leaves no such note behind; of a workload that nobody has held since, it is
+// between the native controller and its user.
 func (w *World) endlessScaling() bool {
 	return w.Past.Noted && w.Workload.Hold == nil && w.native().scalingEvent()
 }
 
-// strategyLeft: a workload that is not held has the strategy that its user gave it, and is paused if
-// they paused it.
+// strategyLeft: a workload that is not held has the strategy that its user gave it, and is paused
+// if they paused it.
 func (w *World) strategyLeft() string {
 	d, own := &w.Workload, w.Past.Own
 	if d.Absent || d.Hold != nil || own.Disputed || strategyText(&d.Spec) == own.Strategy && d.Paused == own.Paused {
@@ -146,7 +147,7 @@ func (w *World) saidDrifted() bool {
 	return meta.IsStatusConditionTrue(w.Release.Status.Conditions, v1alpha1.ConditionDrifted)
 }
 
-// End is how a run has ended, so that two runs can be compared.
+// End returns how a run has ended, so that two runs can be compared.
 func (w *World) End() string {
 	var text strings.Builder
 	d, status := &w.Workload, w.Release.Status

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Exploration tries every order of events from a start. Passes and the turns of the other controllers
-// and of the pods may always happen; people confirm what blocks.
+// Exploration tries every order of events from a start. Passes and the turns of the other
+// controllers and of the pods may always happen; people confirm what blocks.
 type Exploration struct {
 	Start *State
 	// Offers are what else may happen, each at any moment; a PassDies among them at every
@@ -135,11 +135,11 @@ func (x *explorer) calm(from queued, next *State, event Event) int32 {
 	return atRest
 }
 
-// mostAlike is how many turns may change nothing but what is no part of a state's key, such as counts in the status: more go round in
-// circles.
+// mostAlike is how many turns may change nothing but what is no part of a state's key, such as
+// counts in the status: more go round in circles.
 const mostAlike = 5
 
-// afterPass is what a pass makes of a state, and whether it changes anything.
+// afterPass returns what a pass makes of a state, and whether it changes anything.
 func afterPass(s *State) (passed *State, changed bool) {
 	passed = s.Clone()
 	changed = Event{Kind: Pass}.Apply(passed) || len(passed.Broken) > 0 // a law may be broken by what it leaves as it is
@@ -167,7 +167,7 @@ func (x *explorer) try(s *State, event Event) *State {
 	return next
 }
 
-// budget is how often a kind may happen, if that is limited.
+// budget returns how often a kind may happen, if that is limited.
 func (x *explorer) budget(kind Kind) (uint8, bool) {
 	offered := slices.ContainsFunc(x.Offers, func(e Event) bool { return e.Kind == kind })
 	if n, named := x.Budget[kind]; named {
@@ -176,7 +176,7 @@ func (x *explorer) budget(kind Kind) (uint8, bool) {
 	return 1, offered
 }
 
-// offers are the events that may happen next to a state, of which a pass makes another.
+// offers returns the events that may happen next to a state, of which a pass makes another.
 func (x *explorer) offers(s, passed *State) []Event {
 	events := always(s)
 	for _, offer := range x.Offers {
@@ -206,7 +206,7 @@ func always(s *State) []Event {
 	return events
 }
 
-// deaths are a pass that stops after each of the writes that it makes.
+// deaths returns a pass that stops after each of the writes that it makes.
 func deaths(passed *State) []Event {
 	var events []Event
 	for n := range passed.writes {
@@ -215,7 +215,7 @@ func deaths(passed *State) []Event {
 	return events
 }
 
-// races are a pass in which each other offer happens before each of its requests.
+// races returns a pass in which each other offer happens before each of its requests.
 func (x *explorer) races(s, passed *State) []Event {
 	var events []Event
 	for _, offer := range append(always(s), x.Offers...) {
@@ -271,7 +271,8 @@ func calmTurns(s *State) []Event {
 	case s.waitsForPerson():
 		events = append(events, Event{Kind: Confirm})
 	case s.Traffic != nil && s.Release.Status.Phase == v1alpha1.PhaseFailed && s.Release.Status.Rollback == nil && s.beyondStep():
-		// More updated pods than the step says leave the version before no room for all requests, with which a route begins: the failure says so.
+		// More updated pods than the step says leave the version before no room for all requests, with
+		// which a route begins: the failure says so.
 		events = append(events, Event{Kind: Rollback, Text: "true"})
 	case s.Release.Status.Phase == v1alpha1.PhaseFailed, s.waitsForRetry():
 		events = append(events, Event{Kind: Retry})

@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// putsBackWhole: the native controller makes pods between two writes, of the template that the first leaves. Whose they are is noted, so that
-// they go.
+// putsBackWhole: the native controller makes pods between two writes, of the template that the
+// first leaves. Whose they are is noted, so that they go.
 func putsBackWhole(w *World, c change) string {
 	a, taken := c.action.(plan.TakeOver)
 	status, before, now := c.pass.intent, c.workload.Template, &w.Workload

@@ -15,14 +15,16 @@ func jumpedBack(status *v1alpha1.BatchReleaseStatus, index int) bool {
 	})
 }
 
-// jumpedOver reports whether the gates of a step that can be skipped are answered by the record of a jump beyond it.
+// jumpedOver reports whether the gates of a step that can be skipped are answered by the record of
+// a jump beyond it.
 func jumpedOver(status *v1alpha1.BatchReleaseStatus, index int) bool {
 	return slices.ContainsFunc(status.Jumps(), func(jump v1alpha1.EarlierJump) bool {
 		return jump.From <= int32(index) && int32(index) < jump.To
 	})
 }
 
-// judgeJump: a person has asked for what counts as evidence, and updated pods are removed where the strategy says so.
+// judgeJump: a person has asked for what counts as evidence, and updated pods are removed where the
+// strategy says so.
 func (w *World) judgeJump(status *v1alpha1.BatchReleaseStatus) {
 	w.judgeRecord(status)
 	was, jump := w.Release.Status.Jump, status.Jump
@@ -52,8 +54,8 @@ func (p *Past) answered(w *World, jump *v1alpha1.Jump) {
 	p.Answered = true
 }
 
-// judgeRecord: a jump that is on record counts until its attempt is over, whatever else is requested; one that can't be
-// gone to changes nothing of the release.
+// judgeRecord: a jump that is on record counts until its attempt is over, whatever else is
+// requested; one that can't be gone to changes nothing of the release.
 func (w *World) judgeRecord(status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
 	if status.Attempt != was.Attempt || w.Release.Deleting { // one that waits for its routes only goes, and may find the workload created again
@@ -78,7 +80,8 @@ func (w *World) judgeRecord(status *v1alpha1.BatchReleaseStatus) {
 	}
 }
 
-// steppedBack reports whether the step was jumped back to with the pods, and which step says how many updated ones stay.
+// steppedBack reports whether the step was jumped back to with the pods, and which step says how
+// many updated ones stay.
 func (w *World) steppedBack(status *v1alpha1.BatchReleaseStatus) (step v1alpha1.Step, back bool) {
 	jumps := status.Jumps()
 	if len(jumps) == 0 {
@@ -101,7 +104,8 @@ func keptBack(status *v1alpha1.BatchReleaseStatus) bool {
 	return !jump.RemovePods && jump.To == status.CurrentStepIndex && jump.To <= jump.From
 }
 
-// opensWhenBack: no gate asks anybody before the pods are what the step says, unless others have changed them since.
+// opensWhenBack: no gate asks anybody before the pods are what the step says, unless others have
+// changed them since.
 func opensWhenBack(w *World, c change) string {
 	step, back := w.steppedBack(c.pass.intent)
 	if _, opens := c.action.(plan.OpenGate); !opens || !back || w.Past.OutOfBand || len(w.Sets) < 2 {

@@ -18,7 +18,7 @@ type Key [16]byte
 // keyRoom is more than most states take before they are hashed.
 const keyRoom = 1024
 
-// Key is that of the state.
+// Key returns that of the state.
 func (s *State) Key() Key {
 	e := encoder{world: s.World, bytes: make([]byte, 0, keyRoom)}
 	e.release(&s.Release)
@@ -171,7 +171,8 @@ func (e *encoder) step(index *int32) {
 	}
 }
 
-// quarters is how many quarters of the progress deadline a wait has lasted: more often it is not put on record.
+// quarters is how many quarters of the progress deadline a wait has lasted: more often it is not
+// put on record.
 func (e *encoder) quarters(waited time.Duration) {
 	deadline := time.Duration(*e.world.Release.Spec.Strategy.ProgressDeadlineSeconds) * time.Second
 	e.number(int64(min(4*waited/deadline, 4)))
@@ -219,7 +220,8 @@ func (e *encoder) set(s *Set) {
 	}
 }
 
-// rank is where a ReplicaSet stands by the number of its revision; the number itself does not matter.
+// rank returns where a ReplicaSet stands by the number of its revision; the number itself does not
+// matter.
 func (e *encoder) rank(s *Set) int64 {
 	rank := int64(0)
 	for i := range e.world.Sets {
@@ -333,7 +335,8 @@ func (e *encoder) process(p *Process) {
 	e.gates(c.gates)
 }
 
-// traffic is who gets requests, by what there is and by what the process has seen of it, and for how long.
+// traffic is who gets requests, by what there is and by what the process has seen of it, and for
+// how long.
 func (e *encoder) traffic(s *State) {
 	w, p := s.World, s.Process.Clone()
 	e.flag(w.Release.Spec.Strategy.Traffic != nil, w.Traffic.Off)

@@ -92,7 +92,7 @@ func (deployments) freeze(w *World, revision string) bool {
 	return true
 }
 
-// set is the lag of a ReplicaSet, nil if the cache is up to date on it.
+// set returns the lag of a ReplicaSet, nil if the cache is up to date on it.
 func (l *Lag) set(uid types.UID) *SetLag {
 	for i := range l.Sets {
 		if l.Sets[i].UID == uid {
@@ -109,7 +109,7 @@ func (w *World) Thaw() bool {
 	return lagged
 }
 
-// cachedSets are the ReplicaSets as the cache has them.
+// cachedSets returns the ReplicaSets as the cache has them.
 func (w *World) cachedSets() []Set {
 	var cached []Set
 	for i := range w.Sets {

@@ -17,7 +17,8 @@ type change struct {
 	sets     []Set
 	places   []Place
 	workload Workload
-	// traffic is who got requests before, seen what the pass had seen of it, and view who may have got some.
+	// traffic is who got requests before, seen what the pass had seen of it, and view who may have got
+	// some.
 	traffic *Traffic
 	seen    *traffic.Seen
 	view    View
@@ -95,19 +96,20 @@ func (w *World) judge(c change) {
 	w.Past.noteOpened(w, c)
 }
 
-// running is how many pods there are to be of a revision.
+// running returns how many pods there are to be of a revision.
 func (w *World) running(revision string) int32 { return w.Workload.kind.running(w, revision) }
 
 func (w *World) breach(law, how string) {
 	w.Broken = append(w.Broken, law+": "+how+" in "+w.String())
 }
 
-// withinSurge is I1, and I14: where a write adds pods, those that run, except those that are going away, and those that
-// are yet to be made are within the surge. What a write before has taken away counts until the ReplicaSet controller has
-// deleted it, so that there are never more, however late that controller is. Where maxSurge is 0 one pod beyond is allowed if
-// a ReplicaSet goes from 0 to 1 beside the only active one, or beside two that have one pod each: in any other order there
-// would be a lone one, which the native controller would scale to all replicas (T1). So it is where the lone one itself gets
-// the last pod.
+// withinSurge checks I1, and I14: where a write adds pods, those that run, except those that are
+// going away, and those that are yet to be made are within the surge. What a write before has taken
+// away counts until the ReplicaSet controller has deleted it, so that there are never more, however
+// late that controller is. Where maxSurge is 0 one pod beyond is allowed if a ReplicaSet goes from
+// 0 to 1 beside the only active one, or beside two that have one pod each: in any other order there
+// would be a lone one, which the native controller would scale to all replicas (T1). So it is where
+// the lone one itself gets the last pod.
 func withinSurge(w *World, c change) string {
 	s := c.grown()
 	if s == nil {
@@ -128,8 +130,8 @@ func withinSurge(w *World, c change) string {
 	return ""
 }
 
-// peak is how many pods there may be until every ReplicaSet has its size. Those that are going away count only for code
-// that waits for them to be gone.
+// peak returns how many pods there may be until every ReplicaSet has its size. Those that are going
+// away count only for code that waits for them to be gone.
 func (w *World) peak() int32 {
 	var n int32
 	for i := range w.Sets {
@@ -154,7 +156,7 @@ func pinned(sets []Set, beside *Set) bool {
 	return active == 1 || active == 2 && single
 }
 
-// staysAvailable is I2, evaluated as if of each ReplicaSet the unavailable pods go first.
+// staysAvailable checks I2, evaluated as if of each ReplicaSet the unavailable pods go first.
 // Where no pod was lost, the pods that the statuses count must really be there.
 func staysAvailable(w *World, c change) string {
 	if c.shrunk() == nil {
@@ -172,7 +174,7 @@ func staysAvailable(w *World, c change) string {
 	return ""
 }
 
-// withinStep is I3, and I4 with it: only gates of this very attempt count. In a rollback what
+// withinStep checks I3, and I4 with it: only gates of this very attempt count. In a rollback what
 // spec.replicas asks for beyond the pods there are may run the revision that is rolled back to.
 func withinStep(w *World, c change) string {
 	s := c.grown()
@@ -196,7 +198,8 @@ func withinStep(w *World, c change) string {
 	return fmt.Sprintf("%d updated pods, at most %d", s.Replicas, limit)
 }
 
-// goodNeeds returns the pods that requests need of a version that is rolled back to: none, unless every route shares them with it.
+// goodNeeds returns the pods that requests need of a version that is rolled back to: none, unless
+// every route shares them with it.
 func (w *World) goodNeeds(c change) int32 {
 	bad := int32(0)
 	if c.traffic == nil || c.traffic.Off || !same(c.traffic.Stable.Revision, c.pass.intent.UpdateRevision) {
@@ -212,14 +215,15 @@ func (w *World) goodNeeds(c change) int32 {
 	return percentOf(w.Workload.Replicas, 100-bad)
 }
 
-// beside reports whether the stable version gets a pod before another release begins, so that the new version is never alone.
+// beside reports whether the stable version gets a pod before another release begins, so that the
+// new version is never alone.
 func (c change) beside() bool {
 	move, is := c.action.(plan.MovePods)
 	return is && move.Write.Reason() == mover.Beside
 }
 
-// keepsOld is I3 seen from the other side: where old pods go so that more of what is left is updated than the
-// steps allow, it is the same as if updated pods had come.
+// keepsOld checks I3 seen from the other side: where old pods go so that more of what is left is
+// updated than the steps allow, it is the same as if updated pods had come.
 func keepsOld(w *World, c change) string {
 	s, status := c.shrunk(), c.pass.intent
 	if s == nil || same(s.Revision, status.UpdateRevision) || status.Rollback != nil || w.Past.OutOfBand {
@@ -236,7 +240,8 @@ func keepsOld(w *World, c change) string {
 	return fmt.Sprintf("%d old pods are left, at least %d", old, least)
 }
 
-// share is how many pods may run the update revision, at most, by what the pass can have seen of spec.replicas.
+// share returns how many pods may run the update revision, at most, by what the pass can have seen
+// of spec.replicas.
 func (c change) share() int32 {
 	w := c.pass.world
 	limit := c.pass.window.extreme(w, func(d *Workload) int32 { return w.share(c.pass.intent, d.Replicas) })
@@ -246,8 +251,9 @@ func (c change) share() int32 {
 	return limit
 }
 
-// share is the largest target of the steps up to the last one whose predecessors' gates have all passed. A percentage
-// is rounded up for the replicas that there were when the step was entered, and down for all others.
+// share returns the largest target of the steps up to the last one whose predecessors' gates have
+// all passed. A percentage is rounded up for the replicas that there were when the step was
+// entered, and down for all others.
 func (w *World) share(status *v1alpha1.BatchReleaseStatus, replicas int32) int32 {
 	limit := int32(0)
 	for i, step := range w.allowed(status) {
@@ -260,14 +266,14 @@ func (w *World) share(status *v1alpha1.BatchReleaseStatus, replicas int32) int32
 	return limit
 }
 
-// allowed are the steps up to the last one whose predecessors' gates have all passed. Where they
-// mix pods and percentages, a step may come to less than one before it.
+// allowed returns the steps up to the last one whose predecessors' gates have all passed. Where
+// they mix pods and percentages, a step may come to less than one before it.
 func (w *World) allowed(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
 	steps := w.steps(status)
 	return steps[:min(w.passed(status)+1, len(steps))]
 }
 
-// passed is how many steps' gates have all passed, one step after the other.
+// passed returns how many steps' gates have all passed, one step after the other.
 func (w *World) passed(status *v1alpha1.BatchReleaseStatus) int {
 	steps := w.steps(status)
 	for i := range steps {
@@ -278,7 +284,7 @@ func (w *World) passed(status *v1alpha1.BatchReleaseStatus) int {
 	return len(steps)
 }
 
-// most is the largest target of some steps.
+// most returns the largest target of some steps.
 func most(steps []v1alpha1.Step, replicas int32) int32 {
 	n := int32(0)
 	for _, step := range steps {
@@ -287,7 +293,7 @@ func most(steps []v1alpha1.Step, replicas int32) int32 {
 	return n
 }
 
-// steps are those that were approved, however somebody has changed them since.
+// steps returns those that were approved, however somebody has changed them since.
 func (w *World) steps(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
 	if status.Rollback == nil {
 		return w.Sound.Strategy.Steps
@@ -323,7 +329,7 @@ func (w *World) gatesPassed(status *v1alpha1.BatchReleaseStatus, index int) bool
 	return wanted <= 0
 }
 
-// handsBackAtEnd is I3 for what the native controller would do with the workload.
+// handsBackAtEnd checks I3 for what the native controller would do with the workload.
 func handsBackAtEnd(w *World, c change) string {
 	if _, is := c.action.(plan.HandBack); !is || w.Release.Deleting {
 		return ""
@@ -342,8 +348,9 @@ func (w *World) notDone(c change) string {
 	return ""
 }
 
-// neverFalls is I5: within an attempt updated pods go only with spec.replicas, down to the step's share of them and no
-// further; by a jump back that is to take them away; and one of them where there was no old pod left.
+// neverFalls checks I5: within an attempt updated pods go only with spec.replicas, down to the
+// step's share of them and no further; by a jump back that is to take them away; and one of them
+// where there was no old pod left.
 func neverFalls(w *World, c change) string {
 	s, p, status := c.shrunk(), &w.Past, c.pass.intent
 	if s == nil || !same(s.Revision, status.UpdateRevision) || p.OutOfBand {
@@ -363,8 +370,8 @@ func neverFalls(w *World, c change) string {
 	return fmt.Sprintf("%d -> %d updated pods", c.before(s), s.Replicas)
 }
 
-// staysPaused is I8 for what we write to the workload. That somebody else has unpaused it a write
-// to something else can't know; TestWalks checks that it is paused again.
+// staysPaused checks I8 for what we write to the workload. That somebody else has unpaused it a
+// write to something else can't know; TestWalks checks that it is paused again.
 func staysPaused(w *World, c change) string {
 	_, taken := c.action.(plan.TakeOver)
 	if _, handed := c.action.(plan.HandBack); !taken && !handed {

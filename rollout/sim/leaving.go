@@ -9,7 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// nowStable notes a revision that runs, or is rolled, under the native controller, for who leaves the workload with it.
+// nowStable notes a revision that runs, or is rolled, under the native controller, for who leaves
+// the workload with it.
 func (p *Past) nowStable(revision string) {
 	if same(p.Undone, revision) {
 		p.Undone = ""
@@ -20,8 +21,8 @@ func (p *Past) nowStable(revision string) {
 	}
 }
 
-// wrote notes what a write of the workload makes of its revision: stable once it is handed back in the end, and no more
-// once the workload is taken over to be rolled back from it.
+// wrote notes what a write of the workload makes of its revision: stable once it is handed back in
+// the end, and no more once the workload is taken over to be rolled back from it.
 func (p *Past) wrote(w *World, c change) {
 	if _, handed := c.action.(plan.HandBack); handed && w.notDone(c) == "" {
 		p.nowStable(w.Workload.Template)
@@ -39,14 +40,15 @@ func (p *Past) wrote(w *World, c change) {
 	}
 }
 
-// acknowledges reports whether a write ends what somebody has put up with since a change was put back.
+// acknowledges reports whether a write ends what somebody has put up with since a change was put
+// back.
 func acknowledges(c change, a plan.TakeOver) bool {
 	return c.workload.Hold != nil && c.workload.Hold.Change != (plan.ExternalChange{}) && a.Hold.Change == (plan.ExternalChange{})
 }
 
-// forgive has the laws hold again that somebody's change has suspended, once it is acknowledged and the pods are back that the
-// native controller has taken away, or has added, meanwhile, and the template. Where the status is lost, the template that is held tells
-// what is released.
+// forgive has the laws hold again that somebody's change has suspended, once it is acknowledged and
+// the pods are back that the native controller has taken away, or has added, meanwhile, and the
+// template. Where the status is lost, the template that is held tells what is released.
 func (p *Past) forgive(w *World, c change) {
 	if !p.OutOfBand || !p.Acknowledged || w.Workload.behind() > 0 { // or the native controller may still act on it
 		return
@@ -77,7 +79,7 @@ func (p *Past) isStable(revision string) bool {
 	return slices.ContainsFunc(p.Stable, func(r string) bool { return same(r, revision) })
 }
 
-// leavesNamed is I13, for a release that is deleted.
+// leavesNamed checks I13, for a release that is deleted.
 func leavesNamed(w *World, c change) string {
 	if a, is := c.action.(plan.TakeOver); is && a.Template != nil && c.pass.release.Deleting {
 		return "what goes takes nothing over"
@@ -92,7 +94,8 @@ func leavesNamed(w *World, c change) string {
 	return w.wronglyLeft(before, w.Release.Spec.DeletionPolicy)
 }
 
-// wronglyLeft says what is wrong with the template that the workload was just left with, of what it had before.
+// wronglyLeft says what is wrong with the template that the workload was just left with, of what it
+// had before.
 func (w *World) wronglyLeft(before string, policy v1alpha1.DeletionPolicy) string {
 	left, to := w.Workload.Template, w.returning()
 	switch {
@@ -109,7 +112,8 @@ func (w *World) wronglyLeft(before string, policy v1alpha1.DeletionPolicy) strin
 	}
 }
 
-// returning is the revision that the workload is being rolled back to, by what is on record; empty if it is not.
+// returning returns the revision that the workload is being rolled back to, by what is on record;
+// empty if it is not.
 func (w *World) returning() string {
 	status := w.Release.Status
 	if status.Phase == v1alpha1.PhaseCompleted || status.WorkloadUID != "" && status.WorkloadUID != w.Workload.UID {
@@ -118,8 +122,8 @@ func (w *World) returning() string {
 	return status.RolledBackTo()
 }
 
-// HandBack is what sluice handback does where no controller runs. The release may be gone with all that it knew. It
-// reports whether anything changed.
+// HandBack is what sluice handback does where no controller runs. The release may be gone with all
+// that it knew. It reports whether anything changed.
 func (w *World) HandBack(gone bool) bool {
 	d, status := &w.Workload, w.Release.Status
 	if d.Absent || d.Hold == nil {
@@ -143,7 +147,8 @@ func (w *World) HandBack(gone bool) bool {
 	return true
 }
 
-// templateLeft: whoever deletes a release in mid-release finds no version there that nobody has approved.
+// templateLeft: whoever deletes a release in mid-release finds no version there that nobody has
+// approved.
 func (w *World) templateLeft() string {
 	d := &w.Workload
 	if !w.Release.Purged || d.Absent || d.Hold != nil || w.Release.Spec.DeletionPolicy == v1alpha1.DeletionProceed {

@@ -17,8 +17,8 @@ func (w *World) allowMixedVersions() bool {
 	return true
 }
 
-// keepsOneVersion: a workload whose user gave it strategy Recreate, and that has pods, is taken over for a rollback only,
-// unless the release says that versions may be mixed.
+// keepsOneVersion: a workload whose user gave it strategy Recreate, and that has pods, is taken
+// over for a rollback only, unless the release says that versions may be mixed.
 func keepsOneVersion(w *World, c change) string {
 	own := w.Past.Own
 	_, takes := c.action.(plan.TakeOver)

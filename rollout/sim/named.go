@@ -6,9 +6,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// judgeNamed checks I18: at rest, at a gate or at the end, the version that the status names has as many pods as the
-// status says. At the end, a workload with the template of that version is left to the native controller, which never
-// gets over a broken pod of a foreign template (S4).
+// judgeNamed checks I18: at rest, at a gate or at the end, the version that the status names has as
+// many pods as the status says. At the end, a workload with the template of that version is left to
+// the native controller, which never gets over a broken pod of a foreign template (S4).
 func (w *World) judgeNamed() {
 	d, status := &w.Workload, w.Release.Status
 	if w.Release.Purged || !w.settled() || w.doubled() {

@@ -46,7 +46,7 @@ type native struct {
 	Spec
 }
 
-// native is the Deployment controller with the present spec.
+// native returns the Deployment controller with the present spec.
 func (w *World) native() native { return native{w, w.Workload.Spec} }
 
 func (n native) turn() bool {
@@ -73,7 +73,7 @@ func (n native) count() bool {
 	return true
 }
 
-// number is what the new ReplicaSet has, at the least, for its revision.
+// number returns what the new ReplicaSet has, at the least, for its revision.
 func (n native) number() int64 {
 	latest := int64(0)
 	for _, s := range n.old() {
@@ -96,7 +96,7 @@ func (n native) annotate(s *Set) {
 	n.Past.Noted = n.Past.Noted || n.Workload.Hold == nil
 }
 
-// surge is MaxSurge: none unless the strategy is a rolling update.
+// surge returns MaxSurge: none unless the strategy is a rolling update.
 func (n native) surge() int32 {
 	if n.Strategy != RollingUpdate {
 		return 0
@@ -105,10 +105,10 @@ func (n native) surge() int32 {
 	return surge
 }
 
-// current is FindNewReplicaSet: the oldest of the template, "new" to the native controller.
+// current mirrors FindNewReplicaSet: the oldest of the template, "new" to the native controller.
 func (n native) current() *Set { return n.setOf(n.Template) }
 
-// setOf is the oldest ReplicaSet of a template, nil if there is none.
+// setOf returns the oldest ReplicaSet of a template, nil if there is none.
 func (w *World) setOf(template string) *Set {
 	for i := range w.Sets {
 		if same(w.Sets[i].Revision, template) {
@@ -118,7 +118,7 @@ func (w *World) setOf(template string) *Set {
 	return nil
 }
 
-// updated is the ReplicaSet of the workload's template.
+// updated returns the ReplicaSet of the workload's template.
 func (w *World) updated() *Set { return w.setOf(w.Workload.Template) }
 
 func (n native) old() []*Set {
@@ -159,8 +159,9 @@ func (n native) scale() bool {
 	return changed
 }
 
-// scaleInProportion lets the active ReplicaSets share what is to be added or taken away, each by what
-// share it had of all that there could be when it was last scaled. The largest gets what is left over.
+// scaleInProportion lets the active ReplicaSets share what is to be added or taken away, each by
+// what share it had of all that there could be when it was last scaled. The largest gets what is
+// left over.
 func (n native) scaleInProportion() {
 	active, sum := n.active(), total(n.Sets)
 	allowed := int32(0)
@@ -188,7 +189,7 @@ func (n native) scaleInProportion() {
 	}
 }
 
-// part is GetReplicaSetProportion.
+// part mirrors GetReplicaSetProportion.
 func (n native) part(s *Set, add, added int32) int32 {
 	switch {
 	case add > added:
@@ -200,7 +201,7 @@ func (n native) part(s *Set, add, added int32) int32 {
 	}
 }
 
-// fraction is how many pods a ReplicaSet gets, or loses, by its share alone.
+// fraction returns how many pods a ReplicaSet gets, or loses, by its share alone.
 func (n native) fraction(s *Set) int32 {
 	before := s.Max
 	if before == 0 {
@@ -228,7 +229,7 @@ func (n native) active() []*Set {
 	return active
 }
 
-// activeOrLatest is FindActiveOrLatest.
+// activeOrLatest mirrors FindActiveOrLatest.
 func (n native) activeOrLatest() *Set {
 	active := n.active()
 	switch {
@@ -266,8 +267,8 @@ func (n native) resize(s *Set, replicas int32) bool {
 	return true
 }
 
-// cleanUp is T4: old ReplicaSets without pods beyond revisionHistoryLimit are deleted, those with the
-// lowest numbers.
+// cleanUp is T4: old ReplicaSets without pods beyond revisionHistoryLimit are deleted, those with
+// the lowest numbers.
 func (n native) cleanUp() bool {
 	old := clones(n.old())
 	slices.SortStableFunc(old, func(a, b Set) int { return cmp.Compare(a.Number, b.Number) })
@@ -358,7 +359,7 @@ func (n native) complete() bool {
 	return s.Replicas == n.Replicas && s.Status.Available == s.Replicas && total(n.Sets) == s.Replicas
 }
 
-// bounds is how far the pods may stray from replicas in a release: as the user's own strategy
+// bounds returns how far the pods may stray from replicas in a release: as the user's own strategy
 // says, or by default.
 func (d *Workload) bounds(replicas int32) (surge, unavailable int32) {
 	return d.kind.bounds(d, replicas)
@@ -371,7 +372,8 @@ func (deployments) bounds(d *Workload, replicas int32) (surge, unavailable int32
 	return bounds(d.MaxSurge, d.MaxUnavailable, replicas)
 }
 
-// unavailable makes pods of its own maxUnavailable, or of that of StatefulSets and DaemonSets by default.
+// unavailable makes pods of its own maxUnavailable, or of that of StatefulSets and DaemonSets by
+// default.
 func (d *Workload) unavailable(replicas int32, roundUp bool) int32 {
 	if d.ownStrategy() != RollingUpdate || d.MaxUnavailable == nil {
 		return 1
@@ -380,7 +382,7 @@ func (d *Workload) unavailable(replicas int32, roundUp bool) int32 {
 	return int32(n)
 }
 
-// ownStrategy is what the workload has unless it is held.
+// ownStrategy returns what the workload has unless it is held.
 func (d *Workload) ownStrategy() string {
 	if d.Hold != nil {
 		strategy, _, _ := strings.Cut(d.Hold.Strategy, " from ")
@@ -389,7 +391,7 @@ func (d *Workload) ownStrategy() string {
 	return d.Strategy
 }
 
-// bounds is ResolveFenceposts.
+// bounds mirrors ResolveFenceposts.
 func bounds(maxSurge, maxUnavailable *intstr.IntOrString, replicas int32) (surge, unavailable int32) {
 	up, _ := intstr.GetScaledValueFromIntOrPercent(maxSurge, int(replicas), true)
 	down, _ := intstr.GetScaledValueFromIntOrPercent(maxUnavailable, int(replicas), false)

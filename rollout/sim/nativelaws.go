@@ -6,10 +6,10 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// judgeNative checks the native controller against I3, when it adds pods to a workload that is held: it must
-// never find a ReplicaSet alone, or none with pods, and give it all pods without approval (T1), with or without Sluice
-// running. It may add stable pods at any time. A step's share counts from the size that it sees, which may be an
-// earlier one.
+// judgeNative checks the native controller against I3, when it adds pods to a workload that is
+// held: it must never find a ReplicaSet alone, or none with pods, and give it all pods without
+// approval (T1), with or without Sluice running. It may add stable pods at any time. A step's share
+// counts from the size that it sees, which may be an earlier one.
 func (n native) judgeNative(s *Set, replicas int32) {
 	w, d, status := n.World, &n.Workload, n.Release.Status
 	if d.Hold == nil || w.Past.OutOfBand || same(s.Revision, w.Release.stable()) || status.Rollback != nil || w.Past.Turned {
@@ -47,16 +47,18 @@ func (n native) judgeSaturated() {
 	}
 }
 
-// judgeServing checks it where routes share requests: it takes no pods of a version that gets some, or has just got some, in a rollback, at the
-// end, and whoever gives the workload a template. Only one that somebody has unpaused is theirs, and one version alone follows spec.replicas.
+// judgeServing checks it where routes share requests: it takes no pods of a version that gets some,
+// or has just got some, in a rollback, at the end, and whoever gives the workload a template. Only
+// one that somebody has unpaused is theirs, and one version alone follows spec.replicas.
 func (n native) judgeServing(s *Set) {
 	w := n.World
 	if w.Traffic == nil || !n.Paused && w.Past.OutOfBand || len(n.active()) < 2 || s.Pods.total() == 0 {
 		return // of a version without pods it takes back a number
 	}
 	gets := w.view().of(s.Revision)
-	// While a step moves pods, no request is spent on the note of an old set that gives up some as soon as it may, and so loses it, if no more than
-	// half of the requests go to another. People who give the workload its template just then, or scale to 0, have that controller take the new pods.
+	// While a step moves pods, no request is spent on the note of an old set that gives up some as soon
+	// as it may, and so loses it, if no more than half of the requests go to another. People who give
+	// the workload its template just then, or scale to 0, have that controller take the new pods.
 	byPeople, spec := w.Past.OutOfBand || !w.Past.Sizes.unscaled(), w.Release.Spec.Strategy.Traffic
 	if byPeople && w.Release.Status.CurrentStepState != v1alpha1.StepBlocking && spec != nil && !spec.KeepOldPods && gets.Percent <= 50 {
 		return

@@ -19,7 +19,7 @@ const releaseUID types.UID = "release-1"
 
 func version(n int64) string { return strconv.FormatInt(n, 10) }
 
-// observation is the pass's view as the plan takes it.
+// observation returns the pass's view as the plan takes it.
 func (x *pass) observation() plan.Observation {
 	o := plan.Observation{
 		Now:      x.world.Now.Add(x.world.Skew),
@@ -40,7 +40,8 @@ func (x *pass) observation() plan.Observation {
 	return o
 }
 
-// showTimes shows what the process remembers of times as its clock has them now: those of a machine do not jump.
+// showTimes shows what the process remembers of times as its clock has them now: those of a machine
+// do not jump.
 func (x *pass) showTimes(o *plan.Observation) {
 	if !x.lastScale.IsZero() {
 		o.LastScale = x.lastScale.Add(x.world.Skew)
@@ -90,7 +91,7 @@ func (x *pass) observedWorkload() *plan.Workload {
 	return w
 }
 
-// mover is the Deployment with its ReplicaSets as the pass sees them.
+// mover returns the Deployment with its ReplicaSets as the pass sees them.
 func (deployments) mover(x *pass) mover.Mover {
 	d := &x.workload
 	m := deployment.Mover{

@@ -12,33 +12,38 @@ type Past struct {
 	// or were about to.
 	Attempt int64
 	Had     int32
-	// Step is the step that the last write belonged to, and Sizes what spec.replicas have been since it was entered.
+	// Step is the step that the last write belonged to, and Sizes what spec.replicas have been since it
+	// was entered.
 	Step  int32
 	Sizes Sizes
 	// Watched is how long processes have looked at the release since it last made progress.
 	Watched time.Duration
-	// Bad is the revision that is being, or was last, rolled back, and Barred the template that was given
-	// then: it is not released until another one is given.
+	// Bad is the revision that is being, or was last, rolled back, and Barred the template that was
+	// given then: it is not released until another one is given.
 	Bad, Barred string
-	// Undone is the revision that was rolled back last, until it runs again without a rollback, or is given again. Stuck says that another
-	// release began while that rollback could not go on: it had failed, a gate of it was rejected, or its status was lost.
+	// Undone is the revision that was rolled back last, until it runs again without a rollback, or is
+	// given again. Stuck says that another release began while that rollback could not go on: it had
+	// failed, a gate of it was rejected, or its status was lost.
 	Undone string
 	Stuck  bool
-	// Sent says that a rollback to Bad was sent elsewhere on its way: nobody has said anything against what Bad was before.
+	// Sent says that a rollback to Bad was sent elsewhere on its way: nobody has said anything against
+	// what Bad was before.
 	Sent bool
 	// Confirmed are the gates that a person has confirmed while they were open.
 	Confirmed []string
-	// Asked has a bit for each step that a person has asked for, and Answered says that what Git asks for was answered.
+	// Asked has a bit for each step that a person has asked for, and Answered says that what Git asks
+	// for was answered.
 	Asked    uint64
 	Answered bool
 	// Allowed says that a person has let Git replace what no commit has brought, or that it runs since.
 	Allowed bool
 	// Losses says that available pods were lost without a deletion.
 	Losses bool
-	// OutOfBand says that somebody else changed what Sluice manages while the workload was held, and that this is not made up for;
-	// Acknowledged that somebody has allowed the release to continue.
+	// OutOfBand says that somebody else changed what Sluice manages while the workload was held, and
+	// that this is not made up for; Acknowledged that somebody has allowed the release to continue.
 	OutOfBand, Acknowledged bool
-	// Let says that somebody scaled a StatefulSet up in this attempt while pods of it were being replaced.
+	// Let says that somebody scaled a StatefulSet up in this attempt while pods of it were being
+	// replaced.
 	Let bool
 	// Cleared says that the gates of the step in progress have passed, as far as it asked them by then.
 	Cleared bool
@@ -48,21 +53,23 @@ type Past struct {
 	Turned bool
 	// Opened is how many places a partition that is open was opened for, in the attempt that did it.
 	Opened int32
-	// Emptied says that the native controller has scaled a held workload to 0 that had no updated pod, and that no pass has seen it since, or the
-	// native controller not what that has made of it.
+	// Emptied says that the native controller has scaled a held workload to 0 that had no updated pod,
+	// and that no pass has seen it since, or the native controller not what that has made of it.
 	Emptied bool
-	// Noted says that the native controller has noted on a ReplicaSet what it scaled it for, since nobody holds the workload.
+	// Noted says that the native controller has noted on a ReplicaSet what it scaled it for, since
+	// nobody holds the workload.
 	Noted bool
 	// Own is how the workload's user wants it while it is not held.
 	Own Own
-	// Full are the revisions that were approved for all pods and not rolled back since, though their releases may have been
-	// superseded before their end.
+	// Full are the revisions that were approved for all pods and not rolled back since, though their
+	// releases may have been superseded before their end.
 	Full []string
-	// Brought lists the revisions that the process has written to the workload, those written by others while no
-	// release held it, and those of the pods at an acknowledged change.
+	// Brought lists the revisions that the process has written to the workload, those written by others
+	// while no release held it, and those of the pods at an acknowledged change.
 	Brought []string
-	// Stable are the revisions that ran, or were released in full, under the native controller, except those that were
-	// rolled back since: what may be left of a release that nobody has approved in full.
+	// Stable are the revisions that ran, or were released in full, under the native controller, except
+	// those that were rolled back since: what may be left of a release that nobody has approved in
+	// full.
 	Stable []string
 }
 
@@ -74,7 +81,8 @@ type Own struct {
 	Disputed bool
 }
 
-// begin forgets what happened in an earlier attempt, and in an earlier step. First says that it is the first write of a pass.
+// begin forgets what happened in an earlier attempt, and in an earlier step. First says that it is
+// the first write of a pass.
 func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus, first bool) {
 	if p.Attempt != intent.Attempt {
 		p.Entered = false

@@ -165,8 +165,9 @@ func (w *World) Reject() bool {
 // changedOutOfBand suspends the laws that what the native controller does then breaks.
 func (p *Past) changedOutOfBand() { p.OutOfBand, p.Acknowledged = true, false }
 
-// Unpause is what kubectl rollout resume does, or somebody who gives a workload of another kind a strategy with which its native
-// controller rolls it. An apply of all that Git does not give gives one that is held another template too.
+// Unpause is what kubectl rollout resume does, or somebody who gives a workload of another kind a
+// strategy with which its native controller rolls it. An apply of all that Git does not give gives
+// one that is held another template too.
 func (w *World) Unpause(template string) bool {
 	d := &w.Workload
 	if d.Absent || !d.kind.loosens(w) || template != "" && d.Hold == nil {

@@ -24,7 +24,8 @@ type Place struct {
 	Going bool
 	// Orphan says that its node is deleted, and Misplaced that its node is to have no pod any more.
 	Orphan, Misplaced bool
-	// Uncounted says that it has left its place, or its place it, and that the native controller has not seen that yet.
+	// Uncounted says that it has left its place, or its place it, and that the native controller has
+	// not seen that yet.
 	Uncounted bool
 }
 
@@ -34,7 +35,8 @@ func (p *Place) belongs() bool { return !p.Orphan && !p.Misplaced }
 // Stage is how far a pod has come.
 type Stage uint8
 
-// The stages: waiting to be ready, not ready any more, ready but not available yet, available, failed or succeeded for good.
+// The stages: waiting to be ready, not ready any more, ready but not available yet, available,
+// failed or succeeded for good.
 const (
 	Pending Stage = iota
 	Failing
@@ -72,7 +74,7 @@ func (p *Place) String() string {
 	return text
 }
 
-// observed is the pod as a mover takes it.
+// observed returns the pod as a mover takes it.
 func (p *Place) observed() inplace.Pod {
 	return inplace.Pod{
 		Name: p.Name, UID: p.UID, Version: version(p.Version), Index: p.Index, Node: p.Node, Revision: p.Revision,
@@ -80,7 +82,7 @@ func (p *Place) observed() inplace.Pod {
 	}
 }
 
-// pods are those of a pass as a mover takes them.
+// pods returns those of a pass as a mover takes them.
 func (x *pass) pods() []inplace.Pod {
 	pods := make([]inplace.Pod, 0, len(x.places))
 	for i := range x.places {
@@ -155,7 +157,8 @@ func happensTo(kind Kind, p *Place) bool {
 	}
 }
 
-// subject is the pod that an event is about: the one of that name, or the first of that revision.
+// subject returns the pod that an event is about: the one of that name, or the first of that
+// revision.
 func (w *World) subject(e Event) *Place {
 	for i := range w.Places {
 		if p := &w.Places[i]; (p.Name == e.Text || p.Revision == e.Text) && happensTo(e.Kind, p) {

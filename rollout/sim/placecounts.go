@@ -6,7 +6,7 @@ func (placed) has(w *World, revision string) bool {
 	return w.Workload.behind() <= 0 && same(w.Workload.Template, revision)
 }
 
-// running is how many places have a pod of a revision, or get one.
+// running returns how many places have a pod of a revision, or get one.
 func (placed) running(w *World, revision string) int32 {
 	d := &w.Workload
 	closed := *d
@@ -14,7 +14,8 @@ func (placed) running(w *World, revision string) int32 {
 	return d.places().reached(&closed, w.Places, revision)
 }
 
-// coming is running with the pods that are missing, and come back updated through an open partition.
+// coming returns running with the pods that are missing, and come back updated through an open
+// partition.
 func (w *World) coming(revision string) int32 {
 	n, d := w.running(revision), &w.Workload
 	if !d.isOpen() {
@@ -31,7 +32,7 @@ func (w *World) coming(revision string) int32 {
 	return n
 }
 
-// let is coming with the pods that are updated through an open partition.
+// let returns coming with the pods that are updated through an open partition.
 func (w *World) let(revision string) int32 {
 	n, d := w.coming(revision), &w.Workload
 	if d.isOpen() {
@@ -63,7 +64,7 @@ func (placed) allUpdated(c change) bool {
 	return true
 }
 
-// counts are those of the pods while the workload is held, and of its status otherwise.
+// counts returns those of the pods while the workload is held, and of its status otherwise.
 func (placed) counts(w *World, _ string) counts {
 	d := &w.Workload
 	if d.Hold == nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// placeLaws are those of workloads whose pods have places. A place counts as updated if its pod is, or if the native controller makes
-// an updated one there as soon as it gets to it: where a pod is missing or going, and from an open partition up.
+// placeLaws are those of workloads whose pods have places. A place counts as updated if its pod is,
+// or if the native controller makes an updated one there as soon as it gets to it: where a pod is
+// missing or going, and from an open partition up.
 var placeLaws = []law{
 	{"I2 no write takes available pods below replicas - maxUnavailable", staysServed},
 	{"I3 updated pods stay within the step whose predecessors' gates have passed", reachesStep},
@@ -36,13 +37,13 @@ var placeLaws = []law{
 
 func (placed) laws() []law { return placeLaws }
 
-// reached is how many places have, or get without another write, a pod of a revision.
+// reached returns how many places have, or get without another write, a pod of a revision.
 func (c change) reached(revision string) (before, after int32) {
 	w := c.pass.world
 	return w.Workload.places().reached(&c.workload, c.places, revision), w.Workload.places().reached(&w.Workload, w.Places, revision)
 }
 
-// moved is the write of the mover that the change is.
+// moved returns the write of the mover that the change is.
 func (c change) moved() (inplace.Write, bool) {
 	action, is := c.action.(plan.MovePods)
 	if !is {
@@ -52,7 +53,7 @@ func (c change) moved() (inplace.Write, bool) {
 	return write, is
 }
 
-// replaced are the pods that the change has deleted.
+// replaced returns the pods that the change has deleted.
 func (c change) replaced() []Place {
 	write, _ := c.moved()
 	replace, is := write.(inplace.Replace)
@@ -75,7 +76,8 @@ func (c change) takesBack() bool {
 	return is && write.Updates()
 }
 
-// staysServed is I2. What an open partition reaches counts as gone: the native controller deletes it.
+// staysServed checks I2. What an open partition reaches counts as gone: the native controller
+// deletes it.
 func staysServed(w *World, c change) string {
 	write, moves := c.moved()
 	if !moves {
@@ -100,7 +102,7 @@ func staysServed(w *World, c change) string {
 	return ""
 }
 
-// came is how many pods are available that were not when the pass saw them.
+// came returns how many pods are available that were not when the pass saw them.
 func (c change) came() int32 {
 	n := int32(0)
 	for i := range c.pass.places {
@@ -110,8 +112,9 @@ func (c change) came() int32 {
 	return n
 }
 
-// uncounted is how many available pods the pass counted whose nodes have left: as the native controller had not seen that either, or in
-// the stead of nodes that lack a pod which the process has never seen.
+// uncounted returns how many available pods the pass counted whose nodes have left: as the native
+// controller had not seen that either, or in the stead of nodes that lack a pod which the process
+// has never seen.
 func (c change) uncounted() int32 {
 	n, orphans := int32(0), int32(0)
 	for i := range c.pass.places {
@@ -128,7 +131,8 @@ func (c change) uncounted() int32 {
 	return n
 }
 
-// served is how many pods that serve the write replaces, or lets the native controller replace.
+// served returns how many pods that serve the write replaces, or lets the native controller
+// replace.
 func (c change) served() int32 {
 	if gone := c.replaced(); len(gone) > 0 {
 		return serving(gone, c.workload.Replicas)
@@ -148,8 +152,9 @@ func serving(places []Place, replicas int32) int32 {
 	return n
 }
 
-// keepsCurrent is about StatefulSets, whose native controller makes pods below the partition of the current revision. As long as it has not
-// seen the workload, the status is about what all pods ran before.
+// keepsCurrent checks StatefulSets, whose native controller makes pods below the partition
+// of the current revision. As long as it has not seen the workload, the status is about what all
+// pods ran before.
 func keepsCurrent(w *World, c change) string {
 	now := &w.Workload
 	if _, taken := c.action.(plan.TakeOver); !taken || w.Past.Losses || now.Status.Current == "" || same(c.workload.Template, now.Template) {
@@ -165,7 +170,7 @@ func keepsCurrent(w *World, c change) string {
 	return fmt.Sprintf("all pods run %s, and come back in %s", status.Update, now.Status.Current)
 }
 
-// reachesStep is I3, with I4.
+// reachesStep checks I3, with I4.
 func reachesStep(w *World, c change) string {
 	status := c.pass.intent
 	if w.Past.OutOfBand {
@@ -194,8 +199,8 @@ func reachesStep(w *World, c change) string {
 	return ""
 }
 
-// comesBackReleased: what is deleted to be updated comes back updated, whatever the native controller has seen of the workload, and
-// what is deleted to go back does not.
+// comesBackReleased: what is deleted to be updated comes back updated, whatever the native
+// controller has seen of the workload, and what is deleted to go back does not.
 func comesBackReleased(w *World, c change) string {
 	d := &w.Workload
 	if len(c.pass.window.workloads) > 0 || w.Past.OutOfBand {
@@ -220,8 +225,9 @@ func comesBackReleased(w *World, c change) string {
 	return ""
 }
 
-// neverTakesBack is I5: within an attempt updated pods go back only with spec.replicas, where somebody has scaled the workload up
-// while pods were replaced, by a jump back that is to take them away, and one of them where there was no old pod left.
+// neverTakesBack checks I5: within an attempt updated pods go back only with spec.replicas, where
+// somebody has scaled the workload up while pods were replaced, by a jump back that is to take them
+// away, and one of them where there was no old pod left.
 func neverTakesBack(w *World, c change) string {
 	p, status := &w.Past, c.pass.intent
 	if p.OutOfBand || len(c.replaced()) == 0 || !c.takesBack() {
@@ -248,7 +254,7 @@ func neverTakesBack(w *World, c change) string {
 	return fmt.Sprintf("%d -> %d updated pods, at least %d", was, is, least)
 }
 
-// asksWhenBack is opensWhenBack.
+// asksWhenBack checks opensWhenBack.
 func asksWhenBack(w *World, c change) string {
 	step, back := w.steppedBack(c.pass.intent)
 	if _, opens := c.action.(plan.OpenGate); !opens || !back || w.Past.OutOfBand || w.Lag.Places != nil || !w.Workload.places().goesBack() || w.Workload.places().single(w) {
@@ -261,7 +267,7 @@ func asksWhenBack(w *World, c change) string {
 	return ""
 }
 
-// reachesNoBad is I6.
+// reachesNoBad checks I6.
 func reachesNoBad(w *World, c change) string {
 	if _, moves := c.moved(); !moves || w.Past.Bad == "" {
 		return ""
@@ -272,8 +278,8 @@ func reachesNoBad(w *World, c change) string {
 	return ""
 }
 
-// placesStand is standsStill: no old pod is replaced, and no partition opened over one. In a rollback only steps that can't be
-// read are a reason.
+// placesStand checks standsStill: no old pod is replaced, and no partition opened over one. In a
+// rollback only steps that can't be read are a reason.
 func placesStand(w *World, c change) string {
 	intent := c.pass.intent
 	stands := c.pass.stands() && intent.Rollback == nil || intent.Rollback != nil && c.pass.release.unreadable(intent)
@@ -307,10 +313,11 @@ func (p *Past) noteOpened(w *World, c change) {
 // isOpen reports whether the hold says that the native controller may update pods.
 func (d *Workload) isOpen() bool { return windowOf(d.Hold) != inplace.Held }
 
-// judgeUpdated holds the native controller against I3 when it makes a pod while a workload is held: it must never be let make more
-// updated pods than are approved, whoever scales or deletes pods, and whether or not there is a controller. Only pods that somebody
-// scales to while others are being replaced may be more, and those that were about to be replaced when somebody jumped back. Pods of the
-// current revision come whatever is released.
+// judgeUpdated holds the native controller against I3 when it makes a pod while a workload is held:
+// it must never be let make more updated pods than are approved, whoever scales or deletes pods,
+// and whether or not there is a controller. Only pods that somebody scales to while others are
+// being replaced may be more, and those that were about to be replaced when somebody jumped back.
+// Pods of the current revision come whatever is released.
 func (w *World) judgeUpdated(revision string) {
 	d, status := &w.Workload, w.Release.Status
 	back := slices.ContainsFunc(status.Jumps(), func(j v1alpha1.EarlierJump) bool { return j.To <= j.From })
@@ -336,8 +343,8 @@ func (w *World) judgeUpdated(revision string) {
 // judgeRest has nothing to say of a pass that knows of refused writes.
 func (placed) judgeRest(*World, heldBack) {}
 
-// judgeReturns: where a pass finds that an updated pod of a StatefulSet has ended or goes away, and leaves it at that, it comes back
-// updated (S1, S7), unless a pod beyond it is to stay as it is.
+// judgeReturns: where a pass finds that an updated pod of a StatefulSet has ended or goes away, and
+// leaves it at that, it comes back updated (S1, S7), unless a pod beyond it is to stay as it is.
 func (w *World) judgeReturns() {
 	d, status := &w.Workload, w.Release.Status
 	k := d.places()
@@ -361,7 +368,8 @@ func (w *World) judgeReturns() {
 	}
 }
 
-// judgeFollowed: once everybody has come to rest, no partition is open over pods that are not updated, and no more pods are updated than the steps allow.
+// judgeFollowed: once everybody has come to rest, no partition is open over pods that are not
+// updated, and no more pods are updated than the steps allow.
 func (placed) judgeFollowed(w *World, back heldBack) {
 	d, status := &w.Workload, w.Release.Status
 	under := d.Hold != nil && !w.Release.Deleting && !w.Past.OutOfBand && back == (heldBack{}) && status.Attempt == w.Past.Attempt
@@ -387,7 +395,8 @@ func (placed) judgeFollowed(w *World, back heldBack) {
 	}
 }
 
-// serves reports whether pods may go. Where they are made one after the other that is only while all others are available.
+// serves reports whether pods may go. Where they are made one after the other that is only while
+// all others are available.
 func (w *World) serves() bool {
 	d := &w.Workload
 	_, unavailable := d.bounds(d.Replicas)
@@ -398,7 +407,8 @@ func (w *World) serves() bool {
 	return d.places().serving(d, w.Places) > least
 }
 
-// judgeCompleted: a process that says that a release is completed knows of no pods that run anything else.
+// judgeCompleted: a process that says that a release is completed knows of no pods that run
+// anything else.
 func (placed) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) {
 	d := &x.workload
 	if x.listed { // it has seen the pods, which a status may not count yet

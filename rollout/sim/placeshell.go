@@ -38,7 +38,8 @@ func (placed) loosens(w *World) bool {
 	return (d.Hold != nil || w.Release.Status.Held != nil) && strategyText(&d.Spec) != RollingUpdate
 }
 
-// observe takes the pods from their cache while the workload is held, and once it is handed back, without those that the process has deleted.
+// observe takes the pods from their cache while the workload is held, and once it is handed back,
+// without those that the process has deleted.
 func (placed) observe(x *pass) {
 	held, ends := x.workload.Hold, x.release.Status.Phase == v1alpha1.PhaseFinalizing
 	if x.workload.Absent || (held == nil || held.Release != Name) && !ends {
@@ -75,7 +76,8 @@ func (placed) move(x *pass, write mover.Write) {
 	}
 }
 
-// replace deletes pods, each if it is what it was. Each is a request, and the process may end after any.
+// replace deletes pods, each if it is what it was. Each is a request, and the process may end after
+// any.
 func (x *pass) replace(a inplace.Replace) {
 	outdated := false
 	for i := range a.Pods {
@@ -141,7 +143,7 @@ func (x *pass) setPartition(a inplace.Window) {
 	}
 }
 
-// windowOf is the partition that the hold notes.
+// windowOf returns the partition that the hold notes.
 func windowOf(hold *plan.Hold) int32 {
 	if hold == nil || hold.Window == "" {
 		return math.MaxInt32

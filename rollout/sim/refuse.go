@@ -32,8 +32,8 @@ const (
 	Notes Writes = "notes"
 )
 
-// What may be refused of the writes of a release with traffic: routes that share requests, or get back what they had, and the Services of the
-// sides.
+// What may be refused of the writes of a release with traffic: routes that share requests, or get
+// back what they had, and the Services of the sides.
 const (
 	Shares       Writes = "shares"
 	Restores     Writes = "restored routes"
@@ -45,9 +45,9 @@ const (
 // TrafficWrites are all of them.
 var TrafficWrites = []Writes{Shares, Restores, SideServices}
 
-// What may be changed to something else when a workload is taken over: each write gets another stamp in its template,
-// it is not paused, or our annotation is taken off. Late is what no
-// dry run shows, as of a stamp that is another one by then.
+// What may be changed to something else when a workload is taken over: each write gets another
+// stamp in its template, it is not paused, or our annotation is taken off. Late is what no dry run
+// shows, as of a stamp that is another one by then.
 const (
 	Stamped     Writes = "stamped"
 	StampedLate Writes = "stamped, late"
@@ -61,7 +61,8 @@ var AllWrites = []Writes{
 	Stamped, StampedLate, Resumed, Stripped,
 }
 
-// unanswered ends the name of writes that the API server can't decide on, as it asks a webhook that does not answer.
+// unanswered ends the name of writes that the API server can't decide on, as it asks a webhook that
+// does not answer.
 const unanswered = ", unanswered"
 
 // AllUnanswered are all writes that may not be answered.
@@ -70,7 +71,7 @@ var AllUnanswered = []Writes{
 	Templates + unanswered, Annotations + unanswered,
 }
 
-// refusing are the writes that the API server refuses, or does not answer.
+// refusing returns the writes that the API server refuses, or does not answer.
 func (w *World) refusing() (writes Writes, answered bool) {
 	bare, cut := strings.CutSuffix(string(w.Refusing), unanswered)
 	return Writes(bare), !cut
@@ -83,7 +84,8 @@ func (w *World) Refuse(writes Writes) bool {
 	return changed
 }
 
-// takesOver reports whether the API server takes a write that puts a workload back, and does not change it.
+// takesOver reports whether the API server takes a write that puts a workload back, and does not
+// change it.
 func (w *World) takesOver() bool {
 	refusing, _ := w.refusing()
 	return !slices.Contains([]Writes{TakeOvers, Stamped, StampedLate, Resumed, Stripped}, refusing)
@@ -118,7 +120,7 @@ func (w *World) refuses(action plan.Action) bool {
 	return kind != "" && refusing == kind
 }
 
-// refusedTraffic is the kind of a write of a release's traffic.
+// refusedTraffic returns the kind of a write of a release's traffic.
 func refusedTraffic(write traffic.Write) Writes {
 	switch write.(type) {
 	case traffic.ShareRoute:
@@ -131,7 +133,7 @@ func refusedTraffic(write traffic.Write) Writes {
 	return ""
 }
 
-// refused is the kind of a write that moves pods; empty if it is always taken.
+// refused returns the kind of a write that moves pods; empty if it is always taken.
 func (deployments) refused(write mover.Write) Writes {
 	scale, is := write.(deployment.Scale)
 	switch {
@@ -196,8 +198,8 @@ func (x *pass) cantTry(needs plan.Needs) bool {
 	return true
 }
 
-// passUnasked runs a pass, and another a moment later for as long as one ends because a write is not answered, as the
-// process does.
+// passUnasked runs a pass, and another a moment later for as long as one ends because a write is
+// not answered, as the process does.
 func (p *Process) passUnasked(w *World, mishaps Mishaps) Report {
 	const most = 4
 	report := p.Pass(w, mishaps)
@@ -216,8 +218,8 @@ func (p *Process) passUnasked(w *World, mishaps Mishaps) Report {
 	return report
 }
 
-// judgeTold: where the process knows at the end of a pass that the write it would send is refused, the status
-// says so; and the progress deadline runs.
+// judgeTold: where the process knows at the end of a pass that the write it would send is refused,
+// the status says so; and the progress deadline runs.
 func (x *pass) judgeTold(next plan.Plan) {
 	w, status := x.world, x.world.Release.Status
 	switch arrived := w.Workload.Hold == nil && w.Workload.Template == status.UpdateRevision; {
@@ -242,8 +244,9 @@ func (x *pass) judgeTold(next plan.Plan) {
 	}
 }
 
-// heldUp reports whether a refused write keeps a release from making progress that could make some. One that holds its workload
-// enters its first step only once the pods are counted, though it puts back at once what somebody has changed.
+// heldUp reports whether a refused write keeps a release from making progress that could make some.
+// One that holds its workload enters its first step only once the pods are counted, though it puts
+// back at once what somebody has changed.
 func (x *pass) heldUp(status *v1alpha1.BatchReleaseStatus) bool {
 	uncounted := slices.ContainsFunc(x.world.Sets, func(s Set) bool { return !s.Observed })
 	back := x.process.heldBack(x.release.Generation, x.world.Now)
@@ -254,17 +257,20 @@ func (x *pass) heldUp(status *v1alpha1.BatchReleaseStatus) bool {
 	return moving && !x.stands() && !x.release.Deleting && status.CurrentStepState != v1alpha1.StepBlocking && status.CurrentStepState != v1alpha1.StepCompleted
 }
 
-// awaitsRetry reports whether the process waits for the time to send a write again that was refused.
+// awaitsRetry reports whether the process waits for the time to send a write again that was
+// refused.
 func (s *State) awaitsRetry() bool {
 	return slices.ContainsFunc(s.Process.refusals, func(r plan.Refusal) bool {
 		return !r.Until.IsZero() && s.Now.Before(r.Until) && r.Generation == s.Release.Generation
 	})
 }
 
-// heldBack says which writes a process does not send now, as they were refused and their time has not come.
+// heldBack says which writes a process does not send now, as they were refused and their time has
+// not come.
 type heldBack struct {
 	takeOver bool
-	// grow is of more pods, or what they are in, and shrink of fewer. Where pods have places a write may be both.
+	// grow is of more pods, or what they are in, and shrink of fewer. Where pods have places a write
+	// may be both.
 	grow, shrink bool
 	// forwards says that pods of both sides stay, as routes may send requests to them.
 	forwards bool
@@ -292,7 +298,8 @@ func (p *Process) heldBack(generation int64, now time.Time) heldBack {
 	return back
 }
 
-// waitsForRetry reports whether the process sends a write that was refused no more before somebody asks for it.
+// waitsForRetry reports whether the process sends a write that was refused no more before somebody
+// asks for it.
 func (s *State) waitsForRetry() bool {
 	return s.Refusing == "" && s.Release.Status.RefusedWrite != nil && slices.ContainsFunc(s.Process.refusals, func(r plan.Refusal) bool {
 		return r.Until.IsZero() && r.Generation == s.Release.Generation

@@ -27,9 +27,10 @@ func (s *Set) settled() bool {
 	return s.Observed && s.Status == found && found.Current == s.Replicas
 }
 
-// sized makes pods or deletes some: pending ones before those that run, and those before the ready, as
-// natively. Of the ready ones the native ranking prefers those with a lower deletion cost and those that
-// share their node, and does not ask who is available: at the worst the available go first.
+// sized makes pods or deletes some: pending ones before those that run, and those before the ready,
+// as natively. Of the ready ones the native ranking prefers those with a lower deletion cost and
+// those that share their node, and does not ask who is available: at the worst the available go
+// first.
 func (p Pods) sized(replicas int32) Pods {
 	excess := p.total() - replicas
 	if excess < 0 {
@@ -133,7 +134,7 @@ func (w *World) Cure() bool {
 	return ill
 }
 
-// total are the pods that are not going away.
+// total returns the pods that are not going away.
 func (p Pods) total() int32 { return p.Pending + p.Failing + p.ready() }
 
 func (p Pods) ready() int32 { return p.Warming + p.Available }

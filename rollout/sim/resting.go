@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// judgeRest is I3 for what a pass leaves alone: once everybody has seen what somebody scaled the workload to, no more
-// pods run the update revision than the steps allow of that number.
+// judgeRest is I3 for what a pass leaves alone: once everybody has seen what somebody scaled the
+// workload to, no more pods run the update revision than the steps allow of that number.
 func (deployments) judgeRest(w *World, back heldBack) {
 	d, status := &w.Workload, w.Release.Status
 	update := w.setOf(status.UpdateRevision)
@@ -30,8 +30,9 @@ func (deployments) judgeRest(w *World, back heldBack) {
 	}
 }
 
-// judgeFollowed: once everybody has come to rest there are as many pods as somebody has scaled a workload to that is held, or up
-// to maxSurge more. No native controller follows spec.replicas there (T3), whatever the release waits for.
+// judgeFollowed: once everybody has come to rest there are as many pods as somebody has scaled a
+// workload to that is held, or up to maxSurge more. No native controller follows spec.replicas
+// there (T3), whatever the release waits for.
 func (deployments) judgeFollowed(w *World, back heldBack) {
 	d, status := &w.Workload, w.Release.Status
 	under := status.Held != nil && status.Phase != v1alpha1.PhaseCompleted && (status.Attempt == w.Past.Attempt || !status.Entered())
@@ -63,8 +64,8 @@ func (w *World) allAvailable() bool {
 	return true
 }
 
-// judgeAnswers: a pass that has nothing left to do has answered a request for a rollback, whatever else is wrong with the
-// release.
+// judgeAnswers: a pass that has nothing left to do has answered a request for a rollback, whatever
+// else is wrong with the release.
 func (s *State) judgeAnswers() {
 	d, status := &s.Workload, s.Release.Status
 	asked := s.Release.Annotations[v1alpha1.RollbackAnnotation]
@@ -74,8 +75,8 @@ func (s *State) judgeAnswers() {
 	s.breach("a rollback request is answered", "rollback="+asked)
 }
 
-// judgeCompleted: a process that says that a release is completed knows of no pods that are to run anything else, and of some that
-// run it if there are to be any.
+// judgeCompleted: a process that says that a release is completed knows of no pods that are to run
+// anything else, and of some that run it if there are to be any.
 func (x *pass) judgeCompleted(status *v1alpha1.BatchReleaseStatus) {
 	w := x.world
 	if status.Phase != v1alpha1.PhaseCompleted || w.Release.Status.Phase == v1alpha1.PhaseCompleted || x.workload.Replicas == 0 || w.Past.OutOfBand {
@@ -122,8 +123,8 @@ func (w *World) needed(s *Set) bool {
 	return s.Status.Available >= s.Replicas && effective(w.Sets) <= w.Workload.Replicas-unavailable
 }
 
-// mistold says how the condition Available is not what the ReplicaSets say, once passes have nothing left to write, at
-// rest as in a release; empty if it is.
+// mistold says how the condition Available is not what the ReplicaSets say, once passes have
+// nothing left to write, at rest as in a release; empty if it is.
 func (w *World) mistold() string {
 	d := &w.Workload
 	if d.Absent || w.Release.Purged || w.Release.Deleting {
@@ -145,8 +146,9 @@ func (w *World) mistold() string {
 	return cmp.Or(w.untoldUndone(), w.miscounted())
 }
 
-// judgeNumbers: what a pass that has nothing left to write has told of the pods is true, unless it could not see them. The status that a
-// workload has once it is handed back may be late, and of two pods on a node nobody knows yet which one stays.
+// judgeNumbers: what a pass that has nothing left to write has told of the pods is true, unless it
+// could not see them. The status that a workload has once it is handed back may be late, and of two
+// pods on a node nobody knows yet which one stays.
 func (w *World) judgeNumbers() {
 	if w.Lag.any() || w.Workload.Hold == nil && !w.settled() || w.doubled() {
 		return
@@ -172,7 +174,8 @@ func (w *World) doubled() bool {
 	return false
 }
 
-// miscounted says how the numbers of a release in progress differ from the pods; empty if they don't.
+// miscounted says how the numbers of a release in progress differ from the pods; empty if they
+// don't.
 func (w *World) miscounted() string {
 	d, status := &w.Workload, w.Release.Status
 	under := status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Phase != v1alpha1.PhaseFinalizing
@@ -196,7 +199,7 @@ type counts struct {
 	updated, updatedReady, updatedAvailable, ready, available int32
 }
 
-// counts are those of the ReplicaSets: of the update revision, and of all.
+// counts returns those of the ReplicaSets: of the update revision, and of all.
 func (deployments) counts(w *World, update string) counts {
 	var is counts
 	if s := w.setOf(update); s != nil {

@@ -146,7 +146,7 @@ func (x *pass) resolve(t plan.Template) {
 	}
 }
 
-// templateOf is the revision of the template to write.
+// templateOf returns the revision of the template to write.
 func (x *pass) templateOf(t plan.Template) string {
 	if t.Given {
 		return x.release.Template

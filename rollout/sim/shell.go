@@ -24,18 +24,21 @@ type Process struct {
 	workload *Workload
 	sets     []Set
 	gates    []Gate
-	// gone are pods that it has deleted, and that the cache may still have, and vacant the nodes of which it knows that they lack theirs.
+	// gone are pods that it has deleted, and that the cache may still have, and vacant the nodes of
+	// which it knows that they lack theirs.
 	gone     []types.UID
 	vacant   daemonset.Vacancies
 	scaled   time.Time
 	wrote    bool
 	refusals plan.Refusals
 	watches  plan.Watches
-	// handed says that it has handed the workload back since it wrote the status. That is told a moment later, unless the end of the release
-	// comes before: ending is the status until then, and endsFrom the one that is stored. It has waited for another pass once.
+	// handed says that it has handed the workload back since it wrote the status. That is told a moment
+	// later, unless the end of the release comes before: ending is the status until then, and endsFrom
+	// the one that is stored. It has waited for another pass once.
 	handed, waited   bool
 	ending, endsFrom *v1alpha1.BatchReleaseStatus
-	// written are its own writes to routes and Services, and trafficWatch says for how long they have been as they are.
+	// written are its own writes to routes and Services, and trafficWatch says for how long they have
+	// been as they are.
 	written      written
 	trafficWatch traffic.Watch
 	// watched is how long the process has looked at a release that got no further, for the laws.
@@ -102,7 +105,8 @@ type pass struct {
 	sets     []Set
 	setsLive []types.UID
 	gates    []Gate
-	// places are the pods of a workload whose pods have places: listed says that they are known, and live that they were read.
+	// places are the pods of a workload whose pods have places: listed says that they are known, and
+	// live that they were read.
 	places       []Place
 	listed, live bool
 	// facts are passed on as they are.
@@ -111,12 +115,14 @@ type pass struct {
 	sawTraffic *Traffic
 	lastScale  time.Time
 	window     window
-	// refused says that a write of this turn was refused, and refusedEver that one was refused and not done since.
+	// refused says that a write of this turn was refused, and refusedEver that one was refused and not
+	// done since.
 	refused, refusedEver bool
 	// unasked says that it was not answered.
 	unasked   bool
 	refusedIn int64
-	// partly says that others of its turn were done before it, or that a ReplicaSet was scaled after it.
+	// partly says that others of its turn were done before it, or that a ReplicaSet was scaled after
+	// it.
 	partly bool
 	// raced says that a policy has changed between a dry run and its write.
 	raced bool
@@ -148,7 +154,7 @@ func (x *pass) noteLook() {
 	}
 }
 
-// Plan is what to do by what the pass sees.
+// Plan returns what to do by what the pass sees.
 func (x *pass) Plan() plan.Plan {
 	next := plan.Next
 	if x.mishaps.Next != nil {
@@ -195,12 +201,13 @@ func (p *Process) observe(w *World) *pass {
 	return x
 }
 
-// ends reports whether the process has a status that is not written yet, in place of the one that is stored.
+// ends reports whether the process has a status that is not written yet, in place of the one that
+// is stored.
 func (p *Process) ends(stored *v1alpha1.BatchReleaseStatus) bool {
 	return p.ending != nil && p.endsFrom == stored
 }
 
-// view is the release as the process has it.
+// view returns the release as the process has it.
 func (p *Process) view(w *World) Release {
 	if p.release != nil {
 		return *p.release
@@ -280,8 +287,8 @@ func (x *pass) Intend(status *v1alpha1.BatchReleaseStatus) {
 // Tell reports events.
 func (x *pass) Tell(events []plan.Event) { x.report.Events = append(x.report.Events, events...) }
 
-// Settle writes the status of a pass that has nothing left to do, and then tells people. One that only tells of a hand-back waits for
-// another pass.
+// Settle writes the status of a pass that has nothing left to do, and then tells people. One that
+// only tells of a hand-back waits for another pass.
 func (x *pass) Settle(_ context.Context, last plan.Plan, told []plan.Event) ([]plan.Wake, error) {
 	if p := x.process; !p.waited && p.handed && plan.OnlyHandsBack(x.stored, &last.Status) {
 		p.waited = true
@@ -299,7 +306,8 @@ func (x *pass) Settle(_ context.Context, last plan.Plan, told []plan.Event) ([]p
 	return last.Wakes, x.ended()
 }
 
-// Keep writes the status that a pass had reached before an action ended it, unless its process has ended too.
+// Keep writes the status that a pass had reached before an action ended it, unless its process has
+// ended too.
 func (x *pass) Keep(_ context.Context, told []plan.Event) error {
 	if x.died || x.world.Release.Purged || sameStatus(x.stored, x.release.Status) {
 		return nil
@@ -350,7 +358,8 @@ func (x *pass) end(why string) {
 	x.report.Ended = why
 }
 
-// wrotePart notes a request of a write that has more of them, and sends the next. It reports whether the process ends before that.
+// wrotePart notes a request of a write that has more of them, and sends the next. It reports
+// whether the process ends before that.
 func (x *pass) wrotePart() bool {
 	x.report.Parts++
 	if x.mishaps.Dies == nil || !x.mishaps.Dies() {

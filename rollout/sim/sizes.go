@@ -6,18 +6,20 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Sizes are what spec.replicas have been since a step was entered. As the API says, the step's share of another
-// number is rounded down, more replicas take no updated pod away, and the one updated pod of a small share stays while
-// there is another. The result depends on the numbers in between, and on which of them a process has seen.
+// Sizes are what spec.replicas have been since a step was entered. As the API says, the step's
+// share of another number is rounded down, more replicas take no updated pod away, and the one
+// updated pod of a small share stays while there is another. The result depends on the numbers in
+// between, and on which of them a process has seen.
 type Sizes struct {
 	Entered, Smallest, Largest int32
 	// Fell says that one of them was less than the one before.
 	Fell bool
-	// Kept is how many updated pods there were when the step was entered that stay: those that there were before the
-	// attempt, and all of them if the step was jumped back to without them.
+	// Kept is how many updated pods there were when the step was entered that stay: those that there
+	// were before the attempt, and all of them if the step was jumped back to without them.
 	Kept int32
-	// Spoilt says that the step could not be read at some time: what it was before is then scaled along, which may be
-	// a pod more than a percentage rounded down, and one fewer: it may have been rounded down before.
+	// Spoilt says that the step could not be read at some time: what it was before is then scaled
+	// along, which may be a pod more than a percentage rounded down, and one fewer: it may have been
+	// rounded down before.
 	Spoilt bool
 }
 
@@ -34,7 +36,7 @@ func (z *Sizes) become(before, replicas int32) {
 // unscaled reports whether spec.replicas have stayed what they were when the step was entered.
 func (z *Sizes) unscaled() bool { return z.Smallest == z.Largest }
 
-// most is the most that a step's share of replicas may be.
+// most returns the most that a step's share of replicas may be.
 func (z *Sizes) most(step v1alpha1.Step, replicas int32) int32 {
 	was := max(Target(step, z.Entered), min(z.Kept, z.Entered-1))
 	switch {
@@ -53,7 +55,7 @@ func (z *Sizes) most(step v1alpha1.Step, replicas int32) int32 {
 	return max(min(max(roundedDown(step, replicas), stays), replicas-1), 0)
 }
 
-// least is the least that it may be, where there were as many pods.
+// least returns the least that it may be, where there were as many pods.
 func (z *Sizes) least(step v1alpha1.Step, replicas int32) int32 {
 	was := Target(step, z.Entered)
 	if !z.Fell && replicas == z.Entered || step.Replicas.StrVal == "100%" {
@@ -73,7 +75,7 @@ func (z *Sizes) least(step v1alpha1.Step, replicas int32) int32 {
 	return max(min(max(down, stays), replicas-1), 0)
 }
 
-// roundedDown is a share of replicas when a percentage is rounded down.
+// roundedDown returns a share of replicas when a percentage is rounded down.
 func roundedDown(step v1alpha1.Step, replicas int32) int32 {
 	down, _ := intstr.GetScaledValueFromIntOrPercent(&step.Replicas, int(replicas), false)
 	return int32(down)

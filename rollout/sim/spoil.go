@@ -2,8 +2,8 @@ package sim
 
 import "github.com/sluice-dev/sluice/api/v1alpha1"
 
-// The ways in which somebody makes steps invalid that the API server may have: each of them reads as if more pods were
-// approved than are.
+// The ways in which somebody makes steps invalid that the API server may have: each of them reads
+// as if more pods were approved than are.
 const (
 	fewerSteps    int32 = iota + 1 // the present step may seem to be the last one
 	moreSteps                      // the last one no more
@@ -48,8 +48,9 @@ func (r *Release) unreadable(status *v1alpha1.BatchReleaseStatus) bool {
 	return r.Spoiled == rollbackSteps || r.Spoiled != 0 && status.Rollback == nil
 }
 
-// proportion is how many updated pods there are to be when somebody scales the workload while nobody can read whether
-// the step said a number or a percentage: the one updated pod of a small share stays while there is another.
+// proportion returns how many updated pods there are to be when somebody scales the workload while
+// nobody can read whether the step said a number or a percentage: the one updated pod of a small
+// share stays while there is another.
 func proportion(target, of, replicas int32) int32 {
 	if of == 0 || replicas >= of {
 		return max(min(target, replicas-1), 0)

@@ -13,8 +13,9 @@ func (x *pass) stands() bool {
 	return x.release.Spec.Suspend || x.release.unreadable(x.intent) || hold != nil && hold.Change != (plan.ExternalChange{})
 }
 
-// standsStill: a process that knows of a suspension, of steps that can't be read, or of a change that was put back, adds no updated pods but for those that the requests need
-// that they get, and takes no workload over, unless in a rollback.
+// standsStill: a process that knows of a suspension, of steps that can't be read, or of a change
+// that was put back, adds no updated pods but for those that the requests need that they get, and
+// takes no workload over, unless in a rollback.
 func standsStill(_ *World, c change) string {
 	intent := c.pass.intent
 	switch {
@@ -32,7 +33,8 @@ func standsStill(_ *World, c change) string {
 	return ""
 }
 
-// asked returns the most pods a version needs for its requests, by the routes as the process read them last.
+// asked returns the most pods a version needs for its requests, by the routes as the process read
+// them last.
 func (c change) asked(revision string) int32 {
 	w := c.pass.world
 	if w.Traffic == nil {
@@ -45,8 +47,8 @@ func (c change) asked(revision string) int32 {
 	return percentOf(c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas }), gets)
 }
 
-// onlyFollows: a rollback whose own steps can't be read adds no pods but for those that spec.replicas asks for, and for the
-// first one where there is no other.
+// onlyFollows: a rollback whose own steps can't be read adds no pods but for those that
+// spec.replicas asks for, and for the first one where there is no other.
 func onlyFollows(c change) string {
 	w, intent := c.pass.world, c.pass.intent
 	s := c.grown()
@@ -61,7 +63,8 @@ func onlyFollows(c change) string {
 
 func (r *Release) stable() string { return r.Annotations[v1alpha1.CurrentStableAnnotation] }
 
-// judgeStep: no step is entered by a process that knows of a suspension, or of steps that can't be read, unless in a rollback.
+// judgeStep: no step is entered by a process that knows of a suspension, or of steps that can't be
+// read, unless in a rollback.
 func (w *World) judgeStep(release *Release, status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
 	stands := release.Spec.Suspend && status.Rollback == nil || release.unreadable(status)
@@ -71,8 +74,9 @@ func (w *World) judgeStep(release *Release, status *v1alpha1.BatchReleaseStatus)
 	}
 }
 
-// waitsItsTurn: with supersede: Queue no other template takes the place of a release that has begun and can go on,
-// unless it is one to roll back to. A release that fails in the very pass has done so by the plan before.
+// waitsItsTurn: with supersede: Queue no other template takes the place of a release that has begun
+// and can go on, unless it is one to roll back to. A release that fails in the very pass has done
+// so by the plan before.
 func waitsItsTurn(w *World, c change) string {
 	was, intent := c.pass.release.Status, c.pass.intent
 	if c.pass.release.Spec.Strategy.Supersede != v1alpha1.SupersedeQueue || w.Past.OutOfBand || intent.Rollback != nil {

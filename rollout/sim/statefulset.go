@@ -9,8 +9,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 )
 
-// statefulSets is the kind StatefulSet. Its native controller is that of pkg/controller/statefulset of Kubernetes 1.36, with and
-// without the feature gate MaxUnavailableStatefulSet. Volumes are left out. It counts places, and partitions, from the first ordinal.
+// statefulSets is the kind StatefulSet. Its native controller is that of pkg/controller/statefulset
+// of Kubernetes 1.36, with and without the feature gate MaxUnavailableStatefulSet. Volumes are left
+// out. It counts places, and partitions, from the first ordinal.
 type statefulSets struct{ placed }
 
 var _ kind = statefulSets{}
@@ -50,7 +51,8 @@ func (statefulSets) scale(w *World, replicas int32) bool {
 	return true
 }
 
-// Shift changes where the ordinals begin (spec.ordinals.start): pods below go, and others are made at the end, or the other way round.
+// Shift changes where the ordinals begin (spec.ordinals.start): pods below go, and others are made
+// at the end, or the other way round.
 func (w *World) Shift(by int32) bool {
 	d := &w.Workload
 	if d.Absent || d.kind.name() != StatefulSet || w.Start+by < 0 {
@@ -89,7 +91,7 @@ func (k statefulSets) exposed(d *Workload) bool { return !k.secured(d) }
 
 func (statefulSets) loosen(d *Workload) { d.Strategy, d.Partition, d.AtOnce = RollingUpdate, 0, 0 }
 
-// bounds is getStatefulSetMaxUnavailable.
+// bounds mirrors getStatefulSetMaxUnavailable.
 func (statefulSets) bounds(d *Workload, replicas int32) (surge, unavailable int32) {
 	return 0, min(max(d.unavailable(replicas, false), 1), replicas)
 }
@@ -153,7 +155,8 @@ func (n ordinals) sync() {
 	}
 }
 
-// found is the status with the pods as they are found: terminating ones are ready as long as they are there.
+// found returns the status with the pods as they are found: terminating ones are ready as long as
+// they are there.
 func (n ordinals) found() Places {
 	status := Places{Current: n.Workload.Status.Current, Update: n.Template, Replicas: int32(len(n.Places))}
 	if status.Current == "" {
@@ -184,7 +187,8 @@ func (w *World) at(index int32) *Place {
 	return nil
 }
 
-// replicas is processReplica for each, in order or all at once. It reports whether the controller goes on.
+// replicas is processReplica for each, in order or all at once. It reports whether the controller
+// goes on.
 func (n ordinals) replicas() bool {
 	for i := range n.Replicas {
 		p := n.at(i)
@@ -260,7 +264,8 @@ func (n ordinals) roll(update string) {
 	}
 }
 
-// rollSeveral is updateStatefulSetAfterInvariantEstablished: the highest outdated pods go, as many as may be unavailable.
+// rollSeveral is updateStatefulSetAfterInvariantEstablished: the highest outdated pods go, as many
+// as may be unavailable.
 func (n ordinals) rollSeveral(update string) {
 	room := max(n.AtOnce, 1)
 	for i := range n.Replicas {
@@ -276,7 +281,7 @@ func (n ordinals) rollSeveral(update string) {
 	}
 }
 
-// comes is the revision in which a pod comes back.
+// comes returns the revision in which a pod comes back.
 func (statefulSets) comes(d *Workload, spec *Spec, p *Place) string {
 	if current := d.Status.Current; spec.Strategy == RollingUpdate && p.Index < spec.Partition && current != "" {
 		return current
@@ -304,7 +309,7 @@ func (k statefulSets) reached(d *Workload, places []Place, revision string) int3
 	return n
 }
 
-// serving are the available pods that the native controller leaves alone.
+// serving returns the available pods that the native controller leaves alone.
 func (statefulSets) serving(d *Workload, places []Place) int32 {
 	n := int32(0)
 	for i := range places {
@@ -336,7 +341,8 @@ func (statefulSets) lacks(w *World) bool {
 	return false
 }
 
-// open says how far pods may be updated without a write. It does no harm where all may be, and some are not.
+// open says how far pods may be updated without a write. It does no harm where all may be, and some
+// are not.
 func (k statefulSets) open(w *World) string {
 	d, status := &w.Workload, w.Release.Status
 	all := status.Rollback != nil || w.share(status, d.Replicas) >= d.Replicas

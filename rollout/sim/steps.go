@@ -13,9 +13,9 @@ import (
 // matches are those of every step that has some.
 var matches = []v1alpha1.RequestMatch{{Headers: []v1alpha1.ValueMatch{{Name: "x-canary", Value: "true"}}}}
 
-// Steps reads steps such as "1", "50% none", "3 soak", "100%": replicas, and then the gates. A gate with
-// a minus sign behind it is one that turns the release round when it is rejected. A percentage is that of the requests, and matches
-// are requests that go to the new version whatever that is.
+// Steps reads steps such as "1", "50% none", "3 soak", "100%": replicas, and then the gates. A gate
+// with a minus sign behind it is one that turns the release round when it is rejected. A percentage
+// is that of the requests, and matches are requests that go to the new version whatever that is.
 func Steps(texts ...string) []v1alpha1.Step {
 	var steps []v1alpha1.Step
 	for _, text := range texts {
@@ -55,7 +55,7 @@ func policy(name string) v1alpha1.GatePolicy {
 	}
 }
 
-// Target is a step's share of replicas when it is entered, by the words of the API: a
+// Target returns a step's share of replicas when it is entered, by the words of the API: a
 // percentage is rounded up, and short of 100% an old pod stays.
 func Target(step v1alpha1.Step, replicas int32) int32 {
 	up, _ := intstr.GetScaledValueFromIntOrPercent(&step.Replicas, int(replicas), true)

@@ -12,7 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
-// respelling, behind the name of a template, is the same template with a quantity written in another way.
+// respelling, behind the name of a template, is the same template with a quantity written in
+// another way.
 const respelling = "~"
 
 // pod is a pod template with the digests that we tell it apart by.
@@ -56,10 +57,10 @@ func same(a, b string) bool {
 	return equality.Semantic.DeepEqual(podOf(a).template, podOf(b).template)
 }
 
-// Digest is the digest of a template with defaults.
+// Digest returns the digest of a template with defaults.
 func Digest(template string) string { return podOf(template).digest }
 
-// Given is the digest of a template as given.
+// Given returns the digest of a template as given.
 func Given(template string) string {
 	if template == "" {
 		return ""
@@ -67,7 +68,7 @@ func Given(template string) string {
 	return podOf(template).given
 }
 
-// revisionOf is the pod template hash of a template: that of its ReplicaSet if it has one.
+// revisionOf returns the pod template hash of a template: that of its ReplicaSet if it has one.
 func revisionOf(template string, sets []Set) string {
 	for i := range sets {
 		if Digest(sets[i].Revision) == Digest(template) {

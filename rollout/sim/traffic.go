@@ -12,7 +12,8 @@ import (
 
 // Traffic is who gets requests, of a release with routes.
 type Traffic struct {
-	// Stable and Canary are the Services of the two sides, and Second those of a second Service of the user, if there are Two.
+	// Stable and Canary are the Services of the two sides, and Second those of a second Service of the
+	// user, if there are Two.
 	Stable, Canary Side
 	Second         struct{ Stable, Canary Side }
 	Two            bool
@@ -33,7 +34,8 @@ type Side struct {
 	Slices Slices
 }
 
-// Slices are the endpoints of a Service as its EndpointSlices have them: of the revision that it selected then.
+// Slices are the endpoints of a Service as its EndpointSlices have them: of the revision that it
+// selected then.
 type Slices struct {
 	Revision     string
 	Ready, Going int32
@@ -41,19 +43,21 @@ type Slices struct {
 
 // Route is a route, and what its data plane makes of it.
 type Route struct {
-	// Name of the route, which refers to the Second Service or to the first. It is missing while it is Gone.
+	// Name of the route, which refers to the Second Service or to the first. It is missing while it is
+	// Gone.
 	Name                string
 	Second              bool
 	Gone                bool
 	Version, Generation int64
-	// Held says that the release holds it, by its annotation, which says the weight and the matches. It is Shared if it refers to the sides,
-	// else to the user's Service.
+	// Held says that the release holds it, by its annotation, which says the weight and the matches. It
+	// is Shared if it refers to the sides, else to the user's Service.
 	Held, Shared bool
 	Weight       int32
 	Matched      bool
 	// Matches are what is Matched.
 	Matches []v1alpha1.RequestMatch
-	// Told is the generation that its status tells of, and Since when it began to. Written is when it, or what it refers to, was last written.
+	// Told is the generation that its status tells of, and Since when it began to. Written is when it,
+	// or what it refers to, was last written.
 	Told           int64
 	Since, Written time.Time
 	// Silent says that its status does not tell any more.
@@ -62,7 +66,8 @@ type Route struct {
 	View View
 }
 
-// The seconds of a release with traffic: longer than anything else takes that happens before time goes by.
+// The seconds of a release with traffic: longer than anything else takes that happens before time
+// goes by.
 const (
 	readySeconds = 1800
 	drainSeconds = 3600
@@ -108,7 +113,7 @@ func (t *Traffic) side(name traffic.SideName) *Side {
 	}
 }
 
-// names are those of the Services of a side.
+// names returns those of the Services of a side.
 func (t *Traffic) names(side traffic.SideName) []traffic.SideName {
 	switch {
 	case !t.Two:
@@ -120,12 +125,12 @@ func (t *Traffic) names(side traffic.SideName) []traffic.SideName {
 	}
 }
 
-// sides are the names of all Services of sides.
+// sides returns the names of all Services of sides.
 func (t *Traffic) sides() []traffic.SideName {
 	return slices.Concat(t.names(traffic.StableSide), t.names(traffic.CanarySide))
 }
 
-// of are the names of the two Services that a route is to refer to.
+// of returns the names of the two Services that a route is to refer to.
 func (r *Route) of() (stable, canary traffic.SideName) {
 	if r.Second {
 		return secondStable, secondCanary
@@ -147,7 +152,8 @@ func (t *Traffic) route(name string) *Route {
 	return nil
 }
 
-// held reports whether the release holds a route, or one refers to the sides whose annotation was taken away.
+// held reports whether the release holds a route, or one refers to the sides whose annotation was
+// taken away.
 func (t *Traffic) held() bool {
 	return slices.ContainsFunc(t.Routes, func(r Route) bool { return r.Held || r.Shared })
 }
@@ -186,7 +192,7 @@ func (w *World) SyncSlices(name traffic.SideName) bool {
 	return changed
 }
 
-// endpoints are those of the pods that a Service selects.
+// endpoints returns those of the pods that a Service selects.
 func (w *World) endpoints(side *Side) Slices {
 	if !side.Made {
 		return Slices{}
@@ -227,7 +233,8 @@ func (w *World) Accept(name string) bool {
 	return true
 }
 
-// settled reports whether nobody but the process and people has anything left to do for the traffic, apart from time.
+// settled reports whether nobody but the process and people has anything left to do for the
+// traffic, apart from time.
 func (w *World) trafficSettled() bool {
 	if w.Traffic == nil {
 		return true
@@ -240,7 +247,7 @@ func (w *World) trafficSettled() bool {
 	return !slices.ContainsFunc(w.Traffic.Routes, func(r Route) bool { return r.follows() })
 }
 
-// trafficTurns are those of the others that move requests.
+// trafficTurns returns those of the others that move requests.
 func (w *World) trafficTurns() []Event {
 	if w.Traffic == nil {
 		return nil
@@ -255,8 +262,8 @@ func (w *World) trafficTurns() []Event {
 	return events
 }
 
-// mendedTraffic is what people put in order in the end: routes that are missing, and a controller without --traffic. What has lost its
-// annotation the release claims again.
+// mendedTraffic returns what people put in order in the end: routes that are missing, and a
+// controller without --traffic. What has lost its annotation the release claims again.
 func (w *World) mendedTraffic() []Event {
 	events := []Event{{Kind: TurnOn}}
 	for i := range w.Traffic.Routes {
@@ -321,7 +328,8 @@ func (e Event) applyToTraffic(s *State) bool {
 	}
 }
 
-// settle lets time go by, in which the controller looks at what there is and finds nothing to do. No cache lags as long as that.
+// settle lets time go by, in which the controller looks at what there is and finds nothing to do.
+// No cache lags as long as that.
 func (s *State) settle() bool {
 	before := s.Key()
 	s.Lag.Traffic = nil

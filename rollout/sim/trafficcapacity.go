@@ -7,8 +7,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// bearsShare: by what the pass has seen, the side that gets more has as many ready pods as its share takes of those that are enough for all
-// requests: spec.replicas - maxUnavailable. Requests go back to the next percent that the stable side bears.
+// bearsShare: by what the pass has seen, the side that gets more has as many ready pods as its
+// share takes of those that are enough for all requests: spec.replicas - maxUnavailable. Requests
+// go back to the next percent that the stable side bears.
 func bearsShare(_ *World, c change) string {
 	share, before, is := c.sharing()
 	spec := c.pass.release.Spec.Strategy.Traffic
@@ -35,8 +36,9 @@ func bearsShare(_ *World, c change) string {
 	}
 }
 
-// judgeCapacity is T9 for what a pass leaves alone, whatever the release waits for: once everybody has come to rest, and the times are over
-// that requests wait for, each side has the pods for its share of the requests.
+// judgeCapacity is T9 for what a pass leaves alone, whatever the release waits for: once everybody
+// has come to rest, and the times are over that requests wait for, each side has the pods for its
+// share of the requests.
 func (s *State) judgeCapacity(back heldBack) {
 	status, spec := s.Release.Status, s.Release.Spec.Strategy.Traffic
 	under := status.Held != nil && status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Attempt == s.Past.Attempt
@@ -71,8 +73,8 @@ func (s *State) judgeCapacity(back heldBack) {
 	}
 }
 
-// mayForward reports whether a route may send requests to the sides: one is shared, or was so long ago that its status has told the process of it for
-// drainSeconds.
+// mayForward reports whether a route may send requests to the sides: one is shared, or was so long
+// ago that its status has told the process of it for drainSeconds.
 func (s *State) mayForward() bool {
 	if s.Traffic == nil || !s.Traffic.held() && !s.Traffic.made() {
 		return false
@@ -82,7 +84,8 @@ func (s *State) mayForward() bool {
 	return s.Traffic.held() || s.Traffic.untold() || seen == nil || max(seen.InEffect, seen.Observed) < drain
 }
 
-// ready is how many pods of any version are ready by the statuses of ReplicaSets that the pass has seen.
+// ready returns how many pods of any version are ready by the statuses of ReplicaSets that the pass
+// has seen.
 func (x *pass) ready() int32 {
 	var n int32
 	for i := range x.sets {
@@ -96,8 +99,8 @@ func (c change) worth() int32 {
 	return c.pass.world.worth(c.pass.intent, c.pass.workload.Replicas, c.seen.Canary.Ready)
 }
 
-// worth returns the pods that so many pods of the canary count for: one more where the workload was scaled, since the step's
-// percentage is rounded down then.
+// worth returns the pods that so many pods of the canary count for: one more where the workload was
+// scaled, since the step's percentage is rounded down then.
 func (w *World) worth(status *v1alpha1.BatchReleaseStatus, replicas, ready int32) int32 {
 	steps := w.steps(status)
 	if w.Past.Sizes.unscaled() || int(status.CurrentStepIndex) >= len(steps) {

@@ -24,7 +24,7 @@ var trafficLaws = []law{
 	{"T9 no write gives a side more requests than its ready pods are enough for", bearsShare},
 }
 
-// sharing is the write that shares a route, if it is one, and the route before.
+// sharing returns the write that shares a route, if it is one, and the route before.
 func (c change) sharing() (share traffic.ShareRoute, before *Route, is bool) {
 	a, moved := c.action.(plan.Traffic)
 	if !moved {
@@ -57,8 +57,9 @@ func givesToReady(w *World, c change) string {
 	}
 }
 
-// keepsServing: of what routes, or data planes that don't have them yet, give to a version, its pods are enough: all for all requests of
-// a version that stays, and spec.replicas - maxUnavailable for one that is left.
+// keepsServing: of what routes, or data planes that don't have them yet, give to a version, its
+// pods are enough: all for all requests of a version that stays, and spec.replicas - maxUnavailable
+// for one that is left.
 func keepsServing(w *World, c change) string {
 	s := c.shrunk()
 	if s == nil || w.Traffic == nil || w.Past.OutOfBand || c.seen == nil { // a controller without --traffic, which no status tells of any
@@ -70,7 +71,7 @@ func keepsServing(w *World, c change) string {
 	return ""
 }
 
-// serving is how many pods a version needs for the requests that it gets.
+// serving returns how many pods a version needs for the requests that it gets.
 func (w *World) serving(c change, revision string) int32 {
 	gets, replicas := w.view().of(revision), c.pass.window.least(w)
 	if w.isLeft(c.pass.intent, revision) {
@@ -84,7 +85,8 @@ func (w *World) serving(c change, revision string) int32 {
 	return needs
 }
 
-// ready is how many pods of a version get requests: what is not ready gets none, and what has come up since the pass looked nobody can know.
+// ready returns how many pods of a version get requests: what is not ready gets none, and what has
+// come up since the pass looked nobody can know.
 func (w *World) ready(c change, s *Set) int32 {
 	ready := s.Pods.ready()
 	for _, side := range []traffic.Side{c.seen.Stable, c.seen.Canary} {
@@ -100,10 +102,10 @@ func (w *World) isLeft(intent *v1alpha1.BatchReleaseStatus, revision string) boo
 	return !same(revision, intent.UpdateRevision) && (intent.Rollback != nil || revision == w.Traffic.Canary.Revision || revision == w.Traffic.Second.Canary.Revision)
 }
 
-// percentOf is how many of some pods a percentage is, rounded up.
+// percentOf returns how many of some pods a percentage is, rounded up.
 func percentOf(pods, percent int32) int32 { return (pods*percent + 99) / 100 }
 
-// shareOf is what a step gives to the new version, by the words of the API.
+// shareOf returns what a step gives to the new version, by the words of the API.
 func shareOf(steps []v1alpha1.Step, index int) int32 {
 	if index >= len(steps)-1 {
 		return 100
@@ -118,7 +120,7 @@ func shareOf(steps []v1alpha1.Step, index int) int32 {
 	return 0
 }
 
-// shareOf is that, or as much of it as the pods of the step bear that an old pod stays beside.
+// shareOf returns that, or as much of it as the pods of the step bear that an old pod stays beside.
 func (w *World) shareOf(steps []v1alpha1.Step, index int, overload bool) int32 {
 	share, replicas := shareOf(steps, index), w.Workload.Replicas
 	_, unavailable := w.Workload.bounds(replicas)
@@ -156,8 +158,9 @@ func withinShare(w *World, c change) string {
 	}
 }
 
-// comesShared: until all routes share requests, and their data planes do, a pod of the new version would get some as soon as it is ready. One
-// more of a version that gets requests as it is to, and where somebody has applied a route again gets some by that, too, changes nothing.
+// comesShared: until all routes share requests, and their data planes do, a pod of the new version
+// would get some as soon as it is ready. One more of a version that gets requests as it is to, and
+// where somebody has applied a route again gets some by that, too, changes nothing.
 func comesShared(w *World, c change) string {
 	s, intent := c.grown(), c.pass.intent
 	if s == nil || w.Traffic == nil || intent.Rollback != nil || !same(s.Revision, intent.UpdateRevision) || c.pass.release.Spec.Strategy.Traffic == nil {
@@ -210,7 +213,8 @@ func leavesRoutes(w *World, c change) string {
 	return ""
 }
 
-// leavesServed: the native controller takes pods of one version away as soon as it has the workload.
+// leavesServed: the native controller takes pods of one version away as soon as it has the
+// workload.
 func leavesServed(w *World, c change) string {
 	_, handsBack := c.action.(plan.HandBack)
 	if !handsBack || w.Traffic == nil || !w.Release.Deleting {
@@ -224,7 +228,8 @@ func leavesServed(w *World, c change) string {
 	return ""
 }
 
-// keepsOldPods: with keepOldPods all pods of the version before stay until the gates of the last step have passed.
+// keepsOldPods: with keepOldPods all pods of the version before stay until the gates of the last
+// step have passed.
 func keepsOldPods(w *World, c change) string {
 	s, spec, intent := c.shrunk(), c.pass.release.Spec.Strategy.Traffic, c.pass.intent
 	if s == nil || spec == nil || !spec.KeepOldPods || intent.Rollback != nil || w.Past.OutOfBand || !same(s.Revision, intent.StableRevision) {
@@ -253,7 +258,7 @@ func raisesNothing(_ *World, c change) string {
 	return ""
 }
 
-// mostServing is how many pods there may be for the requests that versions get.
+// mostServing returns how many pods there may be for the requests that versions get.
 func (c change) mostServing() int32 {
 	w := c.pass.world
 	spec, status := c.pass.release.Spec.Strategy.Traffic, c.pass.intent
@@ -284,7 +289,8 @@ func (w *World) trafficLeft() string {
 	return ""
 }
 
-// judgeReturn: once a pass of a rollback has nothing left to do, requests have gone back as far as the pods bear that are ready.
+// judgeReturn: once a pass of a rollback has nothing left to do, requests have gone back as far as
+// the pods bear that are ready.
 func (s *State) judgeReturn() {
 	status := s.Release.Status
 	if s.Traffic == nil || status.Rollback == nil || status.Phase != v1alpha1.PhaseRollingBack || s.Release.Deleting || s.Lag.any() || !s.trafficSettled() || s.Traffic.Off {

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// RestoreRoute is what somebody does who applies the route again as it was. Whoever replaces all of it takes the hold off too, which else says
-// how it was shared.
+// RestoreRoute is what somebody does who applies the route again as it was. Whoever replaces all of
+// it takes the hold off too, which else says how it was shared.
 func (w *World) RestoreRoute(name string, all bool) bool {
 	r := w.Traffic.route(name)
 	if r == nil || r.Gone || !r.Shared && !(all && r.Held) {
@@ -23,7 +23,8 @@ func (w *World) RestoreRoute(name string, all bool) bool {
 	return true
 }
 
-// StripRoute takes the annotation off a route, by which the release holds it. It is no change of its spec.
+// StripRoute takes the annotation off a route, by which the release holds it. It is no change of
+// its spec.
 func (w *World) StripRoute(name string) bool {
 	r := w.Traffic.route(name)
 	if r == nil || !r.Held || w.Release.Spec.Strategy.Traffic == nil {
@@ -36,8 +37,9 @@ func (w *World) StripRoute(name string) bool {
 	return true
 }
 
-// ShareRouteAgain is what somebody does who applies rules to a route that were read in mid-release: what it gave the canary side then. Where
-// no release names the route, or one that goes can't know of it any more, it is out of scope.
+// ShareRouteAgain is what somebody does who applies rules to a route that were read in mid-release:
+// what it gave the canary side then. Where no release names the route, or one that goes can't know
+// of it any more, it is out of scope.
 func (w *World) ShareRouteAgain(name string, weight int32) bool {
 	r, known := w.Traffic.route(name), w.Release.Spec.Strategy.Traffic != nil && w.Release.Finalizer && !w.Release.Deleting
 	if r == nil || r.Gone || r.Shared || !known || w.Traffic.Off || w.Lag.Traffic != nil {
@@ -89,7 +91,8 @@ func (w *World) EditService(name traffic.SideName) bool {
 	return true
 }
 
-// ForgetTraffic takes the traffic out of the release. Nobody could know of a route any more that has lost its annotation, and still is shared.
+// ForgetTraffic takes the traffic out of the release. Nobody could know of a route any more that
+// has lost its annotation, and still is shared.
 func (w *World) ForgetTraffic() bool {
 	if w.Release.Purged || w.Release.Spec.Strategy.Traffic == nil || w.Traffic.strays() {
 		return false
@@ -100,7 +103,8 @@ func (w *World) ForgetTraffic() bool {
 	return true
 }
 
-// beyondStep reports whether more pods run the new version than the step says, as the native controller has made them.
+// beyondStep reports whether more pods run the new version than the step says, as the native
+// controller has made them.
 func (w *World) beyondStep() bool {
 	status := w.Release.Status
 	return w.running(status.UpdateRevision) > status.TargetReplicas
@@ -114,8 +118,9 @@ func withoutTraffic(steps []v1alpha1.Step) []v1alpha1.Step {
 	return steps
 }
 
-// turn starts the controller with or without --traffic. Without it, nothing but the status tells that a route is held: one that was shared
-// by a process that did not live to say so is out of scope.
+// turn starts the controller with or without --traffic. Without it, nothing but the status tells
+// that a route is held: one that was shared by a process that did not live to say so is out of
+// scope.
 func (s *State) turn(off bool) bool {
 	told := s.Release.Status.Traffic
 	if s.Traffic.Off == off || off && s.Traffic.held() && (told == nil || told.StableRevision == "") {

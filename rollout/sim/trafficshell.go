@@ -9,7 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// written are what a process knows of its own writes to routes and Services, until the cache has them.
+// written are what a process knows of its own writes to routes and Services, until the cache has
+// them.
 type written struct {
 	routes []Route
 	sides  map[traffic.SideName]Side
@@ -35,7 +36,7 @@ func (p *Process) recallTraffic(w *World) {
 	}
 }
 
-// traffic is what the process has of the traffic.
+// traffic returns what the process has of the traffic.
 func (p *Process) traffic(w *World) *Traffic {
 	if w.Traffic == nil {
 		return nil
@@ -76,7 +77,7 @@ func (p *Process) lookAtTraffic(w *World) *traffic.Seen {
 	return &seen
 }
 
-// seen is what the plan sees of it.
+// seen returns what the plan sees of it.
 func (t *Traffic) seen(spec *v1alpha1.Traffic) traffic.Seen {
 	s := traffic.Seen{Stable: t.seenSide(traffic.StableSide), Canary: t.seenSide(traffic.CanarySide), Services: t.made()}
 	for i := range t.Routes {
@@ -88,7 +89,7 @@ func (t *Traffic) seen(spec *v1alpha1.Traffic) traffic.Seen {
 	return s
 }
 
-// seenSide is what all Services of a side have in common.
+// seenSide returns what all Services of a side have in common.
 func (t *Traffic) seenSide(name traffic.SideName) traffic.Side {
 	seen := t.side(name).seen()
 	for _, name := range t.names(name)[1:] {

@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// View is who may get requests: any pod that is ready, by the user's Service, if it is Direct, and else at most so many percent for
-// each revision.
+// View is who may get requests: any pod that is ready, by the user's Service, if it is Direct, and
+// else at most so many percent for each revision.
 type View struct {
 	Direct bool
 	Gets   []Gets
@@ -27,7 +27,7 @@ type Gets struct {
 	Matched  bool
 }
 
-// now is who gets requests by what a route says.
+// now returns who gets requests by what a route says.
 func (t *Traffic) now(r *Route) View {
 	switch {
 	case r.Gone:
@@ -46,7 +46,7 @@ func (t *Traffic) now(r *Route) View {
 	return view
 }
 
-// and is the most that anybody gets by one of two views.
+// and returns the most that anybody gets by one of two views.
 func (v View) and(other View) View {
 	all := View{Direct: v.Direct || other.Direct, Gets: slices.Clone(v.Gets)}
 	for _, o := range other.Gets {
@@ -64,7 +64,7 @@ func (v View) and(other View) View {
 	return all
 }
 
-// of is what a revision gets by both sides, of the requests to one of the user's Services.
+// of returns what a revision gets by both sides, of the requests to one of the user's Services.
 func (v View) of(revision string) Gets {
 	all, second := Gets{Revision: revision}, int32(0)
 	for _, g := range v.Gets {
@@ -82,7 +82,7 @@ func (v View) of(revision string) Gets {
 	return all
 }
 
-// by is what a revision gets by one side.
+// by returns what a revision gets by one side.
 func (v View) by(side traffic.SideName, revision string) Gets {
 	for _, g := range v.Gets {
 		if g.Side == side && g.Revision == revision {
@@ -92,7 +92,7 @@ func (v View) by(side traffic.SideName, revision string) Gets {
 	return Gets{Side: side, Revision: revision}
 }
 
-// view is who may get requests, by the routes or by what their data planes still go by.
+// view returns who may get requests, by the routes or by what their data planes still go by.
 func (w *World) view() View {
 	var view View
 	for i := range w.Traffic.Routes {
@@ -101,9 +101,11 @@ func (w *World) view() View {
 	return view
 }
 
-// viewOf is that of one route. What a data plane had before counts until the route's status has told for long enough that it is in
-// effect as it is now: for readySeconds for new requests, and for drainSeconds for those that are on their way. Where nobody gets more
-// requests, a status that does not tell is waited for no longer than patience, and what its data plane does then is past help.
+// viewOf returns that of one route. What a data plane had before counts until the route's status
+// has told for long enough that it is in effect as it is now: for readySeconds for new requests,
+// and for drainSeconds for those that are on their way. Where nobody gets more requests, a status
+// that does not tell is waited for no longer than patience, and what its data plane does then is
+// past help.
 func (w *World) viewOf(r *Route) View {
 	now, told := w.Traffic.now(r), time.Duration(0)
 	ready, drain := w.trafficTimes()
@@ -133,10 +135,11 @@ func (w *World) waitsBounded() bool {
 	return w.Release.Deleting || status.Rollback != nil || ending || status.Phase == v1alpha1.PhaseCompleted
 }
 
-// patience is for how long the status of a route is waited for then: half of the progress deadline, and 5 minutes at most.
+// patience returns for how long the status of a route is waited for then: half of the progress
+// deadline, and 5 minutes at most.
 func (w *World) patience() time.Duration { return min(w.deadline()/2, 5*time.Minute) }
 
-// trafficTimes are readySeconds and drainSeconds of the release.
+// trafficTimes returns readySeconds and drainSeconds of the release.
 func (w *World) trafficTimes() (ready, drain time.Duration) {
 	of := v1alpha1.Traffic{}
 	if spec := w.Release.Spec.Strategy.Traffic; spec != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// leavesBad is I6.
+// leavesBad checks I6.
 func leavesBad(w *World, c change) string {
 	s := c.grown()
 	if s == nil || w.Past.Bad == "" || !same(s.Revision, w.Past.Bad) {
@@ -16,7 +16,7 @@ func leavesBad(w *World, c change) string {
 	return s.Revision + " was rolled back"
 }
 
-// keepsOut is I6 for what is given: whatever happens, it is not what the workload is to run.
+// keepsOut checks I6 for what is given: whatever happens, it is not what the workload is to run.
 func keepsOut(w *World, c change) string {
 	if takeOver, is := c.action.(plan.TakeOver); !is || takeOver.Template == nil || w.Past.Barred == "" || !same(w.Workload.Template, w.Past.Barred) {
 		return ""
@@ -86,7 +86,8 @@ func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 	}
 }
 
-// approved notes a revision whose steps are approved up to that of all pods, before another status takes its place.
+// approved notes a revision whose steps are approved up to that of all pods, before another status
+// takes its place.
 func (p *Past) approved(w *World, status *v1alpha1.BatchReleaseStatus) {
 	all := func(step v1alpha1.Step) bool { return step.Replicas.StrVal == "100%" }
 	if !status.Entered() || status.Rollback != nil || p.isFull(status.UpdateRevision) || !slices.ContainsFunc(w.allowed(status), all) {
@@ -100,8 +101,8 @@ func (p *Past) isFull(revision string) bool {
 	return slices.ContainsFunc(p.Full, func(r string) bool { return same(r, revision) })
 }
 
-// runs is the version that pods have got by the release that a rollback puts an end to: one that has not begun has
-// given none any, nor has that of another workload of the name.
+// runs returns the version that pods have got by the release that a rollback puts an end to: one
+// that has not begun has given none any, nor has that of another workload of the name.
 func (w *World) runs(was *v1alpha1.BatchReleaseStatus) string {
 	d := &w.Workload
 	if another := was.WorkloadUID != "" && was.WorkloadUID != d.UID; another && !d.Absent || was.Phase == v1alpha1.PhaseInitial && was.Held == nil && d.Hold == nil && !d.Absent {
@@ -110,8 +111,8 @@ func (w *World) runs(was *v1alpha1.BatchReleaseStatus) string {
 	return was.UpdateRevision
 }
 
-// barred is what is not released again after a rollback: what is given, if people ask for it; if it comes by itself,
-// or what is given is known to wait, only what is being released.
+// barred returns what is not released again after a rollback: what is given, if people ask for it;
+// if it comes by itself, or what is given is known to wait, only what is being released.
 func barred(w *World, rollback *v1alpha1.RollbackRecord) string {
 	if rollback == nil {
 		return w.Release.Template
@@ -145,7 +146,8 @@ func goesBackToStable(w *World, c change) string {
 	return ""
 }
 
-// namesStable: what a rollback goes back to after a release was really stable, and is not what has been rolled back.
+// namesStable: what a rollback goes back to after a release was really stable, and is not what has
+// been rolled back.
 func namesStable(w *World, c change) string {
 	a, is := c.action.(plan.Annotate)
 	if last := a.Set[v1alpha1.LastStableAnnotation]; is && last != "" && !w.Past.isStable(last) {

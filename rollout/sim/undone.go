@@ -9,11 +9,11 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// The laws about a version that was rolled back while another one is released: its pods go first, they never grow, and people read that
-// they serve.
+// The laws about a version that was rolled back while another one is released: its pods go first,
+// they never grow, and people read that they serve.
 
-// fixed notes whether a release begins while the rollback before it can't go on, and forgets what was rolled back once that is released
-// again.
+// fixed notes whether a release begins while the rollback before it can't go on, and forgets what
+// was rolled back once that is released again.
 func (p *Past) fixed(w *World, status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
 	if status.Attempt == was.Attempt {
@@ -26,7 +26,8 @@ func (p *Past) fixed(w *World, status *v1alpha1.BatchReleaseStatus) {
 	}
 }
 
-// fixes is the revision that was rolled back, where another one is released; empty if none was, or nobody can say what there is.
+// fixes returns the revision that was rolled back, where another one is released; empty if none
+// was, or nobody can say what there is.
 func (w *World) fixes(status *v1alpha1.BatchReleaseStatus) string {
 	undone := w.Past.Undone
 	if undone == "" || w.Past.OutOfBand || status.Rollback != nil || !status.Entered() || same(undone, status.UpdateRevision) {
@@ -35,7 +36,8 @@ func (w *World) fixes(status *v1alpha1.BatchReleaseStatus) string {
 	return undone
 }
 
-// undoneGoesFirst refuses that a serving pod of a stable version goes before the pods that were rolled back.
+// undoneGoesFirst refuses that a serving pod of a stable version goes before the pods that were
+// rolled back.
 func undoneGoesFirst(w *World, c change) string {
 	undone := w.fixes(c.pass.intent)
 	if _, moves := c.moved(); undone == "" || !moves || w.Past.Stuck && w.Workload.places().goesBack() {
@@ -62,7 +64,8 @@ func (w *World) stays(p *Place) bool {
 	return p.stands() && p.inside(d.Replicas) && (d.Strategy == OnDelete || p.Index < d.Partition || same(p.Revision, d.Template))
 }
 
-// judgeUndone: the native controller of a held workload makes no pod of a version that was rolled back while another one is released.
+// judgeUndone: the native controller of a held workload makes no pod of a version that was rolled
+// back while another one is released.
 func (w *World) judgeUndone(revision string) {
 	undone := w.fixes(w.Release.Status)
 	if undone == "" || !same(revision, undone) || w.Past.Stuck || w.Workload.Hold == nil {
@@ -71,7 +74,8 @@ func (w *World) judgeUndone(revision string) {
 	w.breach("I6 what was rolled back never grows", revision+" gets a pod")
 }
 
-// untoldUndone says that people don't read of pods of a version that was rolled back; empty if they do, or there are none.
+// untoldUndone says that people don't read of pods of a version that was rolled back; empty if they
+// do, or there are none.
 func (w *World) untoldUndone() string {
 	status := w.Release.Status
 	undone := w.fixes(status)

@@ -24,7 +24,8 @@ func (s *State) watch(d time.Duration) {
 	s.Process.watches = s.Process.watches.Looked(s.Process.view(s.World).Status, s.Now)
 }
 
-// Until lets time go by until the controller, which is there, wants to look again, or something happens.
+// Until lets time go by until the controller, which is there, wants to look again, or something
+// happens.
 func (s *State) Until(t time.Time) {
 	s.watched(t.Sub(s.Now))
 	s.Now = t
@@ -59,8 +60,8 @@ func (w wait) but(status *v1alpha1.BatchReleaseStatus) wait {
 	return w
 }
 
-// judgeFailed: a release fails only once processes have looked at it for its deadline while it made no progress: no clock
-// that jumps, and no time in which nobody looked, makes a healthy one fail.
+// judgeFailed: a release fails only once processes have looked at it for its deadline while it made
+// no progress: no clock that jumps, and no time in which nobody looked, makes a healthy one fail.
 func (x *pass) judgeFailed(status *v1alpha1.BatchReleaseStatus) {
 	w, was := x.world, x.world.Release.Status
 	late := status.Rollback != nil && status.Rollback.Trigger == v1alpha1.TriggerDeadline && status.Attempt != was.Attempt && was.Phase != v1alpha1.PhaseFailed

@@ -29,7 +29,7 @@ func (v *window) readWorkload(*World) { v.workloads = nil }
 
 func (v *window) readSets() { v.grown, v.lost = 0, 0 }
 
-// mostPods is replicas + maxSurge.
+// mostPods returns replicas + maxSurge.
 func (v *window) mostPods(w *World) int32 {
 	return v.extreme(w, func(d *Workload) int32 {
 		surge, _ := d.bounds(d.Replicas)
@@ -37,7 +37,7 @@ func (v *window) mostPods(w *World) int32 {
 	})
 }
 
-// leastAvailable is replicas - maxUnavailable.
+// leastAvailable returns replicas - maxUnavailable.
 func (v *window) leastAvailable(w *World) int32 {
 	return -v.extreme(w, func(d *Workload) int32 {
 		_, unavailable := d.bounds(d.Replicas)
@@ -45,7 +45,7 @@ func (v *window) leastAvailable(w *World) int32 {
 	})
 }
 
-// least is spec.replicas.
+// least returns spec.replicas.
 func (v *window) least(w *World) int32 {
 	return -v.extreme(w, func(d *Workload) int32 { return -d.Replicas })
 }

@@ -41,14 +41,16 @@ type World struct {
 	NodeLabels map[string]map[string]string
 	// Leaving is what happens to the pods of nodes that leave.
 	Leaving Leaving
-	// Ordered says that a StatefulSet makes its pods one after the other (podManagementPolicy OrderedReady).
+	// Ordered says that a StatefulSet makes its pods one after the other (podManagementPolicy
+	// OrderedReady).
 	Ordered bool
 	// Start is its first ordinal.
 	Start int32
-	// Several says that its native controller replaces several at once (feature gate MaxUnavailableStatefulSet).
+	// Several says that its native controller replaces several at once (feature gate
+	// MaxUnavailableStatefulSet).
 	Several bool
-	// Backoff says that pods of a DaemonSet that have failed stay for a while: it is not the first time on their nodes
-	// (failedPodsBackoff).
+	// Backoff says that pods of a DaemonSet that have failed stay for a while: it is not the first time
+	// on their nodes (failedPodsBackoff).
 	Backoff bool
 	Gates   []Gate
 	Kept    []plan.Kept
@@ -60,7 +62,8 @@ type World struct {
 	Refused string
 	// Refusing are the writes that the API server refuses, or makes something else of.
 	Refusing Writes
-	// Policied says that a policy writes into the templates of workloads, and Stamp what it writes now; nothing if it is empty.
+	// Policied says that a policy writes into the templates of workloads, and Stamp what it writes now;
+	// nothing if it is empty.
 	Policied bool
 	Stamp    string
 	// Crowded says that a quota leaves no room for a release.
@@ -118,7 +121,8 @@ type Workload struct {
 	HistoryLimit int
 	// Status is that of a workload whose pods have places.
 	Status Places
-	// nodes is how many nodes are to have a pod of a DaemonSet, if some have left that its status may still count; 0 otherwise.
+	// nodes is how many nodes are to have a pod of a DaemonSet, if some have left that its status may
+	// still count; 0 otherwise.
 	nodes int32
 }
 
@@ -129,8 +133,8 @@ type Spec struct {
 	Strategy string
 	// Template is the revision of spec.template.
 	Template string
-	// Partition and AtOnce are the partition and maxUnavailable of a StatefulSet's strategy. AtOnce is dropped without the
-	// feature gate for it.
+	// Partition and AtOnce are the partition and maxUnavailable of a StatefulSet's strategy. AtOnce is
+	// dropped without the feature gate for it.
 	Partition, AtOnce int32
 }
 
@@ -157,8 +161,9 @@ type Set struct {
 // SetStatus is a ReplicaSet's status. The available pods are among the ready ones.
 type SetStatus struct{ Current, Ready, Available, Terminating int32 }
 
-// Pods are those of a ReplicaSet as they really are: waiting to be ready, not ready any more, ready but not
-// available yet, available. Those that are going away count for nobody but who looks at the pods themselves.
+// Pods are those of a ReplicaSet as they really are: waiting to be ready, not ready any more, ready
+// but not available yet, available. Those that are going away count for nobody but who looks at the
+// pods themselves.
 type Pods struct{ Pending, Failing, Warming, Available, Going int32 }
 
 // Gate is a Gate object.
@@ -180,7 +185,8 @@ type Setup struct {
 	// Strategy is that of the workload, RollingUpdate if empty, and Partition that of a StatefulSet.
 	Strategy  string
 	Partition int32
-	// OneVersion says that the release of a Deployment of strategy Recreate may not mix versions, until it is cured.
+	// OneVersion says that the release of a Deployment of strategy Recreate may not mix versions, until
+	// it is cured.
 	OneVersion bool
 	Paused     bool
 	// Newborn says that the native controller has not seen the Deployment yet: it has no
@@ -283,7 +289,7 @@ func (w *World) Clone() *World {
 	return &c
 }
 
-// next is the resourceVersion of the next write.
+// next returns the resourceVersion of the next write.
 func (w *World) next() int64 {
 	w.version++
 	return w.version
@@ -321,7 +327,7 @@ func findSet(sets []Set, uid types.UID) *Set {
 	return nil
 }
 
-// total is what the ReplicaSets add up to.
+// total returns what the ReplicaSets add up to.
 func total(sets []Set) int32 {
 	var n int32
 	for i := range sets {
@@ -330,7 +336,7 @@ func total(sets []Set) int32 {
 	return n
 }
 
-// effective is how many pods are available if each set lets go of what it has too many of.
+// effective returns how many pods are available if each set lets go of what it has too many of.
 func effective(sets []Set) int32 {
 	var n int32
 	for i := range sets {
@@ -340,8 +346,8 @@ func effective(sets []Set) int32 {
 	return n
 }
 
-// trulyEffective is effective for the pods as they really are. Which of them have come up since the
-// status was written nobody can know.
+// trulyEffective returns effective for the pods as they really are. Which of them have come up
+// since the status was written nobody can know.
 func trulyEffective(sets []Set) int32 {
 	var n int32
 	for i := range sets {
@@ -351,8 +357,9 @@ func trulyEffective(sets []Set) int32 {
 	return n
 }
 
-// spared is how many available pods are left of so many ready ones, at the worst: those that are not ready go
-// first, but whether a ready one is available the ReplicaSet controller does not ask.
+// spared returns how many available pods are left of so many ready ones, at the worst: those that
+// are not ready go first, but whether a ready one is available the ReplicaSet controller does not
+// ask.
 func spared(ready, available, replicas int32) int32 {
 	return max(available-max(ready-replicas, 0), 0)
 }
@@ -374,8 +381,8 @@ func (w *World) updateWorkload(change func(*Workload)) {
 	})
 }
 
-// rescaleWorkload writes the subresource scale of the workload, which has no template. Another spec is one that the native controller has
-// not seen yet.
+// rescaleWorkload writes the subresource scale of the workload, which has no template. Another spec
+// is one that the native controller has not seen yet.
 func (w *World) rescaleWorkload(change func(*Workload)) {
 	d := &w.Workload
 	before := d.Spec
@@ -387,7 +394,7 @@ func (w *World) rescaleWorkload(change func(*Workload)) {
 	}
 }
 
-// behind is how many of the latest specs the native controller has not seen.
+// behind returns how many of the latest specs the native controller has not seen.
 func (d *Workload) behind() int64 { return d.Generation - d.Seen }
 
 // updateRelease writes the release's metadata or spec.

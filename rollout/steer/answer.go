@@ -74,7 +74,8 @@ func answer(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, verdict v1alp
 	return Change{Decides: gates, Status: true, Patch: to(answers, "status", "answers"), Done: done}
 }
 
-// unanswered are the manual gates that a release waits for, unless somebody else has just answered one: that counts.
+// unanswered returns the manual gates that a release waits for, unless somebody else has just
+// answered one: that counts.
 func unanswered(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, words Words, verb string) ([]v1alpha1.Gate, error) {
 	manual, err := manualGates(release, gates, words, verb)
 	if err != nil {
@@ -90,7 +91,7 @@ func unanswered(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, words Wor
 	return manual, nil
 }
 
-// manualGates are the manual ones among those that the release waits for.
+// manualGates returns the manual ones among those that the release waits for.
 func manualGates(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, words Words, verb string) ([]v1alpha1.Gate, error) {
 	open, err := openGates(release, gates, words.Only, verb)
 	if err != nil {
@@ -110,7 +111,8 @@ func manualGates(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, words Wo
 	return manual, nil
 }
 
-// openGates are those that a release waits for and that are not decided; with only, one of them or those of one type.
+// openGates returns those that a release waits for and that are not decided; with only, one of them
+// or those of one type.
 func openGates(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, only, verb string) ([]v1alpha1.Gate, error) {
 	var open, rejected []v1alpha1.Gate
 	for _, gate := range gates {

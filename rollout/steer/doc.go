@@ -1,10 +1,11 @@
-// Package steer turns what a person asks of a release into writes, or says why there is nothing to write;
-// pure.
+// Package steer turns what a person asks of a release into writes, or says why there is nothing to
+// write; pure.
 //
 //	BatchRelease, its Gates, its history ──► Approve, Reject, Force, RollBack, ... ──► Changes, or why there are none
 //
-// The functions are pure. A Change is written by the command that asked for it, as the user, and only to the object that
-// it was decided on. What the release makes of it is the controller's to say.
+// The functions are pure. A Change is written by the command that asked for it, as the user, and
+// only to the object that it was decided on. What the release makes of it is the controller's to
+// say.
 //
 // What must hold:
 //
@@ -42,7 +43,7 @@ func refuse(format string, arguments ...any) error {
 	return &RefusedError{fmt.Sprintf(format, arguments...)}
 }
 
-// to is a patch of one field, by its path.
+// to returns a patch of one field, by its path.
 func to(value any, path ...string) map[string]any {
 	for i := len(path) - 1; i > 0; i-- {
 		value = map[string]any{path[i]: value}
@@ -50,12 +51,13 @@ func to(value any, path ...string) map[string]any {
 	return map[string]any{path[0]: value}
 }
 
-// annotate is the change that sets an annotation of a release.
+// annotate returns the change that sets an annotation of a release.
 func annotate(key, value, done string) Change {
 	return Change{Patch: to(value, "metadata", "annotations", key), Done: done}
 }
 
-// By adds the user who requests a change of a release itself, for the release to name them. Answers name their user anyway.
+// By adds the user who requests a change of a release itself, for the release to name them. Answers
+// name their user anyway.
 func (c Change) By(user string) Change {
 	if user == "" || c.Status || c.Gate != nil || len(c.Patch) == 0 {
 		return c

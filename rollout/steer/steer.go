@@ -9,7 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// RollBack goes back to the template that is named by its revision or its commit; to the one before, if none is.
+// RollBack goes back to the template that is named by its revision or its commit; to the one
+// before, if none is.
 func RollBack(release *v1alpha1.BatchRelease, kept []plan.Kept, asked string) (Change, error) {
 	if asked == "" {
 		return rollBackOne(release)
@@ -64,7 +65,8 @@ func choices(kept []plan.Kept) string {
 	return "choose one of " + strings.Join(words, ", ")
 }
 
-// Suspend stops a release, or lets it go on. ByGit says that it is Git that suspends it, and in which file.
+// Suspend stops a release, or lets it go on. ByGit says that it is Git that suspends it, and in
+// which file.
 func Suspend(release *v1alpha1.BatchRelease, suspend bool, byGit string) (Change, error) {
 	switch {
 	case suspend && release.Spec.Suspend:
@@ -79,8 +81,8 @@ func Suspend(release *v1alpha1.BatchRelease, suspend bool, byGit string) (Change
 	return Change{Patch: to(nil, "spec", "suspend"), Done: "resumed"}, nil
 }
 
-// Retry lets a release go on that has failed, that stands because its workload was changed out of band, or of which the
-// API server refuses a write: that is sent again at once.
+// Retry lets a release go on that has failed, that stands because its workload was changed out of
+// band, or of which the API server refuses a write: that is sent again at once.
 func Retry(release *v1alpha1.BatchRelease) (Change, error) {
 	if release.Status.Phase != v1alpha1.PhaseFailed && release.Status.RefusedWrite == nil && !release.Status.StoppedFor(v1alpha1.StopWorkloadChanged) {
 		return Change{}, refuse("there is nothing to try again: %s", standing(release))

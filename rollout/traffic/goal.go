@@ -5,17 +5,20 @@ import "time"
 // Goal is what a release asks of its traffic now.
 type Goal struct {
 	Way Way
-	// Stable is the revision that serves before the release, or that a rollback goes to, and Canary the one that is released.
+	// Stable is the revision that serves before the release, or that a rollback goes to, and Canary the
+	// one that is released.
 	Stable, Canary string
 	// Share is what the step says.
 	Share Share
-	// Pods is how many pods of the canary the step says, and Available that they are. Worth is what they count for where they are one too
-	// few only because the workload was scaled: a percentage is rounded down then, and up otherwise.
+	// Pods is how many pods of the canary the step says, and Available that they are. Worth is what
+	// they count for where they are one too few only because the workload was scaled: a percentage is
+	// rounded down then, and up otherwise.
 	Pods, Worth int32
 	Available   bool
 	// Stuck says that the API server refuses more pods of the canary now.
 	Stuck bool
-	// Replicas is spec.replicas, and Least how many pods are enough for all requests: spec.replicas - maxUnavailable.
+	// Replicas is spec.replicas, and Least how many pods are enough for all requests: spec.replicas -
+	// maxUnavailable.
 	Replicas, Least int32
 	// Ready is how many pods of any version are ready.
 	Ready int32
@@ -31,17 +34,20 @@ type Goal struct {
 	Lost bool
 	// Unwritable are sides whose Services the API server refuses to write now.
 	Unwritable []SideName
-	// ReadyFor is how long endpoints must have been ready, and DrainFor how long pods stay after their share was lowered.
+	// ReadyFor is how long endpoints must have been ready, and DrainFor how long pods stay after their
+	// share was lowered.
 	ReadyFor, DrainFor time.Duration
 	// Timed is for how long the release was so since it last made progress (Standing.Timed).
 	Timed time.Duration
 	// Stage is that of the release, as in Seen.
 	Stage string
-	// Patience is for how long the status of routes is waited for where nobody gets more requests (Way.bounded).
+	// Patience is for how long the status of routes is waited for where nobody gets more requests
+	// (Way.bounded).
 	Patience time.Duration
 }
 
-// Told records how routes shared requests with the canary of the goal, by the status. Without Stable they shared none.
+// Told records how routes shared requests with the canary of the goal, by the status. Without
+// Stable they shared none.
 type Told struct {
 	Stable string
 	Weight int32
@@ -66,9 +72,10 @@ const (
 	Rest
 )
 
-// bounded reports whether a way waits for the status of routes for a time only. It takes requests from the canary side, or gives the routes
-// back: that is done by a write, and what keeps pods for those who don't follow must come to an end, though a Gateway that is dead, and has its
-// entry in the status of a route, never tells. What gives a version more is never bounded.
+// bounded reports whether a way waits for the status of routes for a time only. It takes requests
+// from the canary side, or gives the routes back: that is done by a write, and what keeps pods for
+// those who don't follow must come to an end, though a Gateway that is dead, and has its entry in
+// the status of a route, never tells. What gives a version more is never bounded.
 func (w Way) bounded() bool {
 	switch w {
 	case Back, End, Leave, Rest:

@@ -51,7 +51,8 @@ func (n *next) keepUnheld(forward bool) {
 	}
 }
 
-// grow says to how many pods the stable side grows for the requests that it is to get, and how many there may be.
+// grow says to how many pods the stable side grows for the requests that it is to get, and how many
+// there may be.
 func (n *next) grow(stable string, forward bool) {
 	n.Grow[stable] = n.shareOfStable(all-min(n.low, n.Target, n.fits()), forward)
 	if forward {
@@ -67,8 +68,9 @@ func (n *next) shareOfStable(percent int32, forward bool) int32 {
 	return PartOf(n.goal.Replicas, percent)
 }
 
-// growCanary says to how many pods the canary side grows for the requests that it has, where it doesn't grow to all that the step says: the
-// release stands, or its pods have to wait. Otherwise all that somebody scales the workload up to would be pods of the stable side.
+// growCanary says to how many pods the canary side grows for the requests that it has, where it
+// doesn't grow to all that the step says: the release stands, or its pods have to wait. Otherwise
+// all that somebody scales the workload up to would be pods of the stable side.
 func (n *next) growCanary() {
 	waits := n.goal.Way == Stand || n.goal.Way == End || n.goal.Way == Forward && n.HoldsUp
 	if pods := min(n.goal.Pods, PartOf(n.goal.Replicas, n.high)); waits && pods > 0 && n.aligned() {
@@ -76,17 +78,20 @@ func (n *next) growCanary() {
 	}
 }
 
-// keepSides keeps the pods of both sides: what forwards requests may not know yet that the routes were given back.
+// keepSides keeps the pods of both sides: what forwards requests may not know yet that the routes
+// were given back.
 func (n *next) keepSides() {
 	n.Keep = map[string]int32{n.seen.Stable.Revision: n.goal.Replicas, n.seen.Canary.Revision: n.goal.Replicas}
 	n.KeepAll = n.blind()
 }
 
-// blind reports whether nobody can say which version a side sends its requests to: it is not there, is not the release's, is not what the
-// release made of it, or is not looked at since the release names no Service any more.
+// blind reports whether nobody can say which version a side sends its requests to: it is not there,
+// is not the release's, is not what the release made of it, or is not looked at since the release
+// names no Service any more.
 func (n *next) blind() bool { return n.seen.Stable.Revision == "" || n.seen.Canary.Revision == "" }
 
-// freeze keeps all pods: nobody can say which of them get requests. Both sides follow spec.replicas as requests were shared last.
+// freeze keeps all pods: nobody can say which of them get requests. Both sides follow spec.replicas
+// as requests were shared last.
 func (n *next) freeze() {
 	n.HoldsUp = n.goal.Way == Forward
 	n.KeepAll = true

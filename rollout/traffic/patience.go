@@ -11,8 +11,9 @@ import (
 // observed reports whether the status of a route is about the route as it is.
 func (r *Route) observed() bool { return r.Accepted || r.Observed }
 
-// follows reports whether the status of a route says enough. Where requests are taken away, or routes given back, that it was read is enough: whoever
-// can't find another backend of it has nevertheless done with the sides what it says.
+// follows reports whether the status of a route says enough. Where requests are taken away, or
+// routes given back, that it was read is enough: whoever can't find another backend of it has
+// nevertheless done with the sides what it says.
 func (n *next) follows(r *Route) bool { return r.Accepted || r.Observed && n.goal.Way.bounded() }
 
 // hear notes whose word on a route as it is now is missing.
@@ -26,8 +27,9 @@ func (n *next) hear(r *Route) {
 	}
 }
 
-// inEffectFor reports whether the routes are in effect as they are, and have been for long enough. Where the way is bounded they are taken for that
-// once they have been as they are for as long as their status is waited for, and as long again as that would have been enough.
+// inEffectFor reports whether the routes are in effect as they are, and have been for long enough.
+// Where the way is bounded they are taken for that once they have been as they are for as long as
+// their status is waited for, and as long again as that would have been enough.
 func (n *next) inEffectFor(enough time.Duration) bool {
 	been := n.seen.InEffect
 	if n.goal.Way.bounded() {
@@ -36,12 +38,14 @@ func (n *next) inEffectFor(enough time.Duration) bool {
 	return n.beenFor(n.inEffect && n.told, been, enough)
 }
 
-// observedFor reports whether the routes were read as they are, and have been for long enough: nobody forwards requests to where they don't say.
+// observedFor reports whether the routes were read as they are, and have been for long enough:
+// nobody forwards requests to where they don't say.
 func (n *next) observedFor(enough time.Duration) bool {
 	return n.beenFor(n.told, max(n.seen.InEffect, n.seen.Observed), enough)
 }
 
-// beenFor reports whether what the status of routes has told of has been so for long enough, or is waited for no more.
+// beenFor reports whether what the status of routes has told of has been so for long enough, or is
+// waited for no more.
 func (n *next) beenFor(told bool, been, enough time.Duration) bool {
 	if told && n.has(been, enough) || n.waitedFor(enough) {
 		return true
@@ -63,8 +67,9 @@ func (n *next) waitedFor(enough time.Duration) bool {
 	return late
 }
 
-// abandons reports whether a route of another namespace that has not consented is given back, where anybody can tell what it was, and waited for no
-// more: anyone who may write to it could keep a release there for ever.
+// abandons reports whether a route of another namespace that has not consented is given back, where
+// anybody can tell what it was, and waited for no more: anyone who may write to it could keep a
+// release there for ever.
 func (n *next) abandons(r *Route) bool {
 	return (r.Held || r.Strays) && r.Ungranted && n.goal.Way.bounded() && n.has(n.seen.Unchanged, n.goal.Patience)
 }
@@ -78,15 +83,16 @@ func (n *next) restoreAbandoned() {
 	}
 }
 
-// mayFall reports whether a share gives the canary side no more than a route does that may not be shared any more for want of consent. What
-// somebody else has made of such a route stays.
+// mayFall reports whether a share gives the canary side no more than a route does that may not be
+// shared any more for want of consent. What somebody else has made of such a route stays.
 func (r *Route) mayFall(share Share) bool {
 	return r.Ungranted && r.Problem.Type == v1alpha1.TrafficNotGranted && r.Held && r.Whole && share.Weight <= r.Share.Weight &&
 		(len(share.Matches) == 0 || equality.Semantic.DeepEqual(share.Matches, r.Share.Matches))
 }
 
-// allShare reports whether the routes share requests that are to. On the way back it does not count that one can't, or may not, or that somebody else
-// has given one back, which may be shared again only when more pods are there: what they give the canary side does, and nobody gets more.
+// allShare reports whether the routes share requests that are to. On the way back it does not count
+// that one can't, or may not, or that somebody else has given one back, which may be shared again
+// only when more pods are there: what they give the canary side does, and nobody gets more.
 func (n *next) allShare() bool {
 	if n.goal.Way == Back {
 		return !n.strays

@@ -6,8 +6,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// repairs writes the Services of sides as they were that somebody has changed, or whose user's has changed. It reports whether that is to be done first:
-// a side that may lead elsewhere has no ready endpoint until then, and would lose its requests for that. Nothing waits where it can't be done.
+// repairs writes the Services of sides as they were that somebody has changed, or whose user's has
+// changed. It reports whether that is to be done first: a side that may lead elsewhere has no ready
+// endpoint until then, and would lose its requests for that. Nothing waits where it can't be done.
 func (n *next) repairs() bool {
 	for _, side := range []struct {
 		name SideName

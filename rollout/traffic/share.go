@@ -28,8 +28,8 @@ func (n *next) writeRoutes() {
 	}
 }
 
-// by is how a route may share requests. While they wait, or go back in parts, none gives the canary side more because another one does, which may
-// be somebody's who has changed it.
+// by returns how a route may share requests. While they wait, or go back in parts, none gives the
+// canary side more because another one does, which may be somebody's who has changed it.
 func (n *next) by(r *Route, may Share) Share {
 	goal := n.comesTo()
 	switch {
@@ -48,8 +48,8 @@ func sameShare(a, b Share) bool {
 	return a.Weight == b.Weight && equality.Semantic.DeepEqual(a.Matches, b.Matches)
 }
 
-// served reports whether a side that gets more by a share than by a route has endpoints that are ready. Where no pod is ready at all, nobody
-// loses an answer.
+// served reports whether a side that gets more by a share than by a route has endpoints that are
+// ready. Where no pod is ready at all, nobody loses an answer.
 func (n *next) served(r *Route, share Share) bool {
 	has := Share{Weight: all}
 	if r.Held && r.Whole {
@@ -71,8 +71,9 @@ func (n *next) served(r *Route, share Share) bool {
 	return !toStable && !toCanary
 }
 
-// mayBegin reports whether the stable side can take its share of a route: until now the pods of all versions that are ready have had its
-// requests. While a release stands, none begins with more than the step says: another may give that only because somebody has shared it so.
+// mayBegin reports whether the stable side can take its share of a route: until now the pods of all
+// versions that are ready have had its requests. While a release stands, none begins with more than
+// the step says: another may give that only because somebody has shared it so.
 func (n *next) mayBegin(weight int32) bool {
 	if n.goal.Way == Stand && weight > n.goal.Share.Weight {
 		return false
@@ -84,7 +85,7 @@ func (n *next) mayBegin(weight int32) bool {
 	return weight == all || n.steady(&n.seen.Stable, least)
 }
 
-// may is how requests may be shared now.
+// may returns how requests may be shared now.
 func (n *next) may() Share {
 	goal, now := n.comesTo(), Share{Weight: n.high, Matches: n.matches}
 	if n.goal.Stuck {
@@ -119,8 +120,9 @@ func (n *next) may() Share {
 // bears reports whether so many pods are enough for a share.
 func bears(pods, weight, least int32) bool { return int64(pods)*all >= int64(weight)*int64(least) }
 
-// fits returns the percentage of the requests that the canary's pods are enough for once those have come that the step lets come. Of a version
-// that gets no more pods, or for which more are refused, those count that are ready.
+// fits returns the percentage of the requests that the canary's pods are enough for once those have
+// come that the step lets come. Of a version that gets no more pods, or for which more are refused,
+// those count that are ready.
 func (n *next) fits() int32 {
 	pods := max(n.goal.Pods, n.goal.Worth)
 	if n.goal.Stuck || !n.aligned() {
@@ -137,8 +139,8 @@ func (g *Goal) Fits(pods int32) int32 {
 	return int32(int64(pods) * all / int64(g.Least))
 }
 
-// lowered is how far requests may go back now: as far as the pods of the stable side are enough. More come, which is why a small
-// change waits for a moment.
+// lowered returns how far requests may go back now: as far as the pods of the stable side are
+// enough. More come, which is why a small change waits for a moment.
 func (n *next) lowered(goal Share) Share {
 	stable, most := &n.seen.Stable, int64(all)
 	switch {

@@ -10,14 +10,17 @@ import (
 
 // Standing is where the traffic of a release stands, and what is next.
 type Standing struct {
-	// Writes are next. Those of Raises give a version more than it has: they rest on a release that is read as it is.
+	// Writes are next. Those of Raises give a version more than it has: they rest on a release that is
+	// read as it is.
 	Writes []Write
 	Raises bool
-	// Repairs are writes that put back what was so before. They come first, and nothing else depends on them.
+	// Repairs are writes that put back what was so before. They come first, and nothing else depends on
+	// them.
 	Repairs []Write
 	// Held says that a route refers to the sides, and Shared that every route of the release does.
 	Held, Shared bool
-	// HoldsUp says that no pod of the version that is released, or rolled back to, may come yet: requests would reach it past the sides.
+	// HoldsUp says that no pod of the version that is released, or rolled back to, may come yet:
+	// requests would reach it past the sides.
 	HoldsUp bool
 	// Done says that what the goal asks for is in effect.
 	Done bool
@@ -25,29 +28,34 @@ type Standing struct {
 	Keep, Grow map[string]int32
 	KeepAll    bool
 	Most       int32
-	// Weight is what the canary side gets now, and Target what it is to get; Matches are how many are in effect.
+	// Weight is what the canary side gets now, and Target what it is to get; Matches are how many are
+	// in effect.
 	Weight, Target, Matches int32
 	// Stable and Canary are the revisions of the sides.
 	Stable, Canary string
 	// Awaits is what has to come first; empty if nothing.
 	Awaits v1alpha1.TrafficAwaited
-	// Pending are those whose status for a route is not about the route as it is now, and GivesUp is after how long they are waited for no more;
-	// 0 is never. GaveUp says that what is Done, or written, is so without them.
+	// Pending are those whose status for a route is not about the route as it is now, and GivesUp is
+	// after how long they are waited for no more; 0 is never. GaveUp says that what is Done, or
+	// written, is so without them.
 	Pending []string
 	GivesUp time.Duration
 	GaveUp  bool
-	// Route or Service is which of them that is, the first of several; neither where it is no one of them.
+	// Route or Service is which of them that is, the first of several; neither where it is no one of
+	// them.
 	Route   *v1alpha1.TrafficRoute
 	Service string
 	// Problem is what somebody has to fix; nil if nothing.
 	Problem *v1alpha1.TrafficProblem
 	// Wake is after how long to look again though nothing has changed; 0 is never.
 	Wake time.Duration
-	// Timed is how much is left of a time that the goal says to wait for, where nothing else is waited for; 0 is none.
+	// Timed is how much is left of a time that the goal says to wait for, where nothing else is waited
+	// for; 0 is none.
 	Timed time.Duration
 }
 
-// leastChange is the smallest change of a share for which a route is written while more pods may be about to come, in percent.
+// leastChange is the smallest change of a share for which a route is written while more pods may be
+// about to come, in percent.
 const leastChange = 10
 
 const all = 100
@@ -71,21 +79,25 @@ type next struct {
 	Standing
 	goal Goal
 	seen Seen
-	// low and high are the least and the most that a route gives the canary side; they differ where a pass ended between two writes.
+	// low and high are the least and the most that a route gives the canary side; they differ where a
+	// pass ended between two writes.
 	low, high int32
-	// matched says that a route gives it requests that match, and same that all routes share alike. The matches are those of the first route, and
-	// agreed those of all.
+	// matched says that a route gives it requests that match, and same that all routes share alike. The
+	// matches are those of the first route, and agreed those of all.
 	matched, same   bool
 	matches, agreed []v1alpha1.RequestMatch
 	// whole says that all routes are as they were written, and inEffect that their status says so, too.
 	whole, inEffect bool
-	// told says that the status of every route, held or not, is about the route as it is, whatever it says.
+	// told says that the status of every route, held or not, is about the route as it is, whatever it
+	// says.
 	told bool
-	// strays says that a route refers to the sides that the release does not hold. Nobody knows what it gives them.
+	// strays says that a route refers to the sides that the release does not hold. Nobody knows what it
+	// gives them.
 	strays bool
 	// repairing says that sides are put back before anything else.
 	repairing bool
-	// begins counts the pods that the stable side needs before a route can begin to share requests; 0 if they are ready.
+	// begins counts the pods that the stable side needs before a route can begin to share requests; 0
+	// if they are ready.
 	begins int32
 	// untimed says that something is waited for that no time of the goal brings.
 	untimed bool
@@ -128,7 +140,7 @@ func (n *next) see(r *Route) {
 	n.Held = true
 }
 
-// problem is the first thing that somebody has to fix; nil if there is nothing.
+// problem returns the first thing that somebody has to fix; nil if there is nothing.
 func (n *next) problem() *v1alpha1.TrafficProblem {
 	if n.seen.Off != nil {
 		return n.seen.Off
@@ -166,7 +178,8 @@ func (n *next) has(been, enough time.Duration) bool {
 
 func (n *next) write(w Write) { n.Writes = append(n.Writes, w) }
 
-// leave gives the routes back at once. In the end nobody needs the Services: those that forward requests may do so for a moment.
+// leave gives the routes back at once. In the end nobody needs the Services: those that forward
+// requests may do so for a moment.
 func (n *next) leave() {
 	if n.seen.Off != nil {
 		n.freeze()
@@ -192,7 +205,8 @@ func (n *next) leave() {
 	}
 }
 
-// forgotten reports whether nobody forwards requests to the Services any more, where no route is held.
+// forgotten reports whether nobody forwards requests to the Services any more, where no route is
+// held.
 func (n *next) forgotten() bool {
 	return !n.strays && (!n.seen.Services || n.observedFor(n.goal.DrainFor))
 }
@@ -250,7 +264,7 @@ func (n *next) aligned() bool {
 	return n.seen.Canary.Made && n.seen.Canary.Revision == n.goal.Canary && n.seen.Stable.Revision != n.goal.Canary
 }
 
-// comesTo is the share that the release comes to.
+// comesTo returns the share that the release comes to.
 func (n *next) comesTo() Share {
 	switch {
 	case n.goal.Way == Back:
@@ -264,8 +278,9 @@ func (n *next) comesTo() Share {
 	}
 }
 
-// holdsUp reports whether pods of the version that is released have to wait: until routes that share requests are in effect, a pod that is
-// ready gets some by the user's Service. Where the Service of their own can't be made, they would come for nothing.
+// holdsUp reports whether pods of the version that is released have to wait: until routes that
+// share requests are in effect, a pod that is ready gets some by the user's Service. Where the
+// Service of their own can't be made, they would come for nothing.
 func (n *next) holdsUp() bool {
 	if n.goal.Replicas == 0 {
 		return false
@@ -280,7 +295,8 @@ func (n *next) holdsUp() bool {
 	return false
 }
 
-// drained reports whether what is in effect has been so for long enough that nobody is sent elsewhere any more.
+// drained reports whether what is in effect has been so for long enough that nobody is sent
+// elsewhere any more.
 func (n *next) drained() bool {
 	return !n.strays && len(n.Writes) == 0 && n.inEffectFor(max(n.goal.DrainFor, n.goal.ReadyFor))
 }
@@ -288,8 +304,8 @@ func (n *next) drained() bool {
 // nothing reports whether the canary side gets no requests.
 func (n *next) nothing() bool { return n.high == 0 && !n.matched }
 
-// pointSides has the sides select their versions. It reports whether that is to be done first. Where requests stay as they are, only what is
-// lost is put back.
+// pointSides has the sides select their versions. It reports whether that is to be done first.
+// Where requests stay as they are, only what is lost is put back.
 func (n *next) pointSides() bool {
 	before, stays := len(n.Writes), n.goal.Way == Stand && n.Held || n.goal.Way == End
 	wrong := func(side *Side, revision string) bool {
@@ -328,8 +344,9 @@ func (n *next) isForwarded(side *Side) bool {
 	return true
 }
 
-// serves is the revision that the stable side is to select: that of the version that serves, which is the one that the release began with,
-// unless all requests have come to another one meanwhile.
+// serves returns the revision that the stable side is to select: that of the version that serves,
+// which is the one that the release began with, unless all requests have come to another one
+// meanwhile.
 func (n *next) serves() string {
 	stable, canary := &n.seen.Stable, &n.seen.Canary
 	third := canary.Ready > 0 && canary.Revision != n.goal.Canary

@@ -2,12 +2,14 @@ package traffic
 
 import "time"
 
-// mostTimed bounds Timed since the release last made progress. Endpoints and routes have to be as they are for ReadyFor, before pods come and
-// after, and pods stay for DrainFor: once, and again where somebody changes a route. Without a bound, a route that is changed again and
-// again, or pods that are ready by turns, would keep a release from its deadline for ever.
+// mostTimed bounds Timed since the release last made progress. Endpoints and routes have to be as
+// they are for ReadyFor, before pods come and after, and pods stay for DrainFor: once, and again
+// where somebody changes a route. Without a bound, a route that is changed again and again, or pods
+// that are ready by turns, would keep a release from its deadline for ever.
 func (g *Goal) mostTimed() time.Duration { return 2 * (g.DrainFor + 2*g.ReadyFor) }
 
-// lacksTime notes how much is left of a time of the goal. Where the status of routes does not tell, that is once it is waited for no more.
+// lacksTime notes how much is left of a time of the goal. Where the status of routes does not tell,
+// that is once it is waited for no more.
 func (n *next) lacksTime(told bool, been, enough time.Duration) {
 	switch late := n.seen.Unchanged - n.goal.Patience; {
 	case told:

@@ -7,15 +7,18 @@ import (
 	"time"
 )
 
-// Watch is for how long a process has watched the traffic of one release to be as it is. The zero value has watched nothing yet: a new
-// process begins again, so that what waits for a time waits longer. The times given to it must be those of one clock that does not jump.
+// Watch is for how long a process has watched the traffic of one release to be as it is. The zero
+// value has watched nothing yet: a new process begins again, so that what waits for a time waits
+// longer. The times given to it must be those of one clock that does not jump.
 type Watch struct {
-	// routes is how they are by their status, observed also where nobody accepts one, and shares how they share requests whatever that says.
+	// routes is how they are by their status, observed also where nobody accepts one, and shares how
+	// they share requests whatever that says.
 	routes, observed, shares held
 	stable, canary           steady
 }
 
-// held is how the routes are, and since when; the mark is empty while one of them is not in effect as it is.
+// held is how the routes are, and since when; the mark is empty while one of them is not in effect
+// as it is.
 type held struct {
 	mark  string
 	since time.Time
@@ -50,7 +53,7 @@ func (h held) looked(mark string, now time.Time) held {
 	return held{mark, now}
 }
 
-// been is for how long they have been so; 0 if they are not.
+// been returns for how long they have been so; 0 if they are not.
 func (h held) been(now time.Time) time.Duration {
 	if h.mark == "" {
 		return 0
@@ -58,8 +61,8 @@ func (h held) been(now time.Time) time.Duration {
 	return max(now.Sub(h.since), 0)
 }
 
-// looked begins again where more pods are ready than before, or those of another revision. That there are fewer takes nothing away from
-// those that are left.
+// looked begins again where more pods are ready than before, or those of another revision. That
+// there are fewer takes nothing away from those that are left.
 func (s steady) looked(side *Side, now time.Time) steady {
 	since := s.since
 	if since.IsZero() || side.Revision != s.revision || side.Ready > s.ready {
@@ -68,8 +71,9 @@ func (s steady) looked(side *Side, now time.Time) steady {
 	return steady{side.Revision, side.Ready, since}
 }
 
-// markOf tells one state of the routes from another; it is empty where one of them does not count. What the sides select is part of
-// it: requests come to other pods where that changes, or where it was changed and is put back.
+// markOf tells one state of the routes from another; it is empty where one of them does not count.
+// What the sides select is part of it: requests come to other pods where that changes, or where it
+// was changed and is put back.
 func markOf(seen *Seen, counts func(*Route) bool) string {
 	var mark strings.Builder
 	fmt.Fprintf(&mark, "%s %t %s %t", seen.Stable.Revision, seen.Stable.Outdated, seen.Canary.Revision, seen.Canary.Outdated)
@@ -84,10 +88,12 @@ func markOf(seen *Seen, counts func(*Route) bool) string {
 	return mark.String()
 }
 
-// sharesOf tells apart how routes share requests. Whoever writes something else to a route doesn't begin the wait again that is bounded, and no status
-// does. Whoever changes how one shares requests does: until it is written again, they go elsewhere, and those who follow it have to do so
-// again. So those who may write to a route that the release names can hold it up, but not those who may write to a route of another namespace that
-// has not consented: they may say again and again that the release holds it.
+// sharesOf tells apart how routes share requests. Whoever writes something else to a route doesn't
+// begin the wait again that is bounded, and no status does. Whoever changes how one shares requests
+// does: until it is written again, they go elsewhere, and those who follow it have to do so again.
+// So those who may write to a route that the release names can hold it up, but not those who may
+// write to a route of another namespace that has not consented: they may say again and again that
+// the release holds it.
 func sharesOf(seen *Seen) string {
 	var mark strings.Builder
 	fmt.Fprintf(&mark, "%s %s %s", seen.Stage, seen.Stable.Revision, seen.Canary.Revision)

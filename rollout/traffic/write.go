@@ -14,7 +14,8 @@ type Write interface {
 	write()
 	// String is what is done.
 	fmt.Stringer
-	// Key tells what is written from other writes. Writes of one key are refused for the same reason: it has no weights.
+	// Key tells what is written from other writes. Writes of one key are refused for the same reason:
+	// it has no weights.
 	Key() string
 	// Words say what is written to people, and follow "to".
 	Words() string
@@ -100,7 +101,8 @@ func Words(r v1alpha1.TrafficRoute) string {
 	return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name)
 }
 
-// WordsIn name a route to people who may have routes of that name in several namespaces; the release is in the namespace.
+// WordsIn name a route to people who may have routes of that name in several namespaces; the
+// release is in the namespace.
 func WordsIn(namespace string, r v1alpha1.TrafficRoute) string {
 	r.Namespace = cmp.Or(r.Namespace, namespace)
 	return Words(r)

@@ -1,5 +1,5 @@
-// Package turns runs one pass of a release: turn after turn it asks for a plan and has a shell carry it out, until there is
-// nothing left to do now.
+// Package turns runs one pass of a release: turn after turn it asks for a plan and has a shell
+// carry it out, until there is nothing left to do now.
 //
 //	Shell.Plan ──► status first? ──► WriteStatus ──┐
 //	    ▲      ├─► actions?      ──► Act ──────────┤
@@ -23,13 +23,14 @@ import (
 const most = 30
 
 var (
-	// ErrRefused is the error of a shell whose write was refused for its content. The shell knows that from now on, and the plan
-	// is asked what happens to the release without the write.
+	// ErrRefused is the error of a shell whose write was refused for its content. The shell knows that
+	// from now on, and the plan is asked what happens to the release without the write.
 	ErrRefused = errors.New("the API server refuses the write")
 	// ErrUnanswered is the error of a shell whose write may or may not be done: the API server failed.
 	ErrUnanswered = errors.New("the API server failed")
-	// ErrUnasked is the error of a shell whose write failed while the API server answers what is read: what it asks
-	// before a write, such as an admission webhook, does not answer. The shell knows that from now on.
+	// ErrUnasked is the error of a shell whose write failed while the API server answers what is read:
+	// what it asks before a write, such as an admission webhook, does not answer. The shell knows that
+	// from now on.
 	ErrUnasked = fmt.Errorf("it answers reads: %w", ErrUnanswered)
 	// ErrEndless says that a plan does not come to an end.
 	ErrEndless = errors.New("the plan does not come to an end")
@@ -37,7 +38,7 @@ var (
 
 // Shell observes a release and writes what is decided.
 type Shell interface {
-	// Plan is what to do by what is observed so far.
+	// Plan returns what to do by what is observed so far.
 	Plan() plan.Plan
 	// Act carries out actions in their order, up to the first that fails.
 	Act(ctx context.Context, actions []plan.Action) error
@@ -49,11 +50,11 @@ type Shell interface {
 	Intend(status *v1alpha1.BatchReleaseStatus)
 	// Tell publishes events of a status that is written.
 	Tell(events []plan.Event)
-	// Settle writes the status of a pass that has nothing left to do, and then publishes its events. It returns when to decide again
-	// though nothing has changed.
+	// Settle writes the status of a pass that has nothing left to do, and then publishes its events. It
+	// returns when to decide again though nothing has changed.
 	Settle(ctx context.Context, last plan.Plan, told []plan.Event) ([]plan.Wake, error)
-	// Keep writes the status that a pass had reached before an action failed. Without it the next pass would not know that a
-	// step was entered, and would take its pods for a mistake.
+	// Keep writes the status that a pass had reached before an action failed. Without it the next pass
+	// would not know that a step was entered, and would take its pods for a mistake.
 	Keep(ctx context.Context, told []plan.Event) error
 }
 
@@ -92,7 +93,8 @@ func Run(ctx context.Context, s Shell) ([]plan.Wake, error) {
 func turn(ctx context.Context, s Shell, next *plan.Plan) (bool, error) {
 	switch {
 	case next.StatusFirst:
-		// A server that fails for the records alone must not hold up a rollback. It records them again in the end.
+		// A server that fails for the records alone must not hold up a rollback. It records them again in
+		// the end.
 		if err := s.Act(ctx, next.Records); err != nil && !errors.Is(err, ErrUnanswered) {
 			return true, err
 		}

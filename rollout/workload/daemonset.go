@@ -15,8 +15,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
-// DaemonSet is held with update strategy OnDelete: its controller then replaces a pod only once somebody has deleted it. Every pod
-// that it makes meanwhile, on a new node for example, is of the template.
+// DaemonSet is held with update strategy OnDelete: its controller then replaces a pod only once
+// somebody has deleted it. Every pod that it makes meanwhile, on a new node for example, is of the
+// template.
 type DaemonSet struct{ *appsv1.DaemonSet }
 
 var _ Workload = &DaemonSet{}
@@ -42,12 +43,14 @@ func (d *DaemonSet) PodSelector() *metav1.LabelSelector { return d.Spec.Selector
 // Deadline implements Workload: the kind has none.
 func (*DaemonSet) Deadline() *int32 { return nil }
 
-// Foretell implements Workload: it is the hash of the ControllerRevision, which is that of the pod template.
+// Foretell implements Workload: it is the hash of the ControllerRevision, which is that of the pod
+// template.
 func (d *DaemonSet) Foretell() string {
 	return podtemplate.Hash(&d.Spec.Template, d.Status.CollisionCount)
 }
 
-// RevisionName is the name of the ControllerRevision of a hash, which is also the label of its pods.
+// RevisionName returns the name of the ControllerRevision of a hash, which is also the label of its
+// pods.
 func (d *DaemonSet) RevisionName(hash string) string { return d.Name + "-" + hash }
 
 // Own implements Workload.
@@ -100,7 +103,8 @@ func (*DaemonSet) Describe(held v1alpha1.HeldWorkload) string {
 	return fmt.Sprintf("update strategy %s", daemonSetStrategy(held.Strategy).Type)
 }
 
-// daemonSetStrategy reads what Own wrote. What somebody else wrote there, and can't be read, or no API server takes, is the default strategy.
+// daemonSetStrategy reads what Own wrote. What somebody else wrote there, and can't be read, or no
+// API server takes, is the default strategy.
 func daemonSetStrategy(text string) appsv1.DaemonSetUpdateStrategy {
 	var strategy appsv1.DaemonSetUpdateStrategy
 	if err := json.Unmarshal([]byte(text), &strategy); err != nil || !takesDaemonSet(strategy) {

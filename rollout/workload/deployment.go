@@ -16,7 +16,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
-// Deployment is held paused and with strategy Recreate: its controller then scales, and rolls nothing.
+// Deployment is held paused and with strategy Recreate: its controller then scales, and rolls
+// nothing.
 type Deployment struct{ *appsv1.Deployment }
 
 var _ Workload = &Deployment{}
@@ -73,8 +74,9 @@ func (*Deployment) Secure(patch *kube.JSONPatch) {
 		Set("/spec/strategy", appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType})
 }
 
-// GiveBack implements Workload. It also removes a request for a native rollback: unpaused, the native controller would carry it
-// out, and undo what was released. The API server counts the annotation as spec, so that a new one changes the generation.
+// GiveBack implements Workload. It also removes a request for a native rollback: unpaused, the
+// native controller would carry it out, and undo what was released. The API server counts the
+// annotation as spec, so that a new one changes the generation.
 func (d *Deployment) GiveBack(patch *kube.JSONPatch, held v1alpha1.HeldWorkload) {
 	patch.
 		Set("/spec/paused", held.Paused).
@@ -84,8 +86,9 @@ func (d *Deployment) GiveBack(patch *kube.JSONPatch, held v1alpha1.HeldWorkload)
 	}
 }
 
-// RollbackTo returns the revision to which an annotation asks the native controller to roll back; empty if there is none.
-// Only the Deployment controller reads the annotation, and not while the Deployment is paused.
+// RollbackTo returns the revision to which an annotation asks the native controller to roll back;
+// empty if there is none. Only the Deployment controller reads the annotation, and not while the
+// Deployment is paused.
 func RollbackTo(w Workload) string {
 	if w.Kind() != kindDeployment {
 		return ""
@@ -126,7 +129,8 @@ func (*Deployment) Describe(held v1alpha1.HeldWorkload) string {
 	return fmt.Sprintf("strategy %s, %s", deploymentStrategy(held.Strategy).Type, paused)
 }
 
-// deploymentStrategy reads what Own wrote. What somebody else wrote there, and can't be read, or no API server takes, is the default strategy.
+// deploymentStrategy reads what Own wrote. What somebody else wrote there, and can't be read, or no
+// API server takes, is the default strategy.
 func deploymentStrategy(text string) appsv1.DeploymentStrategy {
 	var strategy appsv1.DeploymentStrategy
 	if err := json.Unmarshal([]byte(text), &strategy); err != nil || !takesDeployment(strategy) {

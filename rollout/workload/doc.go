@@ -1,5 +1,5 @@
-// Package workload says what a release needs to know of a workload's object, whatever its kind, and which of its fields keep
-// the native controller from rolling it.
+// Package workload says what a release needs to know of a workload's object, whatever its kind, and
+// which of its fields keep the native controller from rolling it.
 //
 //	kind         held by                                                    handed back by
 //	Deployment   spec.paused, spec.strategy Recreate                        what both were

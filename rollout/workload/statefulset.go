@@ -20,8 +20,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// StatefulSet is held with a partition that no ordinal reaches: its controller then scales, and makes pods of the version
-// before. OnDelete would not hold it: every pod that is made again, or scaled up to, would be a new one.
+// StatefulSet is held with a partition that no ordinal reaches: its controller then scales, and
+// makes pods of the version before. OnDelete would not hold it: every pod that is made again, or
+// scaled up to, would be a new one.
 type StatefulSet struct{ *appsv1.StatefulSet }
 
 var _ Workload = &StatefulSet{}
@@ -52,8 +53,9 @@ func (s *StatefulSet) Foretell() string {
 	return podtemplate.RevisionHash(&s.Spec.Template, ptr.Deref(s.Status.CollisionCount, 0))
 }
 
-// Revision is the hash in the name of a ControllerRevision, which is also the label of its pods. For a name that the native controller would not
-// give it is one of ours: anyone who may make ControllerRevisions may give one the hash of another as its name.
+// Revision returns the hash in the name of a ControllerRevision, which is also the label of its
+// pods. For a name that the native controller would not give it is one of ours: anyone who may make
+// ControllerRevisions may give one the hash of another as its name.
 func (s *StatefulSet) Revision(name string) string {
 	hash, found := strings.CutPrefix(name, s.revisionPrefix())
 	if name == "" || found && isHash(hash) {
@@ -68,7 +70,7 @@ func isHash(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }
 
-// RevisionName is the name of the ControllerRevision of a revision.
+// RevisionName returns the name of the ControllerRevision of a revision.
 func (s *StatefulSet) RevisionName(revision string) string {
 	for _, name := range []string{s.Status.UpdateRevision, s.Status.CurrentRevision} {
 		if name != "" && s.Revision(name) == revision {
@@ -82,8 +84,8 @@ func (s *StatefulSet) revisionPrefix() string {
 	return s.Name[:min(len(s.Name), maxRevisionPrefix)] + "-"
 }
 
-// maxRevisionPrefix is how much of a StatefulSet's name the name of a ControllerRevision has (ControllerRevisionName in
-// pkg/controller/history of Kubernetes).
+// maxRevisionPrefix is how much of a StatefulSet's name the name of a ControllerRevision has
+// (ControllerRevisionName in pkg/controller/history of Kubernetes).
 const maxRevisionPrefix = 223
 
 // Own implements Workload.
@@ -115,8 +117,8 @@ func (s *StatefulSet) Rolling() (partition int32, rolling bool) {
 // Secure implements Workload.
 func (*StatefulSet) Secure(patch *kube.JSONPatch) { SetPartition(patch, inplace.Held, 0) }
 
-// SetPartition adds a partition to a patch of a StatefulSet that is held, with maxUnavailable if it is not 0; the strategy OnDelete
-// for inplace.Anywhere.
+// SetPartition adds a partition to a patch of a StatefulSet that is held, with maxUnavailable if it
+// is not 0; the strategy OnDelete for inplace.Anywhere.
 func SetPartition(patch *kube.JSONPatch, partition, unavailable int32) *kube.JSONPatch {
 	if partition == inplace.Anywhere {
 		return patch.Set("/spec/updateStrategy", appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType})
@@ -171,7 +173,8 @@ func (s *StatefulSet) Describe(held v1alpha1.HeldWorkload) string {
 	return fmt.Sprintf("update strategy %s", own.Type)
 }
 
-// statefulSetStrategy reads what Own wrote. What somebody else wrote there, and can't be read, or no API server takes, is the default strategy.
+// statefulSetStrategy reads what Own wrote. What somebody else wrote there, and can't be read, or
+// no API server takes, is the default strategy.
 func statefulSetStrategy(text string) appsv1.StatefulSetUpdateStrategy {
 	var strategy appsv1.StatefulSetUpdateStrategy
 	if err := json.Unmarshal([]byte(text), &strategy); err != nil || !takesStatefulSet(strategy) {

@@ -6,9 +6,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// What the API server takes for a strategy, by ValidateDeploymentStrategy, ValidateStatefulSetSpec and ValidateDaemonSetUpdateStrategy in
-// pkg/apis/apps/validation of Kubernetes. Anyone who may write a workload may write another one into the annotation, and the workload could
-// not be handed back with it.
+// What the API server takes for a strategy, by ValidateDeploymentStrategy, ValidateStatefulSetSpec
+// and ValidateDaemonSetUpdateStrategy in pkg/apis/apps/validation of Kubernetes. Anyone who may
+// write a workload may write another one into the annotation, and the workload could not be handed
+// back with it.
 
 // takesDeployment reports whether a Deployment may have the strategy.
 func takesDeployment(strategy appsv1.DeploymentStrategy) bool {
@@ -50,8 +51,8 @@ func takesDaemonSet(strategy appsv1.DaemonSetUpdateStrategy) bool {
 	}
 }
 
-// surgesOrNot reports whether one of the limits of a DaemonSet is more than none, and the other is none. By default pods don't surge, and one may be
-// unavailable.
+// surgesOrNot reports whether one of the limits of a DaemonSet is more than none, and the other is
+// none. By default pods don't surge, and one may be unavailable.
 func surgesOrNot(rolling *appsv1.RollingUpdateDaemonSet) bool {
 	surges := rolling.MaxSurge != nil && !isNone(rolling.MaxSurge)
 	return surges == isNone(rolling.MaxUnavailable)
@@ -63,7 +64,8 @@ func isCount(limit *intstr.IntOrString) bool {
 	return ok && n >= 0
 }
 
-// isShare reports whether a limit is a number of pods, or a percentage of at most 100%; nil is the default.
+// isShare reports whether a limit is a number of pods, or a percentage of at most 100%; nil is the
+// default.
 func isShare(limit *intstr.IntOrString) bool {
 	n, ok := scaled(limit)
 	return ok && n >= 0 && (limit == nil || limit.Type == intstr.Int || n <= hundred)
@@ -77,7 +79,7 @@ func isNone(limit *intstr.IntOrString) bool {
 
 const hundred = 100
 
-// scaled is a limit of a hundred pods.
+// scaled returns a limit of a hundred pods.
 func scaled(limit *intstr.IntOrString) (n int, ok bool) {
 	if limit == nil {
 		return 0, true

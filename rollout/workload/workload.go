@@ -17,37 +17,39 @@ import (
 // Workload is the object of a kind that can be released.
 type Workload interface {
 	metav1.Object
-	// Object is the object in its Go type.
+	// Object returns the object in its Go type.
 	Object() client.Object
 	Kind() string
-	// PodTemplate is spec.template, to be changed in place.
+	// PodTemplate returns spec.template, to be changed in place.
 	PodTemplate() *corev1.PodTemplateSpec
 	PodSelector() *metav1.LabelSelector
-	// Size is how many pods there are to be.
+	// Size returns how many pods there are to be.
 	Size() int32
-	// Deadline is spec.progressDeadlineSeconds; nil if the kind has none.
+	// Deadline returns spec.progressDeadlineSeconds; nil if the kind has none.
 	Deadline() *int32
-	// Seen is the generation that the native controller has observed.
+	// Seen returns the generation that the native controller has observed.
 	Seen() int64
-	// Foretell computes the name that the native controller gives the version that the template has: the value of the label
-	// that its pods get, or of a StatefulSet what follows its name in there. A control plane of another version may come to
-	// another name.
+	// Foretell computes the name that the native controller gives the version that the template has:
+	// the value of the label that its pods get, or of a StatefulSet what follows its name in there. A
+	// control plane of another version may come to another name.
 	Foretell() string
-	// Own is what the object gets back, if it is taken over as it is.
+	// Own returns what the object gets back, if it is taken over as it is.
 	Own() v1alpha1.HeldWorkload
-	// Limits are maxSurge and maxUnavailable of a strategy as Own encodes it; nil where that has none.
+	// Limits returns maxSurge and maxUnavailable of a strategy as Own encodes it; nil where that has
+	// none.
 	Limits(strategy string) (surge, unavailable *intstr.IntOrString)
 	// Describe says in words what the object gets back.
 	Describe(v1alpha1.HeldWorkload) string
 	// Secure adds to a patch what keeps it from that, and GiveBack what undoes it.
 	Secure(*kube.JSONPatch)
 	GiveBack(*kube.JSONPatch, v1alpha1.HeldWorkload)
-	// Insecure names the fields that are not as Secure sets them, and Kept those that are not as GiveBack does.
+	// Insecure names the fields that are not as Secure sets them, and Kept those that are not as
+	// GiveBack does.
 	Insecure() []string
 	Kept(v1alpha1.HeldWorkload) []string
 }
 
-// Kinds lists the kinds that can be released, in the order in which they are documented.
+// Kinds lists all kinds that can be released, in the order in which they are documented.
 var Kinds = kinds.Names()
 
 const (
@@ -66,7 +68,8 @@ func New(kind string) Workload {
 	return w
 }
 
-// Of is an object of apps/v1 as a Workload. It is an error if workloads of its kind can't be released.
+// Of returns an object of apps/v1 as a Workload. It is an error if workloads of its kind can't be
+// released.
 func Of(object client.Object) (Workload, error) {
 	switch o := object.(type) {
 	case *appsv1.Deployment:

@@ -13,7 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Metrics are the metrics of releases. It counts facts (telemetry.Teller), and collects the states of existing releases at each scrape.
+// Metrics are the metrics of releases. It counts facts (telemetry.Teller), and collects the states
+// of existing releases at each scrape.
 type Metrics struct {
 	batches, gates, releases           *prometheus.HistogramVec
 	commitToBatch, leadTime, toRestore *prometheus.HistogramVec
@@ -23,7 +24,8 @@ type Metrics struct {
 	mutex sync.Mutex
 	// bad is, by release, since when a workload has run a version that failed or was rolled back.
 	bad map[types.UID]time.Time
-	// failed are the attempts of releases that have failed, or that a rollback leaves which had, until they end.
+	// failed are the attempts of releases that have failed, or that a rollback leaves which had, until
+	// they end.
 	failed map[types.UID]int64
 	// scraped is when the releases were last read.
 	scraped time.Time
@@ -91,7 +93,8 @@ const (
 	deleted    = "Deleted"
 	// failedRolledBack: it was rolled back after it had failed, and was counted as that.
 	failedRolledBack = "FailedRolledBack"
-	// restored: the controller took back a change that somebody made to the workload itself. No release has failed.
+	// restored: the controller took back a change that somebody made to the workload itself. No release
+	// has failed.
 	restored = "Restored"
 )
 
@@ -111,8 +114,8 @@ var (
 // otherType stands for all types of gates that are not Sluice's own.
 const otherType v1alpha1.GateType = "other"
 
-// fromZero begins each series whose labels are known at 0: a series that does not exist looks like a failed scrape, and its
-// first increase would be lost.
+// fromZero begins each series whose labels are known at 0: a series that does not exist looks like
+// a failed scrape, and its first increase would be lost.
 func (m *Metrics) fromZero() {
 	for _, outcome := range outcomes {
 		m.releases.WithLabelValues(outcome)

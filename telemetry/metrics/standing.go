@@ -102,7 +102,8 @@ type scrape struct {
 	metrics chan<- prometheus.Metric
 	// counts are those of the releases by namespace and phase.
 	counts map[string]map[string]int
-	// several says that several managers run in this process, as in tests; seen are the releases that one of them has.
+	// several says that several managers run in this process, as in tests; seen are the releases that
+	// one of them has.
 	several bool
 	seen    map[client.ObjectKey]bool
 }
@@ -186,8 +187,8 @@ func (m *Metrics) note(namespace string, now time.Time) {
 	}
 }
 
-// keep begins the series of namespaces that have releases, and forgets those of namespaces that have had none for a while: preview
-// environments of pull requests come and go.
+// keep begins the series of namespaces that have releases, and forgets those of namespaces that
+// have had none for a while: preview environments of pull requests come and go.
 func (m *Metrics) keep(there map[string]bool) {
 	now := m.clock.Now()
 	m.mutex.Lock()
@@ -204,7 +205,8 @@ func (m *Metrics) keep(there map[string]bool) {
 	}
 }
 
-// unscraped finds out which namespaces have releases, once in a while, if no scrape does: otherwise those that have gone would keep their series.
+// unscraped finds out which namespaces have releases, once in a while, if no scrape does: otherwise
+// those that have gone would keep their series.
 func (m *Metrics) unscraped(now time.Time) {
 	m.mutex.Lock()
 	all, due := m.leading, now.Sub(m.scraped) > afterwards

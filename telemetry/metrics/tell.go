@@ -27,7 +27,8 @@ func (m *Metrics) count(facts []story.Fact, now time.Time) {
 	}
 }
 
-// Forget forgets a release whose object is gone: of one that ended, its deletion is no fact. It implements telemetry.Forgetter.
+// Forget forgets a release whose object is gone: of one that ended, its deletion is no fact. It
+// implements telemetry.Forgetter.
 func (m *Metrics) Forget(release types.UID) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -72,7 +73,8 @@ func (m *Metrics) tell(f *story.Fact) {
 	}
 }
 
-// maxBatch is the last batch for which the time from the commit is measured, in a series of its own.
+// maxBatch is the last batch for which the time from the commit is measured, in a series of its
+// own.
 const maxBatch = 50
 
 func (m *Metrics) batchDone(f *story.Fact) {
@@ -85,7 +87,7 @@ func (m *Metrics) batchDone(f *story.Fact) {
 	}
 }
 
-// wayBack is the outcome of a rollback.
+// wayBack returns the outcome of a rollback.
 func (m *Metrics) wayBack(f *story.Fact) string {
 	_, before := m.failed[f.UID]
 	switch {
@@ -105,20 +107,22 @@ func (m *Metrics) end(f *story.Fact, outcome string) {
 	}
 }
 
-// seconds is a duration within bounds: people can write these times too.
+// seconds returns a duration within bounds: people can write these times too.
 func seconds(took time.Duration) float64 { return min(max(took, 0), oldest).Seconds() }
 
-// oldest is the maximum age of a commit for measurements: an older one was not made for this release.
+// oldest is the maximum age of a commit for measurements: an older one was not made for this
+// release.
 const oldest = 365 * 24 * time.Hour
 
-// sinceCommit is the time from the commit of a release to a fact. A rollback has none: its commit is the one that it rolls back.
+// sinceCommit returns the time from the commit of a release to a fact. A rollback has none: its
+// commit is the one that it rolls back.
 func sinceCommit(f *story.Fact) (took time.Duration, sane bool) {
 	took = f.Time.Sub(f.CommittedAt)
 	return took, !f.CommittedAt.IsZero() && f.Trigger == "" && took < oldest
 }
 
-// fails notes that a release has failed. It reports whether that is news: one that is retried can fail again, and so can the rollback of one
-// that has failed, which is no other change that failed.
+// fails notes that a release has failed. It reports whether that is news: one that is retried can
+// fail again, and so can the rollback of one that has failed, which is no other change that failed.
 func (m *Metrics) fails(f *story.Fact) bool {
 	attempt, before := m.failed[f.UID]
 	if before && (attempt == f.Attempt || f.Trigger != "") {
@@ -141,7 +145,8 @@ func (m *Metrics) misses(f *story.Fact) {
 	m.turnsBad(f)
 }
 
-// superseded counts a release that another one, or another rollback, superseded. What a rollback left is known until it is clear which.
+// superseded counts a release that another one, or another rollback, superseded. What a rollback
+// left is known until it is clear which.
 func (m *Metrics) superseded(f *story.Fact) {
 	m.end(f, superseded)
 	if f.Trigger == "" {
@@ -152,8 +157,8 @@ func (m *Metrics) superseded(f *story.Fact) {
 	}
 }
 
-// leaves notes whether a rollback leaves a release that had failed, and was counted as that. One that was retried has failed all the same, until
-// it completes.
+// leaves notes whether a rollback leaves a release that had failed, and was counted as that. One
+// that was retried has failed all the same, until it completes.
 func (m *Metrics) leaves(f *story.Fact) {
 	if m.goesOn(f, f.Attempt) {
 		return
@@ -164,7 +169,8 @@ func (m *Metrics) leaves(f *story.Fact) {
 	}
 }
 
-// goesOn reports whether the attempt before another one has failed, and takes that over to the other one, which is about the same change.
+// goesOn reports whether the attempt before another one has failed, and takes that over to the
+// other one, which is about the same change.
 func (m *Metrics) goesOn(f *story.Fact, attempt int64) bool {
 	last, before := m.failed[f.UID]
 	if !before || last != attempt-1 {
@@ -196,7 +202,7 @@ func (m *Metrics) good(f *story.Fact) {
 	m.toRestore.WithLabelValues(f.Release.Namespace).Observe(seconds(f.Time.Sub(since)))
 }
 
-// gateType is a type as a label: types of other controllers can have any name.
+// gateType returns a type as a label: types of other controllers can have any name.
 func gateType(kind v1alpha1.GateType) string {
 	if !slices.Contains(gateTypes, kind) {
 		kind = otherType

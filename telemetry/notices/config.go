@@ -90,7 +90,8 @@ const (
 	maxKeys      = 2
 )
 
-// Load reads a configuration, all of it or nothing. An error says where it is wrong, and never shows an address or a key.
+// Load reads a configuration, all of it or nothing. An error says where it is wrong, and never
+// shows an address or a key.
 func Load(path string) (*Config, error) {
 	reader := &reader{folder: filepath.Dir(path)}
 	text, err := reader.read(filepath.Base(path))
@@ -136,7 +137,8 @@ func prefixed(at string, err error) []error {
 	return []error{fmt.Errorf("%s.%w", at, err)}
 }
 
-// fieldName is what may be shown of a field that is unknown: what looks otherwise may be a secret that was written to the wrong place.
+// fieldName is what may be shown of a field that is unknown: what looks otherwise may be a secret
+// that was written to the wrong place.
 var fieldName = regexp.MustCompile(`^[A-Za-z]{1,30}$`)
 
 // decode reads the fields strictly.
@@ -168,7 +170,7 @@ func unknown(problem error) error {
 
 var yamlLine = regexp.MustCompile(`line \d+`)
 
-// lineOf is the line of a YAML error, without its content.
+// lineOf returns the line of a YAML error, without its content.
 func lineOf(err error) string {
 	if line := yamlLine.FindString(err.Error()); line != "" {
 		return ": " + line
@@ -176,7 +178,7 @@ func lineOf(err error) string {
 	return ""
 }
 
-// typeProblem is which field has a wrong type, without its value.
+// typeProblem returns which field has a wrong type, without its value.
 func typeProblem(err error) string {
 	if _, rest, found := strings.Cut(err.Error(), "Go struct field "); found {
 		field, _, _ := strings.Cut(rest, " ")
@@ -273,7 +275,7 @@ func checkNamespaces(namespaces []string) error {
 	return nil
 }
 
-// address is the URL of a receiver, and the field that has it.
+// address returns the URL of a receiver, and the field that has it.
 func (f *receiverFields) address(files *reader) (address, field string, err error) {
 	switch {
 	case (f.URL == "") == (f.URLFile == ""):
@@ -285,7 +287,8 @@ func (f *receiverFields) address(files *reader) (address, field string, err erro
 	return strings.TrimSpace(string(text)), "urlFile", err
 }
 
-// checkAddress refuses what is not https, except on loopback or where plain HTTP is allowed. It shows nothing of the address.
+// checkAddress refuses what is not https, except on loopback or where plain HTTP is allowed. It
+// shows nothing of the address.
 func checkAddress(address string, allowHTTP bool) (loopback bool, err error) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Hostname() == "" || parsed.Opaque != "" {

@@ -40,8 +40,9 @@ type outcome struct {
 // errAddress says that nothing may be sent to the address of a receiver.
 var errAddress = errors.New("the address is not allowed")
 
-// newClient makes the client for a receiver. It follows no redirects, and connects neither to link-local addresses nor to those at which clouds give
-// out credentials; to loopback only if the URL names it.
+// newClient makes the client for a receiver. It follows no redirects, and connects neither to
+// link-local addresses nor to those at which clouds give out credentials; to loopback only if the
+// URL names it.
 func newClient(r *receiver) (*http.Client, error) {
 	rules := dialer.Rules{}
 	if r.loopback {
@@ -81,7 +82,7 @@ func deliver(ctx context.Context, client *http.Client, r *receiver, p *pending, 
 	return judge(response, now)
 }
 
-// request is the request to a receiver.
+// request returns the request to a receiver.
 func (r *receiver) request(p *pending, now time.Time) ([]byte, http.Header, error) {
 	if r.kind == typeSlack {
 		return slackRequest(&p.Notice, r.words)
@@ -89,7 +90,7 @@ func (r *receiver) request(p *pending, now time.Time) ([]byte, http.Header, erro
 	return eventRequest(p.ID, &p.Notice, r.keys, now)
 }
 
-// judge is the outcome of a response.
+// judge returns the outcome of a response.
 func judge(response *http.Response, now time.Time) outcome {
 	code := response.StatusCode
 	words := fmt.Sprintf("the receiver answered %d %s", code, http.StatusText(code))
@@ -115,8 +116,8 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// cause is why there was no answer, in words that have nothing from outside: errors of clients quote addresses, and those of
-// servers whatever they please.
+// cause returns why there was no answer, in words that have nothing from outside: errors of clients
+// quote addresses, and those of servers whatever they please.
 func cause(err error) string {
 	var resolve *net.DNSError
 	var untrusted *tls.CertificateVerificationError

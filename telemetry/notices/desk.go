@@ -18,12 +18,13 @@ type desk struct {
 
 	lock  sync.Mutex
 	posts map[string]*post
-	// seen is what was seen of each release. Newest is when the youngest was created that the process before this one has seen, and youngest
-	// that of this process, as Unix times of the API server.
+	// seen is what was seen of each release. Newest is when the youngest was created that the process
+	// before this one has seen, and youngest that of this process, as Unix times of the API server.
 	seen             map[types.UID]*entry
 	newest, youngest int64
-	// first says that there was no record. Known are the releases and gates that are there, until all that were there at the start
-	// have been seen; of quiet releases nothing is told that was so before.
+	// first says that there was no record. Known are the releases and gates that are there, until all
+	// that were there at the start have been seen; of quiet releases nothing is told that was so
+	// before.
 	first        bool
 	known, quiet map[types.UID]bool
 	// number counts the notices.
@@ -31,7 +32,8 @@ type desk struct {
 	dirty  chan struct{}
 }
 
-// newDesk continues from a record. Without one (nil), there are no notices about what happened before.
+// newDesk continues from a record. Without one (nil), there are no notices about what happened
+// before.
 func newDesk(cluster string, last *record) *desk {
 	d := &desk{
 		cluster: cluster, posts: map[string]*post{}, seen: map[types.UID]*entry{}, first: last == nil,
@@ -43,7 +45,8 @@ func newDesk(cluster string, last *record) *desk {
 	return d
 }
 
-// release reports what is new about a release. Before is its previous version, if it is known; initial says that it existed at the start.
+// release reports what is new about a release. Before is its previous version, if it is known;
+// initial says that it existed at the start.
 func (d *desk) release(before, after *v1alpha1.BatchRelease, initial bool, now time.Time) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
@@ -182,8 +185,8 @@ func (d *desk) touch() {
 	}
 }
 
-// pack is the record of what there is now; nil as long as the first process has not seen all that there is, or else the next one would
-// take what it has not seen for new.
+// pack returns the record of what there is now; nil as long as the first process has not seen all
+// that there is, or else the next one would take what it has not seen for new.
 func (d *desk) pack() (packed []byte, cut bool, err error) {
 	d.lock.Lock()
 	defer d.lock.Unlock()

@@ -1,5 +1,5 @@
-// Package notices sends news of releases to the people and programs that the operator of the controller names: as CloudEvents
-// over HTTP, signed, and to Slack.
+// Package notices sends news of releases to the people and programs that the operator of the
+// controller names: as CloudEvents over HTTP, signed, and to Slack.
 //
 //	releases, gates ──watch──► story.Since ──► Notices ──► a queue for each receiver ──► HTTP
 //	                               ▲ │                          │

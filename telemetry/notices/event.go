@@ -27,7 +27,7 @@ type event struct {
 	Data            *Notice   `json:"data"`
 }
 
-// eventOf is a notice as a CloudEvent.
+// eventOf returns a notice as a CloudEvent.
 func eventOf(id string, n *Notice) event {
 	return event{
 		SpecVersion: "1.0", ID: id, Source: n.source(), Type: kinds[n.Kind].event, Subject: n.Workload, Time: n.Time,
@@ -35,7 +35,8 @@ func eventOf(id string, n *Notice) event {
 	}
 }
 
-// eventRequest is the body of a CloudEvent, and its headers: those of Standard Webhooks where there are keys.
+// eventRequest returns the body of a CloudEvent, and its headers: those of Standard Webhooks where
+// there are keys.
 func eventRequest(id string, n *Notice, keys []secret, now time.Time) ([]byte, http.Header, error) {
 	body, err := encode(eventOf(id, n))
 	if err != nil {
@@ -51,7 +52,8 @@ func eventRequest(id string, n *Notice, keys []secret, now time.Time) ([]byte, h
 	return body, header, nil
 }
 
-// signatures are those of Standard Webhooks, one for each key: while keys are changed, a receiver knows one of the two.
+// signatures returns those of Standard Webhooks, one for each key: while keys are changed, a
+// receiver knows one of the two.
 func signatures(id, at string, body []byte, keys []secret) string {
 	var signed []byte
 	for _, key := range keys {
@@ -64,7 +66,7 @@ func signatures(id, at string, body []byte, keys []secret) string {
 	return string(bytes.TrimSpace(signed))
 }
 
-// encode is JSON without escapes of & < >: no browser reads it.
+// encode returns JSON without escapes of & < >: no browser reads it.
 func encode(value any) ([]byte, error) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)

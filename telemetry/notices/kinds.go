@@ -10,7 +10,8 @@ import (
 
 // kind is how a fact is reported.
 type kind struct {
-	// event is the type of the CloudEvent. It never changes: if its meaning changes, it gets a new version.
+	// event is the type of the CloudEvent. It never changes: if its meaning changes, it gets a new
+	// version.
 	event string
 	// emoji begins a message in Slack.
 	emoji string
@@ -42,10 +43,11 @@ var kinds = map[story.Kind]kind{
 	story.ReleaseDeleted:    {event: "dev.sluice.release.deleted.v1", emoji: ":wastebasket:"},
 }
 
-// Kinds are all kinds of notices, sorted.
+// Kinds returns all kinds of notices, sorted.
 func Kinds() []story.Kind { return slices.Sorted(maps.Keys(kinds)) }
 
-// usual reports whether receivers that name no kinds get a notice. Gates that machines decide are left out: nobody has to act.
+// usual reports whether receivers that name no kinds get a notice. Gates that machines decide are
+// left out: nobody has to act.
 func usual(n *Notice) bool {
 	if n.Kind == story.GateOpened {
 		return n.Gate != nil && (n.Gate.Type == v1alpha1.GateManual || n.Gate.Type == v1alpha1.GatePullRequest)

@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// Notice is the content of a notice: the data of a CloudEvent, and what templates see. Texts are one line each, bounded, and of visible
-// characters. schemas/notice_v1.json describes it.
+// Notice is the content of a notice: the data of a CloudEvent, and what templates see. Texts are
+// one line each, bounded, and of visible characters. schemas/notice_v1.json describes it.
 type Notice struct {
 	// Kind is what happened.
 	Kind story.Kind `json:"kind"`
@@ -30,10 +30,12 @@ type Notice struct {
 	Workload string `json:"workload,omitempty"`
 	// Attempt counts what the BatchRelease has released.
 	Attempt int64 `json:"attempt"`
-	// Revision is the pod template hash that is released, or rolled back to; From is the one that a rollback leaves.
+	// Revision is the pod template hash that is released, or rolled back to; From is the one that a
+	// rollback leaves.
 	Revision string `json:"revision,omitempty"`
 	From     string `json:"from,omitempty"`
-	// Commit is the commit that is released, or rolled back. Author and Subject are those that the commit names.
+	// Commit is the commit that is released, or rolled back. Author and Subject are those that the
+	// commit names.
 	Commit  string `json:"commit,omitempty"`
 	Author  string `json:"author,omitempty"`
 	Subject string `json:"subject,omitempty"`
@@ -77,12 +79,12 @@ const (
 	sizeURL     = 500
 )
 
-// text is what somebody wrote, as a line of at most so many bytes.
+// text returns what somebody wrote, as a line of at most so many bytes.
 func text(s string, size int) string {
 	return plain.UpTo(plain.Line(plain.UpTo(s, 4*size)), size)
 }
 
-// word is one that the API defines, or that somebody has put in its place.
+// word returns one that the API defines, or that somebody has put in its place.
 func word[T ~string](w T) T { return T(text(string(w), sizeWord)) }
 
 // noticeOf makes a notice of a fact. Release is the object that it is about, if it is known.
@@ -126,7 +128,7 @@ func complete(f story.Fact, release *v1alpha1.BatchRelease) story.Fact {
 	return f
 }
 
-// webAddress is an address that a browser opens, or nothing.
+// webAddress returns an address that a browser opens, or nothing.
 func webAddress(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil || len(address) > sizeURL || parsed.Host == "" || parsed.User != nil || parsed.Scheme != "https" && parsed.Scheme != "http" {
@@ -135,7 +137,8 @@ func webAddress(address string) string {
 	return text(parsed.String(), sizeURL)
 }
 
-// command is what people run next. Names of Kubernetes objects contain nothing that a shell interprets.
+// command returns what people run next. Names of Kubernetes objects contain nothing that a shell
+// interprets.
 func command(n *Notice) string {
 	target := "batchrelease/" + n.Release + " --namespace " + n.Namespace
 	switch {
@@ -147,8 +150,9 @@ func command(n *Notice) string {
 	return ""
 }
 
-// idOf tells a notice from all others, whichever process sends it. Facts of an attempt that can happen again are counted; those that are of
-// no batch are told from others without it, since a process that has missed them may not know in which batch they happened.
+// idOf tells a notice from all others, whichever process sends it. Facts of an attempt that can
+// happen again are counted; those that are of no batch are told from others without it, since a
+// process that has missed them may not know in which batch they happened.
 func idOf(fact *story.Fact, count int64) string {
 	named := *fact
 	if how := kinds[fact.Kind]; !how.batch && !how.repeats && fact.Gate == nil {
@@ -161,7 +165,7 @@ func idOf(fact *story.Fact, count int64) string {
 	return strings.ToValidUTF8(id, "")
 }
 
-// source is the release as the source of a CloudEvent.
+// source returns the release as the source of a CloudEvent.
 func (n *Notice) source() string {
 	source := "/namespaces/" + url.PathEscape(n.Namespace) + "/batchreleases/" + url.PathEscape(n.Release)
 	if n.Cluster == "" {

@@ -20,7 +20,8 @@ import (
 
 // Options say what notices are about and where they go.
 type Options struct {
-	// Path is the file that names the receivers. It is read again when it changes, as are the files that it names.
+	// Path is the file that names the receivers. It is read again when it changes, as are the files
+	// that it names.
 	Path string
 	// Cluster is the name of this cluster in notices; empty if there is only one.
 	Cluster string
@@ -35,7 +36,8 @@ const (
 	usualPoll = 10 * time.Second
 	// between is the minimum time between two writes of the record.
 	between = time.Second
-	// farewell is how long requests may take once the process has to stop, and lastWrites how long all that is written of it.
+	// farewell is how long requests may take once the process has to stop, and lastWrites how long all
+	// that is written of it.
 	farewell   = 2 * time.Second
 	lastWrites = 4 * time.Second
 	// saving bounds one write of the record.
@@ -80,7 +82,8 @@ func New(mgr manager.Manager, now clock.Clock, options Options) (*Notifier, erro
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (n *Notifier) NeedLeaderElection() bool { return true }
 
-// Start sends notices until ctx ends. What is not delivered then is in the record. It returns an error if it can't watch.
+// Start sends notices until ctx ends. What is not delivered then is in the record. It returns an
+// error if it can't watch.
 func (n *Notifier) Start(parent context.Context) error {
 	ctx, stop := context.WithCancel(parent)
 	defer stop()
@@ -116,7 +119,7 @@ func (n *Notifier) Start(parent context.Context) error {
 	return err
 }
 
-// outlive is a context that ends so long after another one.
+// outlive returns a context that ends so long after another one.
 func outlive(ctx context.Context, length time.Duration) (context.Context, context.CancelFunc) {
 	longer, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(length, end) })
@@ -137,7 +140,8 @@ func (n *Notifier) use(stop, kill context.Context, all *posts, config *Config) e
 	return nil
 }
 
-// recall reads the record. Without one, as at the first start, there are no notices about what happened before.
+// recall reads the record. Without one, as at the first start, there are no notices about what
+// happened before.
 func (n *Notifier) recall(ctx context.Context) *record {
 	ctx, end := context.WithTimeout(ctx, patience)
 	defer end()
@@ -213,7 +217,8 @@ func (n *Notifier) handle(ctx context.Context, object client.Object, handler too
 	return nil
 }
 
-// follow reads the configuration again and again. While it is invalid, the previous one stays in use.
+// follow reads the configuration again and again. While it is invalid, the previous one stays in
+// use.
 func (n *Notifier) follow(stop, kill context.Context, all *posts) {
 	digest, problem := n.config.digest, ""
 	for {
@@ -267,8 +272,9 @@ func (n *Notifier) keep(ctx, writes context.Context, desk *desk) {
 	}
 }
 
-// save writes the record. A write that has begun comes to an answer even when the process has to stop, so that ctx outlives it: without an
-// answer, nobody knows on which version the next one has to be based.
+// save writes the record. A write that has begun comes to an answer even when the process has to
+// stop, so that ctx outlives it: without an answer, nobody knows on which version the next one has
+// to be based.
 func (n *Notifier) save(ctx context.Context, desk *desk, insist bool) error {
 	ctx, end := context.WithTimeout(ctx, saving)
 	defer end()
@@ -286,7 +292,8 @@ func (n *Notifier) save(ctx context.Context, desk *desk, insist bool) error {
 	return nil
 }
 
-// last writes the record a last time. If another process holds the Lease by now, what that has written stays.
+// last writes the record a last time. If another process holds the Lease by now, what that has
+// written stays.
 func (n *Notifier) last(ctx context.Context, desk *desk) {
 	select {
 	case <-desk.dirty:
@@ -374,7 +381,7 @@ func (g gates) see(object any, initial bool) {
 	g.desk.gate(gate, release, initial, g.clock.Now())
 }
 
-// lastOf is an object that is gone, as it was last seen.
+// lastOf returns an object that is gone, as it was last seen.
 func lastOf(object any) any {
 	if gone, is := object.(toolscache.DeletedFinalStateUnknown); is {
 		return gone.Obj

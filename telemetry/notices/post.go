@@ -11,7 +11,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// post sends notices to one receiver, one at a time. Its fields are the desk's to lock, except those that never change.
+// post sends notices to one receiver, one at a time. Its fields are the desk's to lock, except
+// those that never change.
 type post struct {
 	desk   *desk
 	clock  clock.Clock
@@ -24,7 +25,8 @@ type post struct {
 	queue    queue
 	// away says that the last request failed, which was logged.
 	away bool
-	// full says that notices were dropped, which was logged, and that the queue has not been empty since.
+	// full says that notices were dropped, which was logged, and that the queue has not been empty
+	// since.
 	full bool
 }
 
@@ -49,7 +51,8 @@ func (p *post) rouse() {
 	}
 }
 
-// run sends what is in the queue until stop ends. A request that has begun then is finished, unless kill ends, too.
+// run sends what is in the queue until stop ends. A request that has begun then is finished, unless
+// kill ends, too.
 func (p *post) run(stop, kill context.Context) {
 	for stop.Err() == nil {
 		next, wait := p.take()
@@ -68,7 +71,7 @@ type job struct {
 	client   *http.Client
 }
 
-// take is the next job, or else how long to wait for one.
+// take returns the next job, or else how long to wait for one.
 func (p *post) take() (job, time.Duration) {
 	p.desk.lock.Lock()
 	defer p.desk.lock.Unlock()
@@ -128,7 +131,7 @@ func (p *post) conclude(one *queued, o outcome) {
 	}
 }
 
-// about is a notice in a log.
+// about returns a notice in a log.
 func about(p *pending) []any {
 	return []any{"kind", p.Notice.Kind, "release", p.Notice.name(), "id", p.ID}
 }

@@ -27,9 +27,10 @@ type queued struct {
 	failed, next time.Time
 }
 
-// queue has the notices that wait for one receiver, the oldest first. Only the oldest of each release is sent, so that their order holds, and a
-// notice that the receiver can't take delays those of its release alone. Namespaces take turns, so that one with many notices delays others
-// by one request each, and drops its own alone.
+// queue has the notices that wait for one receiver, the oldest first. Only the oldest of each
+// release is sent, so that their order holds, and a notice that the receiver can't take delays
+// those of its release alone. Namespaces take turns, so that one with many notices delays others by
+// one request each, and drops its own alone.
 type queue struct {
 	waiting []*queued
 	// turns are when namespaces were last sent something, as a count of what was sent.
@@ -41,7 +42,8 @@ type queue struct {
 	failures int
 }
 
-// add appends a notice. If the queue is full, it drops and returns the oldest notice of the namespace that has the most.
+// add appends a notice. If the queue is full, it drops and returns the oldest notice of the
+// namespace that has the most.
 func (q *queue) add(p *pending) (dropped *pending) {
 	if len(q.waiting) >= maxQueue {
 		i := q.excess()
@@ -52,7 +54,7 @@ func (q *queue) add(p *pending) (dropped *pending) {
 	return dropped
 }
 
-// excess is the oldest notice of the namespace that has the most.
+// excess returns the oldest notice of the namespace that has the most.
 func (q *queue) excess() int {
 	counts, most := map[string]int{}, ""
 	for _, one := range q.waiting {
@@ -64,7 +66,8 @@ func (q *queue) excess() int {
 	return slices.IndexFunc(q.waiting, func(one *queued) bool { return one.Notice.Namespace == most })
 }
 
-// take is the notice to send now; or else, how long to wait for one. A negative wait is for something that is added.
+// take returns the notice to send now; or else, how long to wait for one. A negative wait is for
+// something that is added.
 func (q *queue) take(now time.Time) (next *queued, wait time.Duration) {
 	if len(q.waiting) == 0 {
 		q.turns, q.turn = nil, 0
@@ -105,8 +108,8 @@ func (q *queue) done() {
 	q.sending, q.failures, q.paused = nil, 0, time.Time{}
 }
 
-// retry puts what was being sent back to where it was, unless it was tried for too long; then it is forgotten, and gaveUp is true. Jitter is
-// from 0 to 1. After is what the receiver asked for, or 0.
+// retry puts what was being sent back to where it was, unless it was tried for too long; then it is
+// forgotten, and gaveUp is true. Jitter is from 0 to 1. After is what the receiver asked for, or 0.
 func (q *queue) retry(now time.Time, after time.Duration, jitter float64) (gaveUp bool) {
 	one := q.sending
 	q.sending = nil
@@ -124,8 +127,8 @@ func (q *queue) retry(now time.Time, after time.Duration, jitter float64) (gaveU
 	return false
 }
 
-// pause is how long to wait after so many failures: twice as long each time, with up to a quarter more or less, so that
-// many senders do not come at once.
+// pause returns how long to wait after so many failures: twice as long each time, with up to a
+// quarter more or less, so that many senders do not come at once.
 func pause(failures int, jitter float64) time.Duration {
 	length := longestPause
 	if failures < 7 {
@@ -134,7 +137,7 @@ func pause(failures int, jitter float64) time.Duration {
 	return time.Duration(float64(length) * (0.75 + jitter/2))
 }
 
-// all are the notices that wait for the receiver, the oldest first.
+// all returns the notices that wait for the receiver, the oldest first.
 func (q *queue) all() []*pending {
 	var all []*pending
 	if q.sending != nil {
@@ -146,7 +149,7 @@ func (q *queue) all() []*pending {
 	return all
 }
 
-// size is how many that are.
+// size returns how many that are.
 func (q *queue) size() int {
 	if q.sending != nil {
 		return len(q.waiting) + 1

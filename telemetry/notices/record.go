@@ -15,11 +15,12 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// record is what survives a restart: what was seen of each release, and the notices that are not delivered.
+// record is what survives a restart: what was seen of each release, and the notices that are not
+// delivered.
 type record struct {
 	Version int `json:"version"`
-	// Newest is the youngest release that was seen, as the Unix time of its creation: one without an entry that is younger
-	// was not there, and an older one was not watched.
+	// Newest is the youngest release that was seen, as the Unix time of its creation: one without an
+	// entry that is younger was not there, and an older one was not watched.
 	Newest   int64                `json:"newest,omitempty"`
 	Releases map[types.UID]*entry `json:"releases,omitempty"`
 	Pending  []*pending           `json:"pending,omitempty"`
@@ -54,15 +55,17 @@ type pending struct {
 // release tells the release of a notice from others.
 func (p *pending) release() string { return p.Notice.Namespace + "/" + p.Notice.Release }
 
-// Sizes of a record, in bytes: a ConfigMap takes 1 MiB. What is packed is at most maxText, so that it takes moments.
+// Sizes of a record, in bytes: a ConfigMap takes 1 MiB. What is packed is at most maxText, so that
+// it takes moments.
 const (
 	maxRecord   = 900 << 10
 	maxText     = 16 << 20
 	maxInflated = 64 << 20
 )
 
-// encodeRecord packs a record. Of one that is too large it leaves a part out, so that some notices are lost if the process ends. Cut says
-// so. Namespaces have shares in it: one with many notices loses its own.
+// encodeRecord packs a record. Of one that is too large it leaves a part out, so that some notices
+// are lost if the process ends. Cut says so. Namespaces have shares in it: one with many notices
+// loses its own.
 func encodeRecord(r *record) (packed []byte, cut bool, err error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -99,7 +102,7 @@ func pack(text []byte) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// decodeRecord is what encodeRecord has packed.
+// decodeRecord returns what encodeRecord has packed.
 func decodeRecord(packed []byte) (*record, error) {
 	zipped, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

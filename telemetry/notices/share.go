@@ -12,10 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A record that is too large is cut namespace by namespace, as somebody who may write into one can fill it: each may have as much as
-// the others, and what one does not need is for those that need more.
+// A record that is too large is cut namespace by namespace, as somebody who may write into one can
+// fill it: each may have as much as the others, and what one does not need is for those that need
+// more.
 
-// share is what a record has of one namespace, in the order in which it is kept: what was seen, and then the newest notices.
+// share is what a record has of one namespace, in the order in which it is kept: what was seen, and
+// then the newest notices.
 type share struct {
 	items []item
 	// text is the size of the items as JSON, and packed what they take of the record.
@@ -29,7 +31,8 @@ type item struct {
 	text    []byte
 }
 
-// fit is a record of which what is kept is at most about so many bytes, packed. Each namespace loses its oldest notices first.
+// fit returns a record of which what is kept is at most about so many bytes, packed. Each namespace
+// loses its oldest notices first.
 func (r *record) fit(shares map[string]*share, size int) *record {
 	each := level(shares, size, func(s *share) int { return s.packed })
 	kept := &record{Version: r.Version, Newest: r.Newest, Releases: map[types.UID]*entry{}}
@@ -51,7 +54,8 @@ func (r *record) fit(shares map[string]*share, size int) *record {
 	return kept
 }
 
-// shares are the parts of a record, by namespace. Together they have at most about so many bytes of JSON.
+// shares returns the parts of a record, by namespace. Together they have at most about so many
+// bytes of JSON.
 func (r *record) shares(text int) (map[string]*share, error) {
 	shares := map[string]*share{}
 	add := func(namespace string, value any, one item) error {
@@ -121,7 +125,7 @@ func (c *counter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// upTo are the first items that have at most so many packed bytes.
+// upTo returns the first items that have at most so many packed bytes.
 func (s *share) upTo(packed int) []item {
 	if s.packed <= packed {
 		return s.items
@@ -135,7 +139,8 @@ func (s *share) upTo(packed int) []item {
 	return s.items
 }
 
-// level is the most that each may have of what there is: who wants less than others leaves them the rest.
+// level returns the most that each may have of what there is: who wants less than others leaves
+// them the rest.
 func level(shares map[string]*share, all int, wants func(*share) int) int {
 	wanted := make([]int, 0, len(shares))
 	for _, s := range shares {

@@ -11,13 +11,15 @@ import (
 // sizeSlack is what Slack takes in one section, in characters, with room to spare.
 const sizeSlack = 2900
 
-// escapes are the three characters by which Slack tells its commands from text: without them nothing mentions or links.
+// escapes are the three characters by which Slack tells its commands from text: without them
+// nothing mentions or links.
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "`", "'")
 
-// escape escapes a text so that Slack shows it as it is. Backticks are replaced, so that the text can't leave the code span of a template.
+// escape escapes a text so that Slack shows it as it is. Backticks are replaced, so that the text
+// can't leave the code span of a template.
 func escape(text string) string { return escapes.Replace(text) }
 
-// escaped is a notice whose texts Slack shows as they are.
+// escaped returns a notice whose texts Slack shows as they are.
 func escaped(n Notice) Notice {
 	for _, field := range []*string{
 		&n.Summary, &n.Cluster, &n.Namespace, &n.Release, &n.Workload, &n.Revision, &n.From, &n.Commit, &n.Author, &n.Subject, &n.Message, &n.Command,
@@ -38,7 +40,8 @@ func escaped(n Notice) Notice {
 // linkTarget encodes what would end an address in a link of Slack.
 var linkTarget = strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C", "`", "%60", " ", "%20")
 
-// message is what an incoming webhook of Slack takes. Verbatim, "none" and false keep Slack from making links and mentions from text.
+// message is what an incoming webhook of Slack takes. Verbatim, "none" and false keep Slack from
+// making links and mentions from text.
 type message struct {
 	Text        string  `json:"text"`
 	Parse       string  `json:"parse"`
@@ -59,7 +62,7 @@ type blockText struct {
 	Verbatim bool   `json:"verbatim"`
 }
 
-// slackRequest is the body for an incoming webhook of Slack, and its headers.
+// slackRequest returns the body for an incoming webhook of Slack, and its headers.
 func slackRequest(n *Notice, template *words) ([]byte, http.Header, error) {
 	shown, err := template.fill(escaped(*n))
 	if err != nil {

@@ -42,7 +42,8 @@ func (s *store) load(ctx context.Context) ([]byte, error) {
 	return packed, nil
 }
 
-// save writes the record. If somebody else has written it meanwhile, insist says to write it nevertheless: the one who holds the Lease is right.
+// save writes the record. If somebody else has written it meanwhile, insist says to write it
+// nevertheless: the one who holds the Lease is right.
 func (s *store) save(ctx context.Context, packed []byte, insist bool) error {
 	err := s.write(ctx, packed)
 	if err == nil || !insist || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// summary is a notice in one sentence. It has no text of strangers except names of people, which the forge or the API server knows.
+// summary returns a notice in one sentence. It has no text of strangers except names of people,
+// which the forge or the API server knows.
 func summary(n *Notice) string {
 	if n.Gate != nil {
 		return gateSummary(n)
@@ -77,7 +78,7 @@ func batchOf(n *Notice) string {
 	return fmt.Sprintf("Batch %d of %d", n.Batch, n.Batches)
 }
 
-// after is where a release stands.
+// after returns where a release stands.
 func after(n *Notice) string {
 	if n.Batch == 0 {
 		return "before its first batch"

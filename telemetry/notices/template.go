@@ -39,7 +39,8 @@ var builtin = []string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "
 // sizeTemplate bounds a template, in bytes.
 const sizeTemplate = 8 << 10
 
-// words are a template that always ends: it has no loops, calls nothing that makes text, and sees bounded values.
+// words are a template that always ends: it has no loops, calls nothing that makes text, and sees
+// bounded values.
 type words struct{ template *template.Template }
 
 // newWords reads a template, and tries it on a notice of each of these kinds.
@@ -69,7 +70,8 @@ func newWords(text string, tried []story.Kind) (*words, error) {
 	return w, nil
 }
 
-// closed refuses what could take long or produce much text: loops, other templates, and functions that produce text.
+// closed refuses what could take long or produce much text: loops, other templates, and functions
+// that produce text.
 func closed(node parse.Node) error {
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -130,7 +132,8 @@ func branchClosed(branch *parse.BranchNode) error {
 	return closed(branch.ElseList)
 }
 
-// fields refuses what is not a field of a notice: methods of its values, such as those of a time, make text.
+// fields refuses what is not a field of a notice: methods of its values, such as those of a time,
+// make text.
 func fields(names []string) error {
 	for _, name := range names {
 		_, ofNotice := reflect.TypeFor[Notice]().FieldByName(name)
@@ -151,7 +154,7 @@ func known(function string) error {
 	return fmt.Errorf("the function %s is not supported", function)
 }
 
-// fill is the template with the values of a notice, as far as it fits into a message.
+// fill returns the template with the values of a notice, as far as it fits into a message.
 func (w *words) fill(n Notice) (string, error) {
 	out := &bounded{room: sizeSlack}
 	err := w.template.Execute(out, n)
@@ -180,7 +183,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return left, errFull
 }
 
-// Sample is a notice of a kind about a release that does not exist.
+// Sample returns a notice of a kind about a release that does not exist.
 func Sample(of story.Kind) Notice {
 	n := Notice{
 		Kind: of, Cluster: "example", Namespace: "shop", Release: "web", Workload: "Deployment/web", Attempt: 7, Revision: "5f7c9d8b6", From: "6d4b75cb6d",

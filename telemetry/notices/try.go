@@ -15,7 +15,8 @@ type Tried struct {
 	Problem string
 }
 
-// Try sends a sample of a kind once to the receiver of that name, or to all if the name is empty, whatever kinds they want.
+// Try sends a sample of a kind once to the receiver of that name, or to all if the name is empty,
+// whatever kinds they want.
 func (c *Config) Try(ctx context.Context, name string, of story.Kind, now time.Time) ([]Tried, error) {
 	if _, known := kinds[of]; !known {
 		return nil, fmt.Errorf("%q is not one of %v", string(of), Kinds())

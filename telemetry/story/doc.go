@@ -1,5 +1,5 @@
-// Package story turns two consecutive versions of an object into what happened between them: a release began, a
-// batch is done, a gate passed; pure.
+// Package story turns two consecutive versions of an object into what happened between them: a
+// release began, a batch is done, a gate passed; pure.
 //
 //	BatchRelease before, after ──► OfRelease ──► Facts ──► metrics, traces, notices
 //	Gate before, after         ──► OfGate    ──►

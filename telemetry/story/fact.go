@@ -27,19 +27,21 @@ const (
 	GateRejected Kind = "GateRejected"
 	// ApprovalRefused: somebody approved, but the approval does not count.
 	ApprovalRefused Kind = "ApprovalRefused"
-	// ReleaseStopped and ReleaseResumed: the release does not advance until somebody acts, and advances again.
+	// ReleaseStopped and ReleaseResumed: the release does not advance until somebody acts, and advances
+	// again.
 	ReleaseStopped Kind = "ReleaseStopped"
 	ReleaseResumed Kind = "ReleaseResumed"
 	// ReleaseFailed: the release made no progress within its deadline.
 	ReleaseFailed Kind = "ReleaseFailed"
 	// ReleaseCompleted: all pods run what was released, and nothing was rolled back.
 	ReleaseCompleted Kind = "ReleaseCompleted"
-	// ReleaseAdopted: the workload runs the template, and Sluice moved no pods: the workload ran it already, or its own rolling update
-	// brought it. It is the only fact of such a release.
+	// ReleaseAdopted: the workload runs the template, and Sluice moved no pods: the workload ran it
+	// already, or its own rolling update brought it. It is the only fact of such a release.
 	ReleaseAdopted Kind = "ReleaseAdopted"
 	// ReleaseSuperseded: another template superseded the one in progress.
 	ReleaseSuperseded Kind = "ReleaseSuperseded"
-	// JumpedBack: the release jumped back to an earlier batch, which is another attempt at the same release.
+	// JumpedBack: the release jumped back to an earlier batch, which is another attempt at the same
+	// release.
 	JumpedBack Kind = "JumpedBack"
 	// RollbackStarted: the release goes back to an earlier template.
 	RollbackStarted Kind = "RollbackStarted"
@@ -51,8 +53,8 @@ const (
 	ReleaseDeleted Kind = "ReleaseDeleted"
 )
 
-// Fact is something that happened to a release. Its texts come from Git, the forge and people: each Teller has to bound and
-// escape them.
+// Fact is something that happened to a release. Its texts come from Git, the forge and people: each
+// Teller has to bound and escape them.
 type Fact struct {
 	Kind Kind
 	// Release is the name of the BatchRelease, UID its identity, Attempt counts what it has released.
@@ -61,9 +63,11 @@ type Fact struct {
 	Attempt int64
 	// Workload is what is released.
 	Workload v1alpha1.WorkloadReference
-	// Revision is the pod template hash that is released, or rolled back to; From the one that a rollback leaves.
+	// Revision is the pod template hash that is released, or rolled back to; From the one that a
+	// rollback leaves.
 	Revision, From string
-	// Commit is the released commit; in a rollback, it is the one that is rolled back from. Author and Subject are those that the commit names.
+	// Commit is the released commit; in a rollback, it is the one that is rolled back from. Author and
+	// Subject are those that the commit names.
 	Commit, Author, Subject string
 	// CommittedAt is when the commit was made, as its committer claims; zero if that is not known.
 	CommittedAt time.Time
@@ -80,8 +84,8 @@ type Fact struct {
 	StalledBy v1alpha1.StallCause
 	// Message is a sentence for people; it decides nothing.
 	Message string
-	// Since is the beginning of what ended: of the batch, the wait at a gate or the release; when a rollback begins, of the release that
-	// it rolls back. It is zero if that is not known.
+	// Since is the beginning of what ended: of the batch, the wait at a gate or the release; when a
+	// rollback begins, of the release that it rolls back. It is zero if that is not known.
 	Since time.Time
 	// Time is when it happened.
 	Time time.Time
@@ -108,7 +112,7 @@ func (f *Fact) ID() string {
 	return id
 }
 
-// Took is the time from Since to Time; 0 if that is not known.
+// Took returns the time from Since to Time; 0 if that is not known.
 func (f *Fact) Took() time.Duration {
 	if f.Since.IsZero() || f.Time.Before(f.Since) {
 		return 0

@@ -9,8 +9,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// OfGate is what happened to a gate between two of its versions. Before is nil for a gate that was created while the process watched: the
-// facts then say that it was opened, and also that it was decided, if it was.
+// OfGate returns what happened to a gate between two of its versions. Before is nil for a gate that
+// was created while the process watched: the facts then say that it was opened, and also that it
+// was decided, if it was.
 func OfGate(before, after *v1alpha1.Gate, now time.Time) []Fact {
 	if after == nil {
 		return nil

@@ -11,8 +11,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// OfRelease is what happened to a release between two of its versions, in order. The first version that a process sees (before is nil)
-// gives no facts. Facts for which the status has no time get the time now.
+// OfRelease returns what happened to a release between two of its versions, in order. The first
+// version that a process sees (before is nil) gives no facts. Facts for which the status has no
+// time get the time now.
 func OfRelease(before, after *v1alpha1.BatchRelease, now time.Time) []Fact {
 	if before == nil || after == nil || before.UID != after.UID {
 		return nil
@@ -21,12 +22,13 @@ func OfRelease(before, after *v1alpha1.BatchRelease, now time.Time) []Fact {
 	return c.facts()
 }
 
-// Made is what happened to a release before its first version was seen, if it was created while the process watched.
+// Made returns what happened to a release before its first version was seen, if it was created
+// while the process watched.
 func Made(first *v1alpha1.BatchRelease, now time.Time) []Fact {
 	return OfRelease(&v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{UID: first.UID}}, first, now)
 }
 
-// Deleted is what happened when the object of a release went away.
+// Deleted returns what happened when the object of a release went away.
 func Deleted(last *v1alpha1.BatchRelease, now time.Time) []Fact {
 	if !underWay(&last.Status) || last.Status.Adopted {
 		return nil
@@ -66,7 +68,7 @@ func (c *change) jumpedBack() bool {
 		len(c.after.Jumps()) > 0
 }
 
-// left is how a release ended that another attempt replaced.
+// left returns how a release ended that another attempt replaced.
 func (c *change) left() []Fact {
 	if !underWay(c.before) {
 		return nil
@@ -87,15 +89,15 @@ func (c *change) left() []Fact {
 	return []Fact{c.superseded(kind)}
 }
 
-// superseded is the fact that something else took the place of a release.
+// superseded returns the fact that something else took the place of a release.
 func (c *change) superseded(kind Kind) Fact {
 	fact := c.fact(kind, c.before)
 	fact.Since, fact.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
 	return fact
 }
 
-// unseenEnd is the release before as it completed, if the status says that it did: the next one may begin with the same write, as where it was
-// queued. Nil if the next one took its place.
+// unseenEnd returns the release before as it completed, if the status says that it did: the next
+// one may begin with the same write, as where it was queued. Nil if the next one took its place.
 func (c *change) unseenEnd() *v1alpha1.BatchReleaseStatus {
 	ended := c.after.Ended
 	if len(ended) == 0 || c.after.Attempt != c.before.Attempt+1 || c.jumpedBack() || reflect.DeepEqual(ended, c.before.Ended) {
@@ -139,7 +141,7 @@ func (c *change) begun() []Fact {
 	return slices.Insert(facts, 0, start)
 }
 
-// start is the fact that a release began.
+// start returns the fact that a release began.
 func (c *change) start(kind Kind) Fact {
 	start := c.fact(kind, c.after)
 	start.Batch = 0
@@ -147,7 +149,7 @@ func (c *change) start(kind Kind) Fact {
 	return start
 }
 
-// batches are the facts about batches that began and ended.
+// batches returns the facts about batches that began and ended.
 func (c *change) batches() []Fact {
 	if c.after.Adopted { // it has gone through no batches
 		return nil
@@ -174,8 +176,9 @@ func (c *change) batches() []Fact {
 	return facts
 }
 
-// passed are the facts about batches that no version of the status showed: their pods existed already, as at the start of a rollback, or
-// versions were missed. Their durations are not known. Batches that a jump skipped did not happen.
+// passed returns the facts about batches that no version of the status showed: their pods existed
+// already, as at the start of a rollback, or versions were missed. Their durations are not known.
+// Batches that a jump skipped did not happen.
 func (c *change) passed() []Fact {
 	if slices.ContainsFunc(c.after.Jumps(), func(jump v1alpha1.EarlierJump) bool { return jump.To == c.after.CurrentStepIndex }) {
 		return nil
@@ -196,8 +199,9 @@ func (c *change) passed() []Fact {
 	return facts
 }
 
-// stepDone reports whether the pods of the current step are available. Whoever confirms a step sets its state to completed: before its gates
-// are open, that means nothing, and the controller takes it back.
+// stepDone reports whether the pods of the current step are available. Whoever confirms a step sets
+// its state to completed: before its gates are open, that means nothing, and the controller takes
+// it back.
 func stepDone(s *v1alpha1.BatchReleaseStatus) bool {
 	switch {
 	case s.Phase == v1alpha1.PhaseFinalizing, s.Phase == v1alpha1.PhaseCompleted, s.CurrentStepState == v1alpha1.StepBlocking:
@@ -209,7 +213,8 @@ func stepDone(s *v1alpha1.BatchReleaseStatus) bool {
 	}
 }
 
-// stops are the facts that a release does not advance until somebody acts, or that it advances again.
+// stops returns the facts that a release does not advance until somebody acts, or that it advances
+// again.
 func (c *change) stops() []Fact {
 	was, is := stopOf(c.before), stopOf(c.after)
 	var facts []Fact
@@ -233,7 +238,7 @@ type stop struct {
 	stalled v1alpha1.StallCause
 }
 
-// stopOf is why a release does not advance; a failure and a rejection are facts of their own.
+// stopOf returns why a release does not advance; a failure and a rejection are facts of their own.
 func stopOf(s *v1alpha1.BatchReleaseStatus) stop {
 	why := stop{stopped: s.Stops(), stalled: s.StalledBy}
 	if why.stalled == v1alpha1.StallDeadlineExceeded || why.stalled == v1alpha1.StallGateRejected {
@@ -242,7 +247,7 @@ func stopOf(s *v1alpha1.BatchReleaseStatus) stop {
 	return why
 }
 
-// ends are the facts about how a release ended, or that it drifted afterwards.
+// ends returns the facts about how a release ended, or that it drifted afterwards.
 func (c *change) ends() []Fact {
 	var facts []Fact
 	if c.after.Phase == v1alpha1.PhaseFailed && c.before.Phase != v1alpha1.PhaseFailed {
@@ -276,7 +281,7 @@ func (c *change) end(kind Kind) Fact {
 	return fact
 }
 
-// fact is a fact of a kind, filled with what a status says about the release.
+// fact returns a fact of a kind, filled with what a status says about the release.
 func (c *change) fact(kind Kind, status *v1alpha1.BatchReleaseStatus) Fact {
 	fact := Fact{
 		Kind: kind, Release: types.NamespacedName{Namespace: c.release.Namespace, Name: c.release.Name}, UID: c.release.UID,
@@ -294,7 +299,7 @@ func (c *change) fact(kind Kind, status *v1alpha1.BatchReleaseStatus) Fact {
 	return fact
 }
 
-// at is a time of the status, or now if it has none.
+// at returns a time of the status, or now if it has none.
 func (c *change) at(t *metav1.Time) time.Time {
 	if t == nil || t.IsZero() {
 		return c.now
@@ -309,8 +314,9 @@ func timeOf(t *metav1.Time) time.Time {
 	return t.Time
 }
 
-// begun reports whether a status is about a release. If another workload has taken the place of the one that was released, it is not until
-// something is released to that: only the count of attempts stays.
+// begun reports whether a status is about a release. If another workload has taken the place of the
+// one that was released, it is not until something is released to that: only the count of attempts
+// stays.
 func begun(s *v1alpha1.BatchReleaseStatus) bool { return s.Attempt > 0 && s.Phase != "" }
 
 // underWay reports whether a release has begun and not ended.

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Seen is the part of a release that a Teller has to keep across restarts to find out later what happened since. If two values are
-// equal, no fact lies between them.
+// Seen is the part of a release that a Teller has to keep across restarts to find out later what
+// happened since. If two values are equal, no fact lies between them.
 type Seen struct {
 	Attempt  int64                    `json:"a,omitempty"`
 	Phase    v1alpha1.Phase           `json:"p,omitempty"`
@@ -29,7 +29,7 @@ type Seen struct {
 	StepStarted int64 `json:"d,omitempty"`
 }
 
-// See is what to keep of a release now. For a release that is not in progress, that is little.
+// See returns what to keep of a release now. For a release that is not in progress, that is little.
 func See(release *v1alpha1.BatchRelease) Seen {
 	s := &release.Status
 	seen := Seen{Attempt: s.Attempt, Phase: s.Phase, State: s.State, Stopped: s.Stops(), Stalled: s.StalledBy}
@@ -49,7 +49,8 @@ func See(release *v1alpha1.BatchRelease) Seen {
 	return seen
 }
 
-// stepState is the state of the current step without what people have written to confirm it: what that means depends on its gates.
+// stepState returns the state of the current step without what people have written to confirm it:
+// what that means depends on its gates.
 func stepState(s *v1alpha1.BatchReleaseStatus) v1alpha1.StepState {
 	switch {
 	case s.CurrentStepState != v1alpha1.StepCompleted:
@@ -61,8 +62,9 @@ func stepState(s *v1alpha1.BatchReleaseStatus) v1alpha1.StepState {
 	}
 }
 
-// Since is what has happened to a release since it was seen. Before is the previous version, if it is known. If it differs from what was seen,
-// versions were missed: then the facts are those that the status still shows.
+// Since returns what has happened to a release since it was seen. Before is the previous version,
+// if it is known. If it differs from what was seen, versions were missed: then the facts are those
+// that the status still shows.
 func Since(seen Seen, before, after *v1alpha1.BatchRelease, now time.Time) []Fact {
 	if before != nil && before.UID == after.UID && See(before) == seen {
 		return OfRelease(before, after, now)
@@ -78,8 +80,8 @@ func Since(seen Seen, before, after *v1alpha1.BatchRelease, now time.Time) []Fac
 	return facts
 }
 
-// between are the versions of a release that lead from what was seen to the current one, in order, without the current one. OfRelease finds
-// the batches that lie between them.
+// between returns the versions of a release that lead from what was seen to the current one, in
+// order, without the current one. OfRelease finds the batches that lie between them.
 func between(seen Seen, after *v1alpha1.BatchRelease) []*v1alpha1.BatchRelease {
 	was := seen.release(after)
 	path := []*v1alpha1.BatchRelease{was}
@@ -93,7 +95,7 @@ func between(seen Seen, after *v1alpha1.BatchRelease) []*v1alpha1.BatchRelease {
 	return append(path, first)
 }
 
-// release is the release as it was seen, completed with what is known now.
+// release returns the release as it was seen, completed with what is known now.
 func (s Seen) release(now *v1alpha1.BatchRelease) *v1alpha1.BatchRelease {
 	was := now.DeepCopy()
 	if s.Attempt != now.Status.Attempt {

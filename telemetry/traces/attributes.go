@@ -24,7 +24,7 @@ func fit(text string) string {
 	return plain.UpTo(plain.Line(text), maxText)
 }
 
-// because is what went wrong, with what there is to say of it.
+// because returns what went wrong, with what there is to say of it.
 func because(what, message string) string {
 	if message == "" {
 		return what
@@ -32,7 +32,7 @@ func because(what, message string) string {
 	return fit(what + ": " + message)
 }
 
-// text is an attribute, if there is something to say.
+// text returns an attribute, if there is something to say.
 func text(key, value string) []attribute.KeyValue {
 	if value = fit(value); value == "" {
 		return nil
@@ -84,7 +84,7 @@ func endOf(f *story.Fact) end {
 	}
 }
 
-// runAttributes are those of every span.
+// runAttributes returns those of every span.
 func runAttributes(f *story.Fact) []attribute.KeyValue {
 	all := []attribute.KeyValue{
 		semconv.CICDPipelineName(fit(f.Release.String())),
@@ -96,7 +96,7 @@ func runAttributes(f *story.Fact) []attribute.KeyValue {
 	return append(all, text("sluice.revision", f.Revision)...)
 }
 
-// taskAttributes are those of a part of a release.
+// taskAttributes returns those of a part of a release.
 func taskAttributes(f *story.Fact, name string, result attribute.KeyValue) []attribute.KeyValue {
 	return append(runAttributes(f), semconv.CICDPipelineTaskName(name), semconv.CICDPipelineTaskTypeDeploy, result)
 }
@@ -145,7 +145,8 @@ func workloadAttributes(w v1alpha1.WorkloadReference) []attribute.KeyValue {
 	return text("k8s."+strings.ToLower(w.Kind)+".name", w.Name)
 }
 
-// page is an address that people can open, whole; nothing for any other, and for one that does not fit: half an address leads elsewhere.
+// page returns an address that people can open, whole; nothing for any other, and for one that does
+// not fit: half an address leads elsewhere.
 func page(address string) string {
 	if !strings.HasPrefix(address, "https://") && !strings.HasPrefix(address, "http://") || fit(address) != address {
 		return ""

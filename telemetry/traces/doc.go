@@ -1,5 +1,5 @@
-// Package traces sends facts about releases as OpenTelemetry traces: one trace for each release, with a span for each batch and
-// for each wait at a gate.
+// Package traces sends facts about releases as OpenTelemetry traces: one trace for each release,
+// with a span for each batch and for each wait at a gate.
 //
 //	Facts ──► spansOf ──► Exporter.Tell ──► bounded queue ──► OTLP ──► collector
 //	                                             └──► sluice_spans_dropped_total

@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	// requestTime is how long one request may take, sendTime one batch of spans with all that is tried again.
+	// requestTime is how long one request may take, sendTime one batch of spans with all that is tried
+	// again.
 	requestTime = 10 * time.Second
 	sendTime    = 75 * time.Second
 	// flushTime is how long the end of the process waits for the collector.
@@ -39,8 +40,8 @@ type Exporter struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
 	sender   *sender
-	// told are the spans of late. A batch whose pods are lost and come again is done twice, and a release can be said to have ended twice: the
-	// first time counts.
+	// told are the spans of late. A batch whose pods are lost and come again is done twice, and a
+	// release can be said to have ended twice: the first time counts.
 	told *lru.Cache[spanKey, bool]
 	// goesOn are the recent traces of releases that were seen in progress.
 	goesOn *lru.Cache[trace.TraceID, bool]
@@ -53,7 +54,8 @@ type spanKey struct {
 	id    trace.SpanID
 }
 
-// New makes an Exporter; nothing is sent before there is something to tell. Options must be enabled.
+// New makes an Exporter; nothing is sent before there is something to tell. Options must be
+// enabled.
 func New(o Options) (*Exporter, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -81,7 +83,7 @@ func New(o Options) (*Exporter, error) {
 	}, nil
 }
 
-// about is what sends.
+// about returns what sends.
 func about(o Options) []attribute.KeyValue {
 	all := []attribute.KeyValue{semconv.ServiceName("sluice")}
 	all = append(all, text(string(semconv.ServiceVersionKey), o.Version)...)
@@ -89,8 +91,9 @@ func about(o Options) []attribute.KeyValue {
 	return append(all, text(string(semconv.DeploymentEnvironmentNameKey), o.Cluster)...)
 }
 
-// newOTLP makes what sends spans. It connects when it sends. The operator of the controller has chosen the collector, which may be anywhere,
-// as may the proxy; where the collector sends us instead, nobody has chosen.
+// newOTLP makes what sends spans. It connects when it sends. The operator of the controller has
+// chosen the collector, which may be anywhere, as may the proxy; where the collector sends us
+// instead, nobody has chosen.
 func newOTLP(o Options) (sdktrace.SpanExporter, error) {
 	timeout := o.Timeout
 	if timeout <= 0 {
@@ -145,7 +148,8 @@ func (e *Exporter) isOf(s span) bool {
 	return !e.adopted.Get(s.trace) && (!s.unsure || e.goesOn.Get(s.trace))
 }
 
-// note notes what a fact says about the trace of its release. One that was adopted, or that drifts, has ended.
+// note notes what a fact says about the trace of its release. One that was adopted, or that drifts,
+// has ended.
 func (e *Exporter) note(f *story.Fact) {
 	in := root(f, f.Attempt).TraceID()
 	switch f.Kind {
@@ -186,7 +190,8 @@ func (e *Exporter) Shutdown(ctx context.Context) {
 	e.sender.giveUp(err)
 }
 
-// patient is a transport that marks every failure as temporary, so that it is retried for a minute: a collector that restarts refuses connections.
+// patient is a transport that marks every failure as temporary, so that it is retried for a minute:
+// a collector that restarts refuses connections.
 type patient struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TraceID is the ID of the trace of an attempt of a release, as people search for it: 32 hexadecimal digits. The namespace is part of
-// it: anyone who may write a Gate can name a release of another namespace, and must not write into its trace.
+// TraceID returns the ID of the trace of an attempt of a release, as people search for it: 32
+// hexadecimal digits. The namespace is part of it: anyone who may write a Gate can name a release
+// of another namespace, and must not write into its trace.
 func TraceID(namespace string, uid types.UID, attempt int64) string {
 	id := traceID(namespace, uid, attempt)
 	return hex.EncodeToString(id[:])
@@ -38,12 +39,13 @@ func spanID(in trace.TraceID, of part) trace.SpanID {
 	return id
 }
 
-// givenIDs is an IDGenerator that takes the IDs from the context: the code that starts a span chooses them.
+// givenIDs is an IDGenerator that takes the IDs from the context: the code that starts a span
+// chooses them.
 type givenIDs struct{}
 
 type idsKey struct{}
 
-// withIDs is a context in which the next span has those IDs.
+// withIDs returns a context in which the next span has those IDs.
 func withIDs(ctx context.Context, in trace.TraceID, span trace.SpanID) context.Context {
 	return context.WithValue(ctx, idsKey{}, trace.NewSpanContext(trace.SpanContextConfig{TraceID: in, SpanID: span}))
 }

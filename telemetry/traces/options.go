@@ -22,7 +22,8 @@ const (
 
 // Options say where traces are sent. The zero value sends none.
 type Options struct {
-	// Endpoint is the URL to send to: with HTTP as it is, path and all; with GRPC scheme, host and port. Empty sends nothing.
+	// Endpoint is the URL to send to: with HTTP as it is, path and all; with GRPC scheme, host and
+	// port. Empty sends nothing.
 	Endpoint string
 	// Protocol is HTTP where it is empty.
 	Protocol Protocol
@@ -62,7 +63,8 @@ func (p Protocol) Check() error {
 	return nil
 }
 
-// CheckEndpoint returns an error if spans can't or must not be sent to the endpoint. It never repeats the address: it may have a password in it.
+// CheckEndpoint returns an error if spans can't or must not be sent to the endpoint. It never
+// repeats the address: it may have a password in it.
 func (o Options) CheckEndpoint() error {
 	to, err := url.Parse(o.Endpoint)
 	switch {

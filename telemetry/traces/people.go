@@ -16,12 +16,13 @@ import (
 // maxNote is how many bytes of text an event may have.
 const maxNote = 1024
 
-// Events is a recorder that adds the ID of the trace to events about the beginning and the end of a release.
+// Events returns a recorder that adds the ID of the trace to events about the beginning and the end
+// of a release.
 func Events(recorder events.EventRecorder) events.EventRecorder { return &traced{recorder} }
 
 type traced struct{ events.EventRecorder }
 
-// Unwrap is the recorder of events as they are.
+// Unwrap returns the recorder of events as they are.
 func (t *traced) Unwrap() events.EventRecorder { return t.EventRecorder }
 
 // Eventf records an event.
@@ -76,7 +77,8 @@ func NewPage(template string) (Page, error) {
 	return Page{template}, nil
 }
 
-// Of is the address for a release; empty before it has released anything, and where there is no page.
+// Of returns the address for a release; empty before it has released anything, and where there is
+// no page.
 func (p Page) Of(release *v1alpha1.BatchRelease) string {
 	if p.template == "" || !hasTrace(release) {
 		return ""

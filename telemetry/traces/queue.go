@@ -35,7 +35,8 @@ var (
 	droppedRefused = dropped.WithLabelValues("not_taken")
 )
 
-// queue lets spans wait, up to a number: the processor behind it would drop the others as well, and not say so.
+// queue lets spans wait, up to a number: the processor behind it would drop the others as well, and
+// not say so.
 type queue struct {
 	sdktrace.SpanProcessor
 
@@ -74,7 +75,8 @@ func newSender(to sdktrace.SpanExporter, logger logr.Logger) *sender {
 	return &sender{SpanExporter: to, logger: logger, seldom: rate.Sometimes{Interval: time.Minute}, ended: ended, end: end}
 }
 
-// ExportSpans implements sdktrace.SpanExporter. It returns no error: nobody else would do anything about it.
+// ExportSpans implements sdktrace.SpanExporter. It returns no error: nobody else would do anything
+// about it.
 func (s *sender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	defer s.waiting.Add(int64(-len(spans)))
 	ctx, cancel := context.WithCancel(ctx)

@@ -32,11 +32,12 @@ type span struct {
 	// wrong says what went wrong; empty where nothing did.
 	wrong string
 	links []trace.Link
-	// unsure says that it may have ended earlier: it has not if its trace was seen to go on, and no end of it.
+	// unsure says that it may have ended earlier: it has not if its trace was seen to go on, and no end
+	// of it.
 	unsure bool
 }
 
-// spansOf are the spans that end with a fact.
+// spansOf returns the spans that end with a fact.
 func spansOf(f *story.Fact) []span {
 	if f.UID == "" {
 		return nil
@@ -64,7 +65,7 @@ func spansOf(f *story.Fact) []span {
 	}
 }
 
-// root is where the root of an attempt's trace is.
+// root returns where the root of an attempt's trace is.
 func root(f *story.Fact, attempt int64) trace.SpanContext {
 	in := traceID(f.Release.Namespace, f.UID, attempt)
 	return trace.NewSpanContext(trace.SpanContextConfig{
@@ -72,7 +73,7 @@ func root(f *story.Fact, attempt int64) trace.SpanContext {
 	})
 }
 
-// child is a span below the root.
+// child returns a span below the root.
 func child(f *story.Fact, name string, of part) span {
 	top := root(f, f.Attempt)
 	s := span{name: name, trace: top.TraceID(), id: spanID(top.TraceID(), of), parent: top.SpanID()}
@@ -100,9 +101,11 @@ func gateSpan(f *story.Fact) span {
 	return s
 }
 
-// failureSpan is not the end of the release: it can be retried, and completes without that if its pods come after all.
+// failureSpan marks not the end of the release: it can be retried, and completes without that if
+// its pods come after all.
 func failureSpan(f *story.Fact) span {
-	// One that is retried can fail again in the same batch. The time is from the status: any process gives the same ID.
+	// One that is retried can fail again in the same batch. The time is from the status: any process
+	// gives the same ID.
 	s := child(f, "no progress", part{kind: fmt.Sprintf("%s %d", kindFailure, f.Time.Unix()), batch: f.Batch})
 	s.wrong = because("no progress within the deadline", f.Message)
 	s.attributes = append(taskAttributes(f, s.name, resultTimeout), errorType("deadline"))
@@ -110,7 +113,7 @@ func failureSpan(f *story.Fact) span {
 	return s
 }
 
-// releaseSpan is the root of a trace.
+// releaseSpan returns the root of a trace.
 func releaseSpan(f *story.Fact, how end) span {
 	top := root(f, f.Attempt)
 	s := span{name: "release " + fit(f.Release.String()), trace: top.TraceID(), id: top.SpanID()}
@@ -126,8 +129,8 @@ func releaseSpan(f *story.Fact, how end) span {
 	return s
 }
 
-// leftSpans are the root of the release that a rollback leaves, if that had not ended. Where it was stuck or rejected it had not; of any other
-// rollback the fact does not say.
+// leftSpans returns the root of the release that a rollback leaves, if that had not ended. Where it
+// was stuck or rejected it had not; of any other rollback the fact does not say.
 func leftSpans(f *story.Fact) []span {
 	left := *f
 	left.Attempt, left.Revision, left.From, left.Trigger = f.Attempt-1, f.From, "", ""
@@ -161,7 +164,8 @@ var (
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// between are the times of a span. No span ends before it begins, whatever the clocks and the writers of objects say.
+// between returns the times of a span. No span ends before it begins, whatever the clocks and the
+// writers of objects say.
 func between(since, until time.Time) (time.Time, time.Time) {
 	if until.Before(earliest) || until.After(latest) {
 		until = earliest

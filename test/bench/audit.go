@@ -85,7 +85,7 @@ func newClock(requests []controlplane.Request) *clock {
 	return c
 }
 
-// timeOf is when the last such write came in before the watch told of it; the watch's own time
+// timeOf returns when the last such write came in before the watch told of it; the watch's own time
 // if there is none.
 func (c *clock) timeOf(resource string, told change) time.Time {
 	var last time.Time

@@ -24,10 +24,12 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// board is a bench of the dashboard: what its first page takes with many releases, and what viewers cost who follow it.
+// board is a bench of the dashboard: what its first page takes with many releases, and what viewers
+// cost who follow it.
 type board struct {
 	releases, viewers, changes int
-	// page, weight and memory are what is wanted of it: for a page, of its bytes, and of the growth of the heap.
+	// page, weight and memory are what is wanted of it: for a page, of its bytes, and of the growth of
+	// the heap.
 	page           time.Duration
 	weight, memory int64
 	// held is what is wanted of the memory that the releases take; 0 if nothing is.
@@ -38,7 +40,8 @@ type board struct {
 type boardSample struct {
 	// weight is how many bytes a browser loads for the first page.
 	weight int64
-	// kept are the times of pages when nothing has changed, fresh of those after a change, heard until a viewer heard of one.
+	// kept are the times of pages when nothing has changed, fresh of those after a change, heard until
+	// a viewer heard of one.
 	kept, fresh, heard []time.Duration
 	growth             int64
 	// base is the heap before there is a dashboard, held what it takes with the releases and no viewer.
@@ -206,7 +209,8 @@ func (b board) measure(ctx context.Context, l *lab, address string, viewer *http
 	return errors.Join(err, group.Wait())
 }
 
-// change changes a release a number of times, at each of which all viewers hear of it, and reads the list then.
+// change changes a release a number of times, at each of which all viewers hear of it, and reads
+// the list then.
 func (b board) change(ctx context.Context, l *lab, heard <-chan time.Time, s *boardSample, read func() (time.Duration, error)) error {
 	for i := range b.changes {
 		release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("service-%05d", i)}}
@@ -254,7 +258,7 @@ func follows(ctx context.Context, viewer *http.Client, address string, heard cha
 	return nil
 }
 
-// heap is how much of it is in use.
+// heap returns how much of it is in use.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()

@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
-// calls is a bench of what one release asks of its forge: with a pull request to merge after all steps but the last.
-// What a controller asks once, when it starts, is counted apart.
+// calls is a bench of what one release asks of its forge: with a pull request to merge after all
+// steps but the last. What a controller asks once, when it starts, is counted apart.
 type calls struct {
 	fleet
 	// goal is how many requests there may be.
@@ -49,7 +49,7 @@ func (c calls) run(ctx context.Context, k *kit, _ int) (report, error) {
 	return c.report(atStart, inRelease), nil
 }
 
-// asked is what Sluice has asked the forge for.
+// asked returns what Sluice has asked the forge for.
 func (s *shop) asked() []devforge.Request {
 	return slices.DeleteFunc(s.forge.Requests(), func(r devforge.Request) bool { return r.User != releaser })
 }
@@ -74,7 +74,8 @@ func (c calls) measure(ctx context.Context, s *shop) ([]devforge.Request, error)
 	return requests, nil
 }
 
-// mergeUntil merges the pull request of each gate of an attempt as soon as it is there, until the attempt has completed.
+// mergeUntil merges the pull request of each gate of an attempt as soon as it is there, until the
+// attempt has completed.
 func mergeUntil(ctx context.Context, log *watchLog, attempt int64, merge func(context.Context, int64) error) (merged int, err error) {
 	done := map[int64]bool{}
 	for n := 0; ; {
@@ -104,7 +105,7 @@ func mergeUntil(ctx context.Context, log *watchLog, attempt int64, merge func(co
 	}
 }
 
-// opened is the number of the pull request of a gate of that attempt; 0 for anything else.
+// opened returns the number of the pull request of a gate of that attempt; 0 for anything else.
 func opened(object client.Object, attempt int64) int64 {
 	gate, ok := object.(*v1alpha1.Gate)
 	if !ok || gate.Spec.Attempt != attempt || gate.Status.PullRequest == nil {
@@ -159,7 +160,7 @@ var (
 	branches    = regexp.MustCompile(`heads/.*`)
 )
 
-// kindOf is the request as GitHub's documentation writes it, without the repository.
+// kindOf returns the request as GitHub's documentation writes it, without the repository.
 func kindOf(r devforge.Request) string {
 	_, path, _ := strings.Cut(r.Path, "/api/v3")
 	path = strings.TrimPrefix(path, "/repos/"+shopRepository)

@@ -173,7 +173,7 @@ func (c comparison) read(l *lab, log *watchLog, start time.Time, s *sample) erro
 	return nil
 }
 
-// widest is the worst of all Deployments.
+// widest returns the worst of all Deployments.
 func widest(histories []history) extent {
 	all := histories[0].extent
 	for _, h := range histories {

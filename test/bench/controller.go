@@ -117,10 +117,10 @@ func (c *controller) lastLines() []byte {
 	return bytes.Join(lines[max(0, len(lines)-most):], []byte("\n"))
 }
 
-// usage is what the controller has used so far.
+// usage returns what the controller has used so far.
 func (c *controller) usage() (usage, error) { return usageOf(c.cmd.Process.Pid) }
 
-// freeAddress is a loopback address that nobody listens on right now.
+// freeAddress returns a loopback address that nobody listens on right now.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -42,7 +42,7 @@ type fleet struct {
 	annotations map[string]string
 }
 
-// step is a step of a release that nobody is asked about.
+// step returns a step of a release that nobody is asked about.
 func step(replicas string) v1alpha1.Step {
 	return v1alpha1.Step{
 		Replicas: intstr.Parse(replicas),
@@ -58,7 +58,7 @@ func steps(replicas ...string) []v1alpha1.Step {
 	return all
 }
 
-// targets are how many pods run the new version at the end of each step.
+// targets returns how many pods run the new version at the end of each step.
 func (f fleet) targets() []int {
 	all := make([]int, len(f.steps))
 	for i := range f.steps {
@@ -89,7 +89,7 @@ func (f fleet) template(name string, version int) corev1.PodTemplateSpec {
 	}
 }
 
-// delay is how long a pod takes to be ready.
+// delay returns how long a pod takes to be ready.
 func (f fleet) delay(version int) time.Duration {
 	if f.quickStart && version == 1 {
 		return 0
@@ -129,7 +129,8 @@ func (f fleet) release(name string) (*v1alpha1.BatchRelease, error) {
 	}, err
 }
 
-// strategy says how many pods may be away where the workload of a kind can't: its server may not have the field.
+// strategy says how many pods may be away where the workload of a kind can't: its server may not
+// have the field.
 func (f fleet) strategy(name string) v1alpha1.ReleaseStrategy {
 	s := v1alpha1.ReleaseStrategy{Steps: f.steps, Traffic: f.traffic(name)}
 	if f.kind.inPlace() {

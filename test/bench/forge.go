@@ -136,7 +136,7 @@ spec:
 // versionAnnotation on pods tells those of one version from others.
 const versionAnnotation = "bench.sluice.dev/version"
 
-// manifest is the fleet's first Deployment. Its pods are ready at once.
+// manifest returns the fleet's first Deployment. Its pods are ready at once.
 func (f fleet) manifest(version int) string {
 	return fmt.Sprintf(`apiVersion: apps/v1
 kind: Deployment

@@ -141,7 +141,7 @@ func (l *lab) prepare(ctx context.Context) error {
 	return nil
 }
 
-// planeCPU is what the components of the control plane have used so far, all together.
+// planeCPU returns what the components of the control plane have used so far, all together.
 func (l *lab) planeCPU() (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range l.plane.Processes() {
@@ -154,7 +154,8 @@ func (l *lab) planeCPU() (time.Duration, error) {
 	return sum, nil
 }
 
-// buildProgress passes on what a control plane says while it is built, not what it says at each start.
+// buildProgress passes on what a control plane says while it is built, not what it says at each
+// start.
 type buildProgress struct{ io.Writer }
 
 func (p buildProgress) Write(line []byte) (int, error) {

@@ -17,7 +17,8 @@ type options struct {
 	only []string
 	// strict makes a number that is not what is wanted an error.
 	strict bool
-	// logs is the folder that all logs, and the data of the control planes, are kept in; empty for none.
+	// logs is the folder that all logs, and the data of the control planes, are kept in; empty for
+	// none.
 	logs string
 }
 
@@ -69,7 +70,7 @@ func (o options) validate(rest []string) error {
 	return nil
 }
 
-// selected are the benches to run, in their order.
+// selected returns the benches to run, in their order.
 func (o options) selected() []bench {
 	if len(o.only) == 0 {
 		return benches

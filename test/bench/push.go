@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// pushes is a bench of one push after the other: how long after the forge's webhook there is a pod of
-// the new version.
+// pushes is a bench of one push after the other: how long after the forge's webhook there is a pod
+// of the new version.
 type pushes struct {
 	fleet
 	times int
@@ -96,7 +96,7 @@ type pushSample struct {
 	until []time.Duration
 }
 
-// firstPod is how long it took to the last milestone.
+// firstPod returns how long it took to the last milestone.
 func (s pushSample) firstPod() time.Duration { return s.until[len(s.until)-1] }
 
 // run pushes many times on one control plane, whatever the number of runs.

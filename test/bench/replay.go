@@ -13,8 +13,9 @@ import (
 // most that there were, those that are being deleted aside.
 type extent struct{ least, most int }
 
-// handOver is the moment between two steps: the change of the pod that completed one, and the change that began the
-// next, of a ReplicaSet, or of the first old pod that goes where pods are replaced in place.
+// handOver is the moment between two steps: the change of the pod that completed one, and the
+// change that began the next, of a ReplicaSet, or of the first old pod that goes where pods are
+// replaced in place.
 type handOver struct{ pod, next change }
 
 // history is what the watch log tells of one Deployment from a time on.
@@ -88,18 +89,18 @@ func put[T any](all map[string]T, name string, object T, gone bool) {
 	all[name] = object
 }
 
-// hashOf is the version of a pod or a ReplicaSet.
+// hashOf returns the version of a pod or a ReplicaSet.
 func hashOf(object interface{ GetLabels() map[string]string }) string {
 	return cmp.Or(object.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey], placeHashOf(object))
 }
 
-// placeHashOf is the version of a pod in place, of a StatefulSet or a DaemonSet.
+// placeHashOf returns the version of a pod in place, of a StatefulSet or a DaemonSet.
 func placeHashOf(object interface{ GetLabels() map[string]string }) string {
 	return object.GetLabels()[appsv1.ControllerRevisionHashLabelKey]
 }
 
-// goes takes in a change of a pod in place: which version is the new one, and whether the next step begins, as an old
-// pod goes that was still there.
+// goes takes in a change of a pod in place: which version is the new one, and whether the next step
+// begins, as an old pod goes that was still there.
 func (r *replay) goes(pod *corev1.Pod, c change) {
 	hash := placeHashOf(pod)
 	if hash == "" {

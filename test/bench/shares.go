@@ -19,11 +19,12 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
-// shares is a bench of a release that moves requests with its pods, beside one that moves pods alone; and of one whose pods are all there
-// before requests move.
+// shares is a bench of a release that moves requests with its pods, beside one that moves pods
+// alone; and of one whose pods are all there before requests move.
 type shares struct {
 	fleet
-	// more requests than pods alone take, in each step, and how long after a step is written the route is, at most.
+	// more requests than pods alone take, in each step, and how long after a step is written the route
+	// is, at most.
 	more     int
 	handOver time.Duration
 }
@@ -45,7 +46,8 @@ func sharing(steps []v1alpha1.Step) []v1alpha1.Step {
 	return shared
 }
 
-// blueGreen has all pods come in a step without requests, and then requests in so many equal steps, each of which somebody confirms.
+// blueGreen has all pods come in a step without requests, and then requests in so many equal steps,
+// each of which somebody confirms.
 func blueGreen(times int) []v1alpha1.Step {
 	all := make([]v1alpha1.Step, times+1)
 	for i := range all {
@@ -58,13 +60,13 @@ func blueGreen(times int) []v1alpha1.Step {
 	return all
 }
 
-// shared is the fleet with routes, whose requests the steps share.
+// shared returns the fleet with routes, whose requests the steps share.
 func (f fleet) shared(steps []v1alpha1.Step) fleet {
 	f.steps, f.routes = steps, true
 	return f
 }
 
-// kept is the fleet with all old pods beside the new ones until the end.
+// kept returns the fleet with all old pods beside the new ones until the end.
 func (f fleet) kept() fleet {
 	f.keepsOld = true
 	return f
@@ -186,7 +188,8 @@ func blocksAt(attempt int64, index int32) func(client.Object) bool {
 	}
 }
 
-// toRoute is the time from the first request, which asks for something, to Sluice's first write of a route.
+// toRoute returns the time from the first request, which asks for something, to Sluice's first
+// write of a route.
 func toRoute(requests []controlplane.Request) (time.Duration, error) {
 	var asked, wrote time.Time
 	for _, r := range requests {
@@ -236,7 +239,8 @@ func (f fleet) createRoutes(ctx context.Context, c client.Client) error {
 	})
 }
 
-// traffic is what a release says of its requests. Nothing is waited for but what has to be: pods, their endpoints, and the writes.
+// traffic returns what a release says of its requests. Nothing is waited for but what has to be:
+// pods, their endpoints, and the writes.
 func (f fleet) traffic(name string) *v1alpha1.Traffic {
 	if !f.routes {
 		return nil
@@ -247,8 +251,8 @@ func (f fleet) traffic(name string) *v1alpha1.Traffic {
 	}
 }
 
-// reaction is how long after a gate has passed, and after its step is written, a route is. Of our own is what follows the API server's answer to the
-// write of the step.
+// reaction is how long after a gate has passed, and after its step is written, a route is. Of our
+// own is what follows the API server's answer to the write of the step.
 type reaction struct{ gate, step, own time.Duration }
 
 // reactions to gates that passed, in their order.

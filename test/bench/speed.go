@@ -8,8 +8,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// speed is a bench of a StatefulSet whose server has the feature gate off with which the native controller replaces
-// several pods at a time, as most servers have, and of the native controller with it on.
+// speed is a bench of a StatefulSet whose server has the feature gate off with which the native
+// controller replaces several pods at a time, as most servers have, and of the native controller
+// with it on.
 type speed struct {
 	fleet
 	// limit is what Sluice may take with each policy; zero if nothing is wanted.

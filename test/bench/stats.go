@@ -19,10 +19,11 @@ func of[S, T any](samples []S, figure func(S) T) []T {
 	return all
 }
 
-// median is the value in the middle; of an even number the larger of the two, which is the worse.
+// median returns the value in the middle; of an even number the larger of the two, which is the
+// worse.
 func median[T cmp.Ordered](values []T) T { return percentile(values, 50) }
 
-// percentile is the smallest value that p percent of the values don't exceed (nearest rank),
+// percentile returns the smallest value that p percent of the values don't exceed (nearest rank),
 // half-way cases rounded to the larger. There must be a value.
 func percentile[T cmp.Ordered](values []T, p float64) T {
 	ordered := slices.Sorted(slices.Values(values))
@@ -30,7 +31,7 @@ func percentile[T cmp.Ordered](values []T, p float64) T {
 	return ordered[min(rank, len(ordered)-1)]
 }
 
-// middle is the sample with the median of a figure.
+// middle returns the sample with the median of a figure.
 func middle[S any, T cmp.Ordered](samples []S, figure func(S) T) S {
 	m := median(of(samples, figure))
 	return samples[slices.IndexFunc(samples, func(s S) bool { return figure(s) == m })]

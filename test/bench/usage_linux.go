@@ -39,7 +39,7 @@ func cpuOf(stat []byte) time.Duration {
 	return time.Duration(ticks) * time.Second / userHZ
 }
 
-// kilobytes is the value of a line of status in bytes; 0 if it is not there.
+// kilobytes returns the value of a line of status in bytes; 0 if it is not there.
 func kilobytes(status []byte, key string) int64 {
 	for line := range bytes.Lines(status) {
 		if fields := bytes.Fields(line); len(fields) == 3 && string(fields[0]) == key {

@@ -105,14 +105,14 @@ func (w *watchLog) wake() {
 	w.changed = make(chan struct{})
 }
 
-// since are the changes from the nth on, and what is closed when there are more.
+// since returns the changes from the nth on, and what is closed when there are more.
 func (w *watchLog) since(n int) ([]change, <-chan struct{}, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.changes[n:]), w.changed, w.failure
 }
 
-// ordered are all changes in the order in which they were made.
+// ordered returns all changes in the order in which they were made.
 func (w *watchLog) ordered() []change {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -27,10 +27,11 @@ func (k kind) String() string {
 	return string(k)
 }
 
-// inPlace reports whether there is a place for each pod, which a pod leaves before the next one takes it.
+// inPlace reports whether there is a place for each pod, which a pod leaves before the next one
+// takes it.
 func (k kind) inPlace() bool { return k != deployments }
 
-// workload is one of the fleet, in its first version.
+// workload returns one of the fleet, in its first version.
 func (f fleet) workload(name string) client.Object {
 	switch f.kind {
 	case statefulSets:
@@ -73,7 +74,8 @@ func (f fleet) daemonSet(name string) *appsv1.DaemonSet {
 	}
 }
 
-// lab is what the fleet takes of a control plane: a DaemonSet has as many pods as there are nodes.
+// lab returns what the fleet takes of a control plane: a DaemonSet has as many pods as there are
+// nodes.
 func (f fleet) lab(args ...string) controlplane.Options {
 	options := controlplane.Options{ExtraArgs: map[string][]string{"kube-apiserver": args, "kube-controller-manager": args}}
 	if f.kind == daemonSets {
@@ -82,7 +84,7 @@ func (f fleet) lab(args ...string) controlplane.Options {
 	return options
 }
 
-// bounds are how many pods there must be available, and may be at all.
+// bounds returns how many pods there must be available, and may be at all.
 func (f fleet) bounds() (least, most int) {
 	all := int(f.pods)
 	if f.kind.inPlace() {
@@ -91,7 +93,8 @@ func (f fleet) bounds() (least, most int) {
 	return all - all/4, all + (all+3)/4
 }
 
-// runs reports whether all pods of a workload run a version and no others are left, as kubectl rollout status has it.
+// runs reports whether all pods of a workload run a version and no others are left, as kubectl
+// rollout status has it.
 func runs(version int) func(client.Object) bool {
 	return func(object client.Object) bool {
 		switch o := object.(type) {

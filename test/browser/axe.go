@@ -21,7 +21,8 @@ var axePackage = npm.Package{
 
 var axe = sync.OnceValues(func() ([]byte, error) { return axePackage.Read(context.Background()) })
 
-// axeOptions are the rules of WCAG 2.2 AA, with those before it, and what is good practice. What is loaded from elsewhere is not looked at: there is nothing.
+// axeOptions are the rules of WCAG 2.2 AA, with those before it, and what is good practice. What is
+// loaded from elsewhere is not looked at: there is nothing.
 const axeOptions = `{runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}, ` +
 	`resultTypes: ["violations"], preload: false}`
 
@@ -35,7 +36,8 @@ type axeFinding struct {
 	}
 }
 
-// Barriers are what keeps people out of the page, by axe-core: each with where it is. The page's own policy does not hold for what a test evaluates.
+// Barriers returns what keeps people out of the page, by axe-core: each with where it is. The
+// page's own policy does not hold for what a test evaluates.
 func (b *Tab) Barriers() []string {
 	b.t.Helper()
 	source, err := axe()

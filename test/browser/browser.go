@@ -31,7 +31,8 @@ func Start(t testing.TB) *Browser {
 	return Want(t, started, err)
 }
 
-// Launch starts a browser with a profile of its own, which the function that it returns closes: for several tests, or none.
+// Launch starts a browser with a profile of its own, which the function that it returns closes: for
+// several tests, or none.
 func Launch(ctx context.Context) (*Browser, func(), error) {
 	flags := append(chromedp.DefaultExecAllocatorOptions[:],
 		// It looks at nothing but pages of ours, and many containers have no room for a sandbox.
@@ -45,7 +46,8 @@ func Launch(ctx context.Context) (*Browser, func(), error) {
 	return &Browser{ctx: ctx}, func() { closeTab(); end() }, chromedp.Do(ctx)
 }
 
-// Want is a browser that Launch has started, or tried to: where the machine has none the test is skipped, but in CI (CI=true) it fails.
+// Want returns a browser that Launch has started, or tried to: where the machine has none the test
+// is skipped, but in CI (CI=true) it fails.
 func Want(t testing.TB, started *Browser, err error) *Browser {
 	t.Helper()
 	switch {
@@ -89,7 +91,7 @@ func (b *Browser) open(t testing.TB, options ...chromedp.ContextOption) *Tab {
 	return tab
 }
 
-// In is the tab in a test that is part of the one that has opened it.
+// In returns the tab in a test that is part of the one that has opened it.
 func (b *Tab) In(t testing.TB) *Tab {
 	return &Tab{t: t, ctx: b.ctx, faults: b.faults}
 }
@@ -140,7 +142,7 @@ func (b *Tab) SignIn(login, token string) {
 	b.Click("Sign in")
 }
 
-// Text is what can be read on the page.
+// Text returns what can be read on the page.
 func (b *Tab) Text() string {
 	b.t.Helper()
 	text, err := chromedp.Run(b.ctx, chromedp.Text(chromedp.CSS("body")))

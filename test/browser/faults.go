@@ -15,8 +15,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// faults are what a browser complains of in a tab: warnings and errors on the console, violations of a page's own policy, and requests that
-// failed or went elsewhere than to the page's host.
+// faults are what a browser complains of in a tab: warnings and errors on the console, violations
+// of a page's own policy, and requests that failed or went elsewhere than to the page's host.
 type faults struct {
 	lock sync.Mutex
 	told []string
@@ -77,13 +77,13 @@ func words(args []*runtime.RemoteObject) string {
 	return strings.Join(text, " ")
 }
 
-// host is the scheme and host of an address.
+// host returns the scheme and host of an address.
 func host(address string) string {
 	parts := strings.SplitN(address, "/", 4)
 	return strings.Join(parts[:min(len(parts), 3)], "/")
 }
 
-// Faults are what the browser has complained of since they were asked for last.
+// Faults returns what the browser has complained of since they were asked for last.
 func (b *Tab) Faults() []string {
 	b.faults.lock.Lock()
 	defer b.faults.lock.Unlock()
@@ -92,7 +92,7 @@ func (b *Tab) Faults() []string {
 	return told
 }
 
-// Hosts are those that any request went to, in order.
+// Hosts returns those that any request went to, in order.
 func (b *Tab) Hosts() []string {
 	b.faults.lock.Lock()
 	defer b.faults.lock.Unlock()

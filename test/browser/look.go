@@ -66,7 +66,7 @@ func (b *Tab) Press(keys string) {
 	}
 }
 
-// Picture is what is seen of the page, as PNG.
+// Picture returns what is seen of the page, as PNG.
 func (b *Tab) Picture() []byte {
 	b.t.Helper()
 	picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
@@ -76,7 +76,7 @@ func (b *Tab) Picture() []byte {
 	return picture
 }
 
-// Address is where the tab is.
+// Address returns where the tab is.
 func (b *Tab) Address() string {
 	b.t.Helper()
 	address, err := chromedp.Run(b.ctx, chromedp.Location())

@@ -1,5 +1,6 @@
 // Package cluster has journeys on a cluster with real containers: Sluice runs in it as it is
-// installed, two pods of its image under its own account, and releases services that are under load.
+// installed, two pods of its image under its own account, and releases services that are under
+// load.
 //
 //	test ──► devforge, on an address of this machine ◄── sluice-controller, 2 pods
 //	  │                                                        │
@@ -10,7 +11,7 @@
 //	                          load, 1 pod ──► Service ──► agent, a DaemonSet with a pod on each node
 //
 // The cluster is the one of $KUBECONFIG, and this package makes no other: "make test-node" has one
-// with two real nodes on this machine, "make test-kind" one made by kind. Either tells by environment variables
-// (see package node) where pods reach this machine, and how images are imported. Without them the
-// journeys are skipped.
+// with two real nodes on this machine, "make test-kind" one made by kind. Either tells by
+// environment variables (see package node) where pods reach this machine, and how images are
+// imported. Without them the journeys are skipped.
 package cluster

@@ -39,7 +39,8 @@ const (
 	fieldOwner = "sluice-test"
 )
 
-// InstallCRDs installs the CRDs of Gateway API's standard channel, at the version that the tests' module requires.
+// InstallCRDs installs the CRDs of Gateway API's standard channel, at the version that the tests'
+// module requires.
 func InstallCRDs(ctx context.Context, cfg *rest.Config) error {
 	module, err := controlplane.InCheckout("test")
 	if err != nil {
@@ -108,7 +109,7 @@ func New(ctx context.Context, options Options) (*DataPlane, error) {
 
 func (d *DataPlane) kubeconfig() string { return filepath.Join(d.options.Dir, "traefik.kubeconfig") }
 
-// freePort is a port that nobody listens on right now, on any address of loopback.
+// freePort returns a port that nobody listens on right now, on any address of loopback.
 func freePort(ctx context.Context) (int32, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -158,7 +159,7 @@ func (d *DataPlane) create(ctx context.Context) error {
 	return nil
 }
 
-// ParentRef is what a route names to be served.
+// ParentRef returns what a route names to be served.
 func (d *DataPlane) ParentRef() gatewayv1.ParentReference {
 	return gatewayv1.ParentReference{Name: GatewayName, Namespace: new(gatewayv1.Namespace(d.options.Namespace))}
 }
@@ -191,7 +192,8 @@ func (d *DataPlane) Start(ctx context.Context) (*Instance, error) {
 func (i *Instance) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	// It serves HTTP and no pages of its own, tells nobody that it runs, and asks nobody for newer versions.
+	// It serves HTTP and no pages of its own, tells nobody that it runs, and asks nobody for newer
+	// versions.
 	args := []string{
 		"--entrypoints.web.address=" + i.address,
 		"--providers.kubernetesgateway=true",
@@ -246,5 +248,5 @@ func (i *Instance) Stop() { i.program.Stop() }
 // Kill ends the instance without a word to it: whoever waits for an answer gets none.
 func (i *Instance) Kill() { i.program.Kill() }
 
-// Log is the path of what the instance has said.
+// Log returns the path of what the instance has said.
 func (i *Instance) Log() string { return i.program.Log() }

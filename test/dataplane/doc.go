@@ -1,12 +1,13 @@
-// Package dataplane runs a real data plane of Gateway API on this machine, for tests: Traefik, from hack/dataplane.
+// Package dataplane runs a real data plane of Gateway API on this machine, for tests: Traefik, from
+// hack/dataplane.
 //
 //	requests ──► 127.0.0.1:P ──► Traefik ──► pods
 //	                                ▲ │ status of GatewayClass, Gateway, routes
 //	      GatewayClass, Gateway, ── │ ▼
 //	      routes, EndpointSlices    API server
 //
-// What Traefik 3.6 does with a route, as its source has it (pkg/provider/kubernetes/gateway) and as test/cluster has measured it,
-// on two cores under 1,500 requests a second:
+// What Traefik 3.6 does with a route, as its source has it (pkg/provider/kubernetes/gateway) and as
+// test/cluster has measured it, on two cores under 1,500 requests a second:
 //
 //   - It writes the status of a route first (observedGeneration, Accepted, ResolvedRefs; 5 to 150 ms after the write), and puts the
 //     change into effect after that: at once (25 to 130 ms), or if there was a change of any object in the two seconds before, at

@@ -108,7 +108,7 @@ func (r *replay) look(revision uint64) {
 	}
 }
 
-// allowed is how many pods of a version may run, by the gates that have passed.
+// allowed returns how many pods of a version may run, by the gates that have passed.
 func (r *replay) allowed(image string) int {
 	if image == r.first {
 		return r.replicas + r.maxSurge

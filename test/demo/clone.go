@@ -24,7 +24,7 @@ func gitClone(ctx context.Context, url, dir string) (*clone, error) {
 	return c, nil
 }
 
-// head is the commit that is checked out.
+// head returns the commit that is checked out.
 func (c *clone) head(ctx context.Context) (string, error) {
 	return c.git(ctx, "rev-parse", "HEAD")
 }

@@ -80,7 +80,8 @@ func (e *environment) stop() error {
 	return errors.Join(errs...)
 }
 
-// openLog sends everything that this process logs to a file: on the screen it would spoil the story.
+// openLog sends everything that this process logs to a file: on the screen it would spoil the
+// story.
 func (e *environment) openLog(context.Context) error {
 	path := e.state.join("demo.log")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -134,7 +135,8 @@ func (e *environment) startController(ctx context.Context) error {
 	if e.webhooks, err = agreeOnWebhooks(ctx); err != nil {
 		return err
 	}
-	// The admission policies know the controller by its account, and keep everybody else from what it holds.
+	// The admission policies know the controller by its account, and keep everybody else from what it
+	// holds.
 	config := rest.CopyConfig(e.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: controllerAccount, Groups: []string{"system:masters"}}
 	manager, err := app.New(config, app.Options{

@@ -21,7 +21,8 @@ const (
 // remark is what the approver writes.
 const remark = "The first pod looks fine."
 
-// reachGate waits until the release stands at the gate after a step, and has somebody look at the new pods.
+// reachGate waits until the release stands at the gate after a step, and has somebody look at the
+// new pods.
 func (s *story) reachGate(ctx context.Context, v *version, step int) (*v1alpha1.Gate, error) {
 	gate, err := s.awaitGate(ctx, v, step)
 	if err != nil {
@@ -31,7 +32,8 @@ func (s *story) reachGate(ctx context.Context, v *version, step int) (*v1alpha1.
 	return gate, s.options.lookAround(ctx)
 }
 
-// awaitGate waits until the release stands at the gate after a step, and what it waits for is known.
+// awaitGate waits until the release stands at the gate after a step, and what it waits for is
+// known.
 func (s *story) awaitGate(ctx context.Context, v *version, step int) (*v1alpha1.Gate, error) {
 	s.note.set("releasing %s", v)
 	scene, err := s.await(ctx, fmt.Sprintf("batch %d of %s is done", step+1, v), func(scene *scene) bool {
@@ -163,7 +165,7 @@ func (s *story) claim(ctx context.Context, v *version, gate *v1alpha1.Gate, acto
 	return nil
 }
 
-// revision is the cluster's as of now: what happens from here on has a greater one.
+// revision returns the cluster's as of now: what happens from here on has a greater one.
 func (s *story) revision(ctx context.Context) (uint64, error) {
 	var gates v1alpha1.GateList
 	if err := s.cluster.List(ctx, &gates, client.InNamespace(s.namespace), client.Limit(1)); err != nil {

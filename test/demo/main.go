@@ -1,15 +1,16 @@
-// Command demo tells the story of Sluice on one machine: a real control plane, a forge over real Git
-// repositories and the controller, all on loopback. A developer pushes commits with git, an approver
-// merges and CI posts statuses by the forge's API, and the demo shows how the cluster follows, batch
-// by batch and gate by gate.
+// Command demo tells the story of Sluice on one machine: a real control plane, a forge over real
+// Git repositories and the controller, all on loopback. A developer pushes commits with git, an
+// approver merges and CI posts statuses by the forge's API, and the demo shows how the cluster
+// follows, batch by batch and gate by gate.
 //
 //	git push ─────────► devforge ──► controller ──► control plane ──► watch log ──► panel, checks, summary
 //	merge, status ──►      ▲             │
 //	                       └─────────────┘ pull requests, statuses
 //
 // Nothing is played: what is shown is what a watch of the cluster sees, and in the end the whole
-// watch log is checked against what Sluice promises. It exits with 0 if all promises were kept, with
-// 1 if not, with 2 if it was called wrongly, and with 130 after Ctrl-C; it leaves nothing behind.
+// watch log is checked against what Sluice promises. It exits with 0 if all promises were kept,
+// with 1 if not, with 2 if it was called wrongly, and with 130 after Ctrl-C; it leaves nothing
+// behind.
 package main
 
 import (

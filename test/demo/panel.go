@@ -87,7 +87,7 @@ func bars(s *scene, style styler) []string {
 	return lines
 }
 
-// versions is how many pods of each version run, in a line.
+// versions returns how many pods of each version run, in a line.
 func versions(s *scene) string {
 	counts := s.tallies()
 	var parts []string

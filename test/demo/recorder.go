@@ -27,7 +27,8 @@ type record struct {
 	gone     bool
 }
 
-// recorder watches what belongs to a workload, keeps each change that it sees and the scene they add up to.
+// recorder watches what belongs to a workload, keeps each change that it sees and the scene they
+// add up to.
 type recorder struct {
 	mu      sync.Mutex
 	scene   *scene
@@ -124,7 +125,7 @@ func (r *recorder) take(event any, gone bool) {
 	r.changed = make(chan struct{})
 }
 
-// revisionOf is the cluster's revision at which the object became what it is. All kinds are
+// revisionOf returns the cluster's revision at which the object became what it is. All kinds are
 // kept in one etcd here, so revisions put the changes of different kinds in order.
 func revisionOf(object client.Object) uint64 {
 	revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
@@ -134,14 +135,14 @@ func revisionOf(object client.Object) uint64 {
 	return revision
 }
 
-// now is the scene as it is, and what is closed when it changes.
+// now returns the scene as it is, and what is closed when it changes.
 func (r *recorder) now() (*scene, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.scene.copy(), r.changed
 }
 
-// all are the records so far.
+// all returns the records so far.
 func (r *recorder) all() []record {
 	r.mu.Lock()
 	defer r.mu.Unlock()

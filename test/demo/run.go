@@ -78,7 +78,8 @@ func first(ctx context.Context, s *story) error {
 	return conclude(ctx, s, s.watch.all())
 }
 
-// rehearse makes a story of a workload, with nothing told yet. Where there are several, of tells its gates apart.
+// rehearse makes a story of a workload, with nothing told yet. Where there are several, of tells
+// its gates apart.
 func (e *environment) rehearse(ctx context.Context, o options, at *stage, c cast, of string) (*story, error) {
 	workload := types.NamespacedName{Namespace: at.namespace, Name: c.name}
 	watch, err := startRecorder(ctx, e.config, e.cluster.Scheme(), workload, newNarrator(e.screen, of).hear)
@@ -105,7 +106,8 @@ func (s *story) panel(ctx context.Context) func() {
 	})
 }
 
-// following draws a panel in the background, if there is one, until the function returned is called.
+// following draws a panel in the background, if there is one, until the function returned is
+// called.
 func following(ctx context.Context, screen *screen, panel func() ([]string, <-chan struct{})) func() {
 	if !screen.live {
 		return func() {}
@@ -158,7 +160,8 @@ func stay(ctx context.Context, s *story) error {
 	return s.testOn(ctx)
 }
 
-// instructions can be pasted into a shell as they are: paths are full, nothing needs to be installed.
+// instructions can be pasted into a shell as they are: paths are full, nothing needs to be
+// installed.
 func instructions(s *story, url string) string {
 	kubectl := s.plane.KubectlPath + " -n " + s.namespace
 	folder := path.Base(s.repository)
@@ -185,7 +188,7 @@ func instructions(s *story, url string) string {
 		approver, s.tokens[approver], s.pullsURL(s.stage), tester, sluice, s.look())
 }
 
-// program is the sluice that make demo builds, or else the way to run it from the checkout.
+// program returns the sluice that make demo builds, or else the way to run it from the checkout.
 func program() string {
 	built, err := controlplane.InCheckout("bin/sluice")
 	if err != nil {

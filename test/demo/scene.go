@@ -64,7 +64,7 @@ func put[T any](objects map[types.UID]T, uid types.UID, object T, gone bool) {
 	objects[uid] = object
 }
 
-// copy is a scene that later changes of s don't reach.
+// copy returns a scene that later changes of s don't reach.
 func (s *scene) copy() *scene {
 	c := newScene()
 	c.release, c.workload = s.release, s.workload
@@ -75,7 +75,7 @@ func (s *scene) copy() *scene {
 	return c
 }
 
-// gate is the one that a commit's release meets after a step; nil if there is none.
+// gate returns the one that a commit's release meets after a step; nil if there is none.
 func (s *scene) gate(commit string, step int) *v1alpha1.Gate {
 	for _, g := range s.gates {
 		if g.Spec.Commit == commit && int(g.Spec.Step) == step && g.DeletionTimestamp == nil {
@@ -88,7 +88,7 @@ func (s *scene) gate(commit string, step int) *v1alpha1.Gate {
 // tally counts pods. Pods that are ending count as gone, as the native controllers have it.
 type tally struct{ available, starting, ending int }
 
-// running is how many pods there are, those that are ending left out.
+// running returns how many pods there are, those that are ending left out.
 func (t tally) running() int { return t.available + t.starting }
 
 func (t tally) plus(u tally) tally {
@@ -114,8 +114,8 @@ func (s *scene) total() tally {
 	return sum
 }
 
-// desired is what the ReplicaSets of a Deployment ask for in all. The other kinds have a pod for each ordinal or node,
-// and what there is counts.
+// desired returns what the ReplicaSets of a Deployment ask for in all. The other kinds have a pod
+// for each ordinal or node, and what there is counts.
 func (s *scene) desired() int {
 	if _, ok := s.workload.(*appsv1.Deployment); !ok {
 		return s.total().running()

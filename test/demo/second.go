@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// kinds are what the second act releases, with one push.
+// kinds returns what the second act releases, with one push.
 func kinds() []cast {
 	return []cast{
 		{kind: "Deployment", name: "web", manifest: "web.yaml", images: []string{"nginx:1.27", "nginx:1.28"}},
@@ -21,7 +21,8 @@ func kinds() []cast {
 	}
 }
 
-// ensemble is the second act: a story for each of several workloads, released from one repository by the same pushes.
+// ensemble is the second act: a story for each of several workloads, released from one repository
+// by the same pushes.
 type ensemble struct {
 	*environment
 	*stage
@@ -121,8 +122,8 @@ func (e *ensemble) push(ctx context.Context) error {
 	return nil
 }
 
-// passGates waits until each release stands at its gate after a step, and lets all through: each has a pull request of
-// its own, while one status on the commit is for all.
+// passGates waits until each release stands at its gate after a step, and lets all through: each
+// has a pull request of its own, while one status on the commit is for all.
 func (e *ensemble) passGates(ctx context.Context, step int) error {
 	gates := make([]*v1alpha1.Gate, len(e.stories))
 	for i, s := range e.stories {
@@ -166,7 +167,8 @@ func (e *ensemble) atOnce(do func(*story) error) error {
 	return errors.Join(errs...)
 }
 
-// panel has the scenes below each other. It is drawn again at each tick: there is more than one watch.
+// panel has the scenes below each other. It is drawn again at each tick: there is more than one
+// watch.
 func (e *ensemble) panel() (lines []string, changed <-chan struct{}) {
 	for _, s := range e.stories {
 		scene, _ := s.watch.now()
@@ -175,8 +177,8 @@ func (e *ensemble) panel() (lines []string, changed <-chan struct{}) {
 	return append(lines, "  "+e.note.String()), nil
 }
 
-// conclude prints what the forge shows of the commit and the summary, and holds the watch log of each workload against
-// the promises.
+// conclude prints what the forge shows of the commit and the summary, and holds the watch log of
+// each workload against the promises.
 func (e *ensemble) conclude(ctx context.Context) error {
 	v := e.stories[0].latest()
 	e.screen.chapter("What the forge lists on the commit " + plain.Commit(v.commit) + ", newest first")

@@ -26,7 +26,8 @@ const interval = 10 * time.Second
 // pollTimeout is how long a look at the repository may take.
 const pollTimeout = time.Minute
 
-// createSource points a ReleaseSource at the repository of a stage, and the repository's webhook at it.
+// createSource points a ReleaseSource at the repository of a stage, and the repository's webhook at
+// it.
 func (e *environment) createSource(ctx context.Context, at *stage) error {
 	token := e.tokens[releaser]
 	objects := []client.Object{

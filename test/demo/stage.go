@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge/person"
 )
 
-// stage is where an act takes place: a namespace that a ReleaseSource fills from a repository on the forge.
+// stage is where an act takes place: a namespace that a ReleaseSource fills from a repository on
+// the forge.
 type stage struct {
 	namespace, source string
 	// repository is the forge's OWNER/NAME, sample what it holds at first.
@@ -21,12 +22,12 @@ type stage struct {
 	people map[string]somebody
 }
 
-// oneDeployment is the stage of the first act.
+// oneDeployment returns the stage of the first act.
 func oneDeployment() *stage {
 	return &stage{namespace: "shop", source: "web", repository: organization + "/releases", sample: examples.Repo}
 }
 
-// allKinds is the stage of the second act.
+// allKinds returns the stage of the second act.
 func allKinds() *stage {
 	return &stage{namespace: "platform", source: "platform", repository: organization + "/platform", sample: examples.Kinds}
 }
@@ -60,7 +61,7 @@ func (e *environment) cloneURL(at *stage) (string, error) {
 	return address.String(), nil
 }
 
-// pullsURL is where a browser sees the pull requests.
+// pullsURL returns where a browser sees the pull requests.
 func (e *environment) pullsURL(at *stage) string {
 	return e.forge.URL() + "/" + at.repository + "/pulls"
 }

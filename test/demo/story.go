@@ -14,7 +14,7 @@ import (
 // branch is the one that is released.
 const branch = "main"
 
-// web is what the first act releases.
+// web returns what the first act releases.
 func web() cast {
 	return cast{kind: "Deployment", name: "web", manifest: "deployment.yaml", images: []string{"nginx:1.27", "nginx:1.28", "nginx:1.29", "nginx:1.29.1"}}
 }
@@ -149,7 +149,7 @@ func (s *story) release(ctx context.Context, tested string) error {
 	return s.complete(ctx, v)
 }
 
-// latest is the version that was pushed last.
+// latest returns the version that was pushed last.
 func (s *story) latest() *version { return s.versions[len(s.versions)-1] }
 
 // push commits the next version to the manifest and pushes it.

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// summary is the end of the story in a table: what was pushed when, how far it came, and what
+// summary returns the end of the story in a table: what was pushed when, how far it came, and what
 // the watch log says of the claims.
 func summary(s *story, found findings) string {
 	start := s.screen.start
@@ -28,8 +28,8 @@ func summary(s *story, found findings) string {
 	return out.String()
 }
 
-// kindSummary has a line for each workload that one push released: how it went through its gates, and what the watch
-// log says of its pods.
+// kindSummary has a line for each workload that one push released: how it went through its gates,
+// and what the watch log says of its pods.
 func kindSummary(start time.Time, stories []*story, found []findings) string {
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)

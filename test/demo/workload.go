@@ -10,14 +10,15 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// cast is a workload that a story is about: its kind, its name, which its release has too, the manifest in the
-// repository, and the images of its versions in their order, the first being what the repository holds.
+// cast is a workload that a story is about: its kind, its name, which its release has too, the
+// manifest in the repository, and the images of its versions in their order, the first being what
+// the repository holds.
 type cast struct {
 	kind, name, manifest string
 	images               []string
 }
 
-// replicasOf is how many pods a workload is to have.
+// replicasOf returns how many pods a workload is to have.
 func replicasOf(object client.Object) int {
 	switch o := object.(type) {
 	case *appsv1.Deployment:
@@ -60,7 +61,7 @@ type strategy struct {
 	update any
 }
 
-// strategyOf is what the owner of a workload gets back in the end.
+// strategyOf returns what the owner of a workload gets back in the end.
 func strategyOf(object client.Object) strategy {
 	switch o := object.(type) {
 	case *appsv1.Deployment:
@@ -73,8 +74,8 @@ func strategyOf(object client.Object) strategy {
 	return strategy{}
 }
 
-// boundsOf are how many pods more, and how many available ones fewer than replicas there may be: by the release where
-// it says so, else by the workload.
+// boundsOf returns how many pods more, and how many available ones fewer than replicas there may
+// be: by the release where it says so, else by the workload.
 func boundsOf(release *v1alpha1.BatchRelease, object client.Object) (surge, unavailable int, err error) {
 	limits := struct{ surge, unavailable *intstr.IntOrString }{release.Spec.Strategy.MaxSurge, release.Spec.Strategy.MaxUnavailable}
 	if d, ok := object.(*appsv1.Deployment); ok && d.Spec.Strategy.RollingUpdate != nil {
@@ -95,7 +96,7 @@ func boundsOf(release *v1alpha1.BatchRelease, object client.Object) (surge, unav
 	return surge, unavailable, nil
 }
 
-// scaled is a number of pods; none is set, none may be missing or too many.
+// scaled returns a number of pods; none is set, none may be missing or too many.
 func scaled(value *intstr.IntOrString, replicas int, up bool) (int, error) {
 	if value == nil {
 		return 0, nil

@@ -18,8 +18,9 @@ type LargeReport struct {
 	FirstSent, ChangeSent int64
 }
 
-// MeasureLarge follows a folder of a hundred manifests in a repository that has so many other files of 12 KiB, which hardly
-// compress. With filters the server sends files by their names; without, all of them.
+// MeasureLarge follows a folder of a hundred manifests in a repository that has so many other files
+// of 12 KiB, which hardly compress. With filters the server sends files by their names; without,
+// all of them.
 func MeasureLarge(ctx context.Context, dir string, others int, filters bool) (LargeReport, error) {
 	bench, err := newBench(dir, 100)
 	if err != nil {

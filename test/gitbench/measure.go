@@ -97,7 +97,7 @@ func newBench(dir string, manifests int) (*bench, error) {
 	return b, nil
 }
 
-// files are Deployments in folders of a hundred, of which every tenth has a release.
+// files returns Deployments in folders of a hundred, of which every tenth has a release.
 func files(manifests int) map[string]string {
 	all := map[string]string{}
 	for i := 0; len(all) < manifests; i++ {
@@ -255,7 +255,7 @@ func watchMemory() func() uint64 {
 	}
 }
 
-// memory is what the runtime has from the system and has not given back.
+// memory returns what the runtime has from the system and has not given back.
 func memory() uint64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)

@@ -17,10 +17,11 @@
 //	s := scenario{happens: func(w *world) { ... }}
 //	s.sweep(t)
 //
-// The journey Calm shows how many writes the controller needs if nothing happens. Each of the others
-// halts it before one of these writes (halt_test.go), does what happens, and lets it go on: the write
-// that was decided on before is sent then, as in the worst of races. Because writes are counted, no
-// time is, a moment is the same one in each run. In the last run all is over when it happens. In the end:
+// The journey Calm shows how many writes the controller needs if nothing happens. Each of the
+// others halts it before one of these writes (halt_test.go), does what happens, and lets it go on:
+// the write that was decided on before is sent then, as in the worst of races. Because writes are
+// counted, no time is, a moment is the same one in each run. In the last run all is over when it
+// happens. In the end:
 //
 //   - the journal is checked against the laws, as in any journey;
 //   - the end that is wanted is reached (I11), and is that of Calm, object by object (I7): in Calm people

@@ -15,7 +15,7 @@ import (
 // pauseImage holds the namespaces of each pod.
 const pauseImage = "sluice.test/pause:1"
 
-// Environment is what a suite of tests has to know of the nodes.
+// Environment returns what a suite of tests has to know of the nodes.
 func Environment() []string {
 	return []string{
 		HostEnv + "=" + Address,
@@ -27,7 +27,7 @@ func Environment() []string {
 // scriptName is that of the script with which the tests command the containerd of each node.
 const scriptName = "on-nodes.sh"
 
-// onNodes is a command that is to succeed on all nodes, or on any.
+// onNodes returns a command that is to succeed on all nodes, or on any.
 func onNodes(which string, args ...string) string {
 	return strings.Join(append([]string{"sh", Dir(scriptName), which}, args...), " ")
 }
@@ -41,12 +41,12 @@ func (m *machine) writeScript() error {
 	return fill(filepath.Join(m.dir, scriptName), map[string]string{"Sockets": strings.Join(sockets, " ")})
 }
 
-// runOf is the folder for what a node's containerd has in /run, and socketOf where it listens.
+// runOf returns the folder for what a node's containerd has in /run, and socketOf where it listens.
 func runOf(node string) string { return filepath.Join("/run/containerd", node) }
 
 func socketOf(node string) string { return runOf(node) + ".sock" }
 
-// ctr is a command to a node's containerd about what kubelet has in it.
+// ctr returns a command to a node's containerd about what kubelet has in it.
 func ctr(node string, args ...string) []string {
 	return append([]string{"ctr", "--address", socketOf(node), "--namespace", "k8s.io"}, args...)
 }

@@ -23,7 +23,7 @@ const namePrefix = "sluice-node-"
 // sweepPatience is how long the kernel may take to empty cgroups whose processes were killed.
 const sweepPatience = 10 * time.Second
 
-// Dir is a folder of the state folder, inside. What is in it goes with the state folder.
+// Dir returns a folder of the state folder, inside. What is in it goes with the state folder.
 func Dir(name string) string { return filepath.Join(os.Getenv(dirEnv), name) }
 
 func nameOf(pid int) string { return namePrefix + strconv.Itoa(pid) }
@@ -91,7 +91,8 @@ func sweepDead() error {
 	return nil
 }
 
-// hierarchies are the roots of all trees of cgroups: one with cgroup v2, one a controller with v1.
+// hierarchies returns the roots of all trees of cgroups: one with cgroup v2, one a controller with
+// v1.
 func hierarchies() []string {
 	const root = "/sys/fs/cgroup"
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {

@@ -47,7 +47,7 @@ func findNeeds() (needs, error) {
 	return found, nil
 }
 
-// cniPlugins is the folder of the network plugins, empty if there is none.
+// cniPlugins returns the folder of the network plugins, empty if there is none.
 func cniPlugins() string {
 	for _, dir := range []string{"/usr/lib/cni", "/opt/cni/bin"} {
 		if _, err := os.Stat(filepath.Join(dir, "bridge")); err == nil {

@@ -22,7 +22,8 @@ const (
 	podNetwork = "10.244.0.0/16"
 	// containerdDir is where in the state folder each containerd keeps images and file systems.
 	containerdDir = "containerd"
-	// deviceDir is where every kubelet listens for devices: it can't be told another place. deviceSocket is what it listens on.
+	// deviceDir is where every kubelet listens for devices: it can't be told another place.
+	// deviceSocket is what it listens on.
 	deviceDir    = "/var/lib/kubelet/device-plugins"
 	deviceSocket = "kubelet.sock"
 	// kubeletPort is that of the first node's kubelet: all nodes have one address.
@@ -40,17 +41,17 @@ type machine struct {
 	dir      string
 }
 
-// A node is one that is being started: a kubelet with a containerd of its own. A kubelet ends pods that it finds in its
-// containerd and knows nothing of.
+// A node is one that is being started: a kubelet with a containerd of its own. A kubelet ends pods
+// that it finds in its containerd and knows nothing of.
 type node struct {
 	*machine
 
 	number int
 }
 
-// Start adds nodes on this machine to a control plane, and returns when they take pods. The programs
-// end with the control plane, which must run inside and listen on Address. Building what is not built
-// yet is reported on progress.
+// Start adds nodes on this machine to a control plane, and returns when they take pods. The
+// programs end with the control plane, which must run inside and listen on Address. Building what
+// is not built yet is reported on progress.
 func Start(ctx context.Context, plane *controlplane.ControlPlane, progress io.Writer) error {
 	found, err := findNeeds()
 	if err != nil {
@@ -134,7 +135,7 @@ func nodeName(number int) string { return fmt.Sprintf("node-%d", number) }
 
 func (n *node) name() string { return nodeName(n.number) }
 
-// file is a path in the node's part of the state folder.
+// file returns a path in the node's part of the state folder.
 func (n *node) file(name string) string { return filepath.Join(n.dir, n.name(), name) }
 
 // configure writes what the node's programs are started with.

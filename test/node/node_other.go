@@ -18,17 +18,17 @@ var errLinux = errors.New("a real node takes Linux")
 // Check says what is missing here.
 func Check() error { return errLinux }
 
-// Enclose is for Linux.
+// Enclose implements it for Linux.
 func Enclose(context.Context) (int, error) { return 0, errLinux }
 
 // Inside is never true.
 func Inside() bool { return false }
 
-// Dir is for Linux.
+// Dir implements it for Linux.
 func Dir(string) string { return "" }
 
 // Start is for Linux.
 func Start(context.Context, *controlplane.ControlPlane, io.Writer) error { return errLinux }
 
-// Environment is for Linux.
+// Environment implements it for Linux.
 func Environment() []string { return nil }

@@ -80,8 +80,8 @@ func bind(source, place string) error {
 	return nil
 }
 
-// prepareNetwork brings loopback up, and gives it Address as well: pods reach it through the bridge,
-// which has none before there is a pod.
+// prepareNetwork brings loopback up, and gives it Address as well: pods reach it through the
+// bridge, which has none before there is a pod.
 func prepareNetwork() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -1,2 +1,3 @@
-// Package notices reads notices of the product with the libraries that receivers use: those of CloudEvents, Standard Webhooks and JSON schemas.
+// Package notices reads notices of the product with the libraries that receivers use: those of
+// CloudEvents, Standard Webhooks and JSON schemas.
 package notices

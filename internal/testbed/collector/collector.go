@@ -1,4 +1,5 @@
-// Package collector is an OpenTelemetry collector for tests: it takes traces by OTLP, over HTTP and gRPC, and keeps what it was given.
+// Package collector is an OpenTelemetry collector for tests: it takes traces by OTLP, over HTTP and
+// gRPC, and keeps what it was given.
 //
 //	exporter ──HTTP, gRPC──► Collector ──► Spans
 package collector
@@ -28,7 +29,7 @@ type Span struct {
 	Resource map[string]string
 }
 
-// Text is an attribute of the span as a text; empty where there is none.
+// Text returns an attribute of the span as a text; empty where there is none.
 func (s Span) Text(key string) string { return texts(s.Attributes)[key] }
 
 // Collector takes spans.
@@ -120,14 +121,14 @@ func (c *Collector) take(request *collectorpb.ExportTraceServiceRequest, header 
 	}
 }
 
-// Spans are those that have come in so far.
+// Spans returns those that have come in so far.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]Span(nil), c.spans...)
 }
 
-// Headers are those of the requests so far.
+// Headers returns those of the requests so far.
 func (c *Collector) Headers() []http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -53,8 +53,8 @@ func (a Access) Save(path string) error {
 	return nil
 }
 
-// Config is the administrator's client configuration (group system:masters), without a client-side
-// limit on requests.
+// Config returns the administrator's client configuration (group system:masters), without a
+// client-side limit on requests.
 func (a Access) Config() (*rest.Config, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", a.Kubeconfig)
 	if err != nil {
@@ -64,7 +64,7 @@ func (a Access) Config() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// ConfigAs is the client configuration of another user: the administrator impersonates it, so
+// ConfigAs returns the client configuration of another user: the administrator impersonates it, so
 // that authorization and admission see the user and its groups.
 func (a Access) ConfigAs(user string, groups ...string) (*rest.Config, error) {
 	cfg, err := a.Config()
@@ -75,7 +75,7 @@ func (a Access) ConfigAs(user string, groups ...string) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// ServiceAccountConfig is the client configuration of a service account that exists,
+// ServiceAccountConfig returns the client configuration of a service account that exists,
 // authenticated by a token that holds for an hour.
 func (a Access) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
 	admin, err := a.Config()
@@ -96,7 +96,7 @@ func (a Access) ServiceAccountConfig(ctx context.Context, namespace, name string
 	return cfg, nil
 }
 
-// Kubectl is the command that runs kubectl as the administrator. It leaves the user's own
+// Kubectl returns the command that runs kubectl as the administrator. It leaves the user's own
 // kubeconfig and cache alone.
 func (a Access) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, a.KubectlPath, args...)

@@ -28,7 +28,8 @@ type Request struct {
 	Namespace, Name string
 	// Code is the HTTP status of the answer.
 	Code int
-	// Received is when the API server received the request, and Answered when it had answered it, or begun to answer a watch.
+	// Received is when the API server received the request, and Answered when it had answered it, or
+	// begun to answer a watch.
 	Received, Answered time.Time
 }
 
@@ -109,7 +110,7 @@ func (a Access) CountRequests(match func(Request) bool) (map[string]int, error) 
 	}
 }
 
-// auditFiles are the log and all that it was rotated to.
+// auditFiles returns the log and all that it was rotated to.
 func auditFiles(log string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(log), "*"+filepath.Ext(log)))
 	if err != nil {

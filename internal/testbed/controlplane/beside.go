@@ -32,5 +32,5 @@ func (cp *ControlPlane) Login(user string, groups ...string) (kubeconfig string,
 	return kubeconfig, cp.issuer.writeKubeconfig(kubeconfig, user, groups...)
 }
 
-// CAFile is the path of the certificate that clients of the control plane are signed with.
+// CAFile returns the path of the certificate that clients of the control plane are signed with.
 func (cp *ControlPlane) CAFile() string { return cp.state.path(caFile) }

@@ -24,30 +24,30 @@ const progressInterval = 5 * time.Second
 // BinDir is a folder that holds programs.
 type BinDir string
 
-// Kubectl is the path of kubectl, of the same version as the control plane.
+// Kubectl returns the path of kubectl, of the same version as the control plane.
 func (d BinDir) Kubectl() string { return d.Path("kubectl") }
 
-// Path is the path of a program by its name.
+// Path returns the path of a program by its name.
 func (d BinDir) Path(program string) string { return filepath.Join(string(d), program) }
 
 // Binaries returns the folder of the control plane's programs at the versions that the checkout
-// around the current directory pins. What the cache lacks it downloads or builds first, which takes minutes and
-// is reported on progress. Processes that ask at the same time build once.
+// around the current directory pins. What the cache lacks it downloads or builds first, which takes
+// minutes and is reported on progress. Processes that ask at the same time build once.
 func Binaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 	return controlPlane.binaries(ctx, progress)
 }
 
-// NodeBinaries is Binaries for what a real node takes: kubelet and kube-proxy.
+// NodeBinaries returns Binaries for what a real node takes: kubelet and kube-proxy.
 func NodeBinaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 	return node.binaries(ctx, progress)
 }
 
-// DataPlaneBinaries is Binaries for what serves Gateway API's routes: Traefik.
+// DataPlaneBinaries returns Binaries for what serves Gateway API's routes: Traefik.
 func DataPlaneBinaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 	return dataPlane.binaries(ctx, progress)
 }
 
-// Traefik is the path of Traefik, of DataPlaneBinaries.
+// Traefik returns the path of Traefik, of DataPlaneBinaries.
 func (d BinDir) Traefik() string { return d.Path("traefik") }
 
 func (s set) binaries(ctx context.Context, progress io.Writer) (BinDir, error) {
@@ -80,7 +80,7 @@ func (s set) binaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 	return BinDir(dir), m.build(ctx, dir, progress)
 }
 
-// cacheDir is where built programs are kept, made if it is missing.
+// cacheDir returns where built programs are kept, made if it is missing.
 func cacheDir() (string, error) {
 	root := os.Getenv(CacheDirEnv)
 	if root == "" {
@@ -108,8 +108,9 @@ func exists(path string) (bool, error) {
 	return true, nil
 }
 
-// build builds all programs next to dir, or downloads them as the Kubernetes project has built them, and moves them there at
-// once, so that a folder of that name is always whole. After one download that fails there is no other.
+// build builds all programs next to dir, or downloads them as the Kubernetes project has built
+// them, and moves them there at once, so that a folder of that name is always whole. After one
+// download that fails there is no other.
 func (m *module) build(ctx context.Context, dir string, progress io.Writer) error {
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".building-")
 	if err != nil {
@@ -167,7 +168,8 @@ func timed(progress io.Writer, what string, do func() error) error {
 	return do()
 }
 
-// report writes what now and again, with the time it took so far, until the function returned is called.
+// report writes what now and again, with the time it took so far, until the function returned is
+// called.
 func report(w io.Writer, what string) (stop func()) {
 	begin := time.Now()
 	fmt.Fprintf(w, "%s…\n", what)

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// startTimeout bounds the start, building apart, on a machine that is busy with other things. kube-apiserver may be started portAttempts times in it.
+	// startTimeout bounds the start, building apart, on a machine that is busy with other things.
+	// kube-apiserver may be started portAttempts times in it.
 	startTimeout = 5 * time.Minute
 	// portAttempts is how often a free port may turn out to be taken.
 	portAttempts = 5
@@ -64,7 +65,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// simulatedNodes is the number of nodes that KWOK plays.
+// simulatedNodes returns the number of nodes that KWOK plays.
 func (o Options) simulatedNodes() int {
 	if o.RealNodes {
 		return 0
@@ -148,8 +149,8 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	if err := cp.startAPIServer(ctx, ca); err != nil {
 		return err
 	}
-	// Kinds come first: the garbage collector looks for those that are new every half minute, and until then it deletes nothing of what
-	// objects of these kinds own.
+	// Kinds come first: the garbage collector looks for those that are new every half minute, and until
+	// then it deletes nothing of what objects of these kinds own.
 	if err := cp.applyManifests(ctx); err != nil {
 		return err
 	}
@@ -282,7 +283,7 @@ func (cp *ControlPlane) bind(ctx context.Context) (context.Context, context.Canc
 	return ctx, func() { cancel(context.Canceled) }
 }
 
-// client is the administrator's.
+// client returns the administrator's.
 func (cp *ControlPlane) client() (kubernetes.Interface, error) {
 	cfg, err := cp.Config()
 	if err != nil {
@@ -309,7 +310,7 @@ func (cp *ControlPlane) run(program string, args []string) (*process, error) {
 	return p, err
 }
 
-// Processes are the process ids of the components, by program name.
+// Processes returns the process ids of the components, by program name.
 func (cp *ControlPlane) Processes() map[string]int {
 	pids := map[string]int{}
 	for _, p := range cp.processes {

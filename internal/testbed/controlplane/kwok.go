@@ -17,8 +17,8 @@ const (
 	ReadyDelayAnnotation = "simulate.sluice.dev/ready-delay"
 	// ReadyForAnnotation has a pod that is ready lose that after a Go duration, for good.
 	ReadyForAnnotation = "simulate.sluice.dev/ready-for"
-	// SilentAnnotation, on a node or on a pod that runs, has nobody make it ready again that was made not ready: its kubelet is
-	// not heard any more.
+	// SilentAnnotation, on a node or on a pod that runs, has nobody make it ready again that was made
+	// not ready: its kubelet is not heard any more.
 	SilentAnnotation = "simulate.sluice.dev/silent"
 )
 
@@ -36,7 +36,7 @@ const (
 //go:embed kwok.yaml.tmpl
 var kwokTemplate string
 
-// kwokConfig is KWOK's configuration with all stages.
+// kwokConfig returns KWOK's configuration with all stages.
 func kwokConfig(readyDelay time.Duration) ([]byte, error) {
 	parsed, err := template.New("kwok.yaml").Delims("[[", "]]").Option("missingkey=error").Parse(kwokTemplate)
 	if err != nil {

@@ -75,7 +75,8 @@ var node = set{
 	},
 }
 
-// dataPlane is what serves Gateway API's routes. It is built apart, as node is: it takes as long as all others together.
+// dataPlane is what serves Gateway API's routes. It is built apart, as node is: it takes as long as
+// all others together.
 var dataPlane = set{
 	what:     "the data plane",
 	dir:      dataPlaneModuleDir,
@@ -94,7 +95,8 @@ type module struct {
 	sums     []byte            // the checksums of what may be downloaded; nil if there are none
 }
 
-// InCheckout is the path of something in the checkout of Sluice that the current directory is part of.
+// InCheckout returns the path of something in the checkout of Sluice that the current directory is
+// part of.
 func InCheckout(path string) (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -163,7 +165,7 @@ func (m *module) key() string {
 	return key + runtime.GOOS + "-" + runtime.GOARCH + "-" + hex.EncodeToString(hash.Sum(nil))[:12]
 }
 
-// buildFlags are the flags of go build. Kubernetes learns its own version from the linker, and
+// buildFlags returns the flags of go build. Kubernetes learns its own version from the linker, and
 // refuses to start without one.
 func (m *module) buildFlags() []string {
 	version, ofKubernetes := m.versions[kubernetesModule]

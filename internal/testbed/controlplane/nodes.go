@@ -32,7 +32,8 @@ func createNodes(ctx context.Context, client kubernetes.Interface, n int) error 
 	return nil
 }
 
-// nodesReady reports whether there are so many nodes, and all take pods: a node is tainted until its Ready condition was noticed.
+// nodesReady reports whether there are so many nodes, and all take pods: a node is tainted until
+// its Ready condition was noticed.
 func nodesReady(client kubernetes.Interface, want int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

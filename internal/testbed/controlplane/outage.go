@@ -11,11 +11,12 @@ import (
 	"syscall"
 )
 
-// servers are the components without which no request is answered, in the order in which they start.
+// servers are the components without which no request is answered, in the order in which they
+// start.
 var servers = []string{etcd, kubeAPIServer}
 
-// Freeze stops etcd and kube-apiserver where they stand, as a machine does that is suspended: connections stay open, and
-// nothing is answered until Thaw.
+// Freeze stops etcd and kube-apiserver where they stand, as a machine does that is suspended:
+// connections stay open, and nothing is answered until Thaw.
 func (cp *ControlPlane) Freeze() error { return cp.signal(kubeAPIServer, etcd, syscall.SIGSTOP) }
 
 // Thaw lets etcd and kube-apiserver go on.
@@ -45,7 +46,8 @@ func (cp *ControlPlane) Crash() error {
 	return nil
 }
 
-// Replace kills a component that is a client of the API server, such as kube-controller-manager, and starts it again.
+// Replace kills a component that is a client of the API server, such as kube-controller-manager,
+// and starts it again.
 func (cp *ControlPlane) Replace(component string) error {
 	at := cp.find(component)
 	if err := syscall.Kill(cp.processes[at].pid, syscall.SIGKILL); err != nil {
@@ -66,8 +68,8 @@ func (cp *ControlPlane) respawn(component string, args []string) error {
 	return nil
 }
 
-// Restart starts etcd and kube-apiserver, which Crash has killed, on the data and at the address that they had, and returns
-// when requests are answered.
+// Restart starts etcd and kube-apiserver, which Crash has killed, on the data and at the address
+// that they had, and returns when requests are answered.
 func (cp *ControlPlane) Restart(ctx context.Context) error {
 	address, err := url.Parse(cp.issuer.server)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// certificateLife is how long certificates hold; a control plane for demo and tests ends long before.
+// certificateLife is how long certificates hold; a control plane for demo and tests ends long
+// before.
 const certificateLife = 30 * 24 * time.Hour
 
 // An authority signs the certificates of one control plane.
@@ -41,7 +42,7 @@ func newAuthority() (*authority, error) {
 	return &authority{cert: certificate, key: key}, nil
 }
 
-// bundle is the authority's own certificate, PEM-encoded.
+// bundle returns the authority's own certificate, PEM-encoded.
 func (a *authority) bundle() []byte { return encodeCertificate(a.cert.Raw) }
 
 // server issues the certificate of the API server at an address, which pods reach by its service.
@@ -74,7 +75,7 @@ func (a *authority) issue(template *x509.Certificate) (keyPair, error) {
 	return keyPair{cert: encodeCertificate(der), key: encoded}, err
 }
 
-// certificate is what all certificates have in common.
+// certificate returns what all certificates have in common.
 func certificate(name string) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{

@@ -16,8 +16,8 @@ import (
 // what etcd wrote is with the kernel.
 const killAfter = 2 * time.Second
 
-// gcPercent lets a component's heap grow to four times what it keeps before garbage is collected: kube-apiserver
-// keeps some 200 MB, and would spend a sixth of its time on it.
+// gcPercent lets a component's heap grow to four times what it keeps before garbage is collected:
+// kube-apiserver keeps some 200 MB, and would spend a sixth of its time on it.
 const gcPercent = "GOGC=300"
 
 // A spawner starts processes from one OS thread that lasts as long as they do: Linux sends a child
@@ -57,7 +57,8 @@ type process struct {
 	err   error              // how it ended; set before ended is closed, never nil then
 }
 
-// start starts the program at path in dir, with its output in logs and env added to our environment.
+// start starts the program at path in dir, with its output in logs and env added to our
+// environment.
 func (s *spawner) start(path string, args, env []string, dir, logs string) (*process, error) {
 	p := &process{name: filepath.Base(path), ended: make(chan struct{})}
 	p.log = filepath.Join(logs, p.name+".log")
@@ -104,7 +105,7 @@ func (p *process) failure(err error) error {
 	return fmt.Errorf("%w; its log ends with\n%s", err, lastLines(output))
 }
 
-// lastLines is the end of an output, short enough for an error.
+// lastLines returns the end of an output, short enough for an error.
 func lastLines(output []byte) []byte {
 	const most = 12
 	lines := bytes.Split(bytes.TrimSpace(output), []byte("\n"))

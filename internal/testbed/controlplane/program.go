@@ -9,15 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// A Program runs by itself, beside a control plane that another process may have started. As the components do, it ends
-// with the process that has started it.
+// A Program runs by itself, beside a control plane that another process may have started. As the
+// components do, it ends with the process that has started it.
 type Program struct {
 	process *process
 	spawner *spawner
 }
 
-// StartProgram starts the program at path in a folder, which gets its log, with env, such as NAME=value, added to the
-// environment.
+// StartProgram starts the program at path in a folder, which gets its log, with env, such as
+// NAME=value, added to the environment.
 func StartProgram(path string, args, env []string, dir string) (*Program, error) {
 	s := newSpawner()
 	p, err := s.start(path, args, env, dir, dir)
@@ -61,7 +61,7 @@ func (p *Program) Kill() {
 	})
 }
 
-// Log is the path of what the program has said.
+// Log returns the path of what the program has said.
 func (p *Program) Log() string { return p.process.log }
 
 // end ends the program once.

@@ -15,26 +15,30 @@ import (
 	"time"
 )
 
-// ReleaseURLEnv names the environment variable with the address of the programs that the Kubernetes project has built, for
-// a mirror of it: https://dl.k8s.io/release by default. With "none" every program is built from its module.
+// ReleaseURLEnv names the environment variable with the address of the programs that the Kubernetes
+// project has built, for a mirror of it: https://dl.k8s.io/release by default. With "none" every
+// program is built from its module.
 const ReleaseURLEnv = "SLUICE_KUBERNETES_RELEASES"
 
 const (
 	releaseURL = "https://dl.k8s.io/release"
 	noRelease  = "none"
-	// sumsFile is in the format of sha256sum, next to the go.mod of a set. It pins what may be downloaded.
+	// sumsFile is in the format of sha256sum, next to the go.mod of a set. It pins what may be
+	// downloaded.
 	sumsFile = "SHA256SUMS"
 	// mostBytes is several times what the largest program has.
 	mostBytes = 1 << 30
 )
 
-// How long a download may bring nothing, and how long it may take as a whole. On a slower line a program is built sooner.
+// How long a download may bring nothing, and how long it may take as a whole. On a slower line a
+// program is built sooner.
 const (
 	releaseSilence = 10 * time.Second
 	releaseLimit   = 2 * time.Minute
 )
 
-// A release is the programs of a version of Kubernetes as its project has built them, as far as the checkout pins their checksums.
+// A release is the programs of a version of Kubernetes as its project has built them, as far as the
+// checkout pins their checksums.
 type release struct {
 	url            string
 	sums           map[string]string // SHA-256 in hexadecimal digits, by path below url
@@ -75,7 +79,7 @@ func parseSums(text string) (map[string]string, error) {
 	return sums, nil
 }
 
-// path is where a release has a program for this machine, and whether its checksum is pinned.
+// path returns where a release has a program for this machine, and whether its checksum is pinned.
 func (r release) path(m *module, p program) (string, bool) {
 	if p.module != kubernetesModule {
 		return "", false
@@ -85,7 +89,8 @@ func (r release) path(m *module, p program) (string, bool) {
 	return path, pinned
 }
 
-// download writes the program at path to the file out, which is executable and has the pinned checksum, or does not exist.
+// download writes the program at path to the file out, which is executable and has the pinned
+// checksum, or does not exist.
 func (r release) download(ctx context.Context, path, out string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.limit, fmt.Errorf("not within %v", r.limit))
 	defer cancel()
@@ -110,7 +115,7 @@ func (r release) download(ctx context.Context, path, out string) error {
 	return nil
 }
 
-// address is where a path is, for people: a mirror may have a password in its address.
+// address returns where a path is, for people: a mirror may have a password in its address.
 func (r release) address(path string) string {
 	address, err := url.Parse(r.url + "/" + path)
 	if err != nil {

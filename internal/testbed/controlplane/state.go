@@ -98,7 +98,7 @@ func (s state) fill(address string, readyDelay time.Duration) (*authority, error
 	})
 }
 
-// access is how to use the control plane whose state this is.
+// access returns how to use the control plane whose state this is.
 func (s state) access(bin BinDir, audit bool) Access {
 	a := Access{
 		Kubeconfig:  s.kubeconfig("admin"),
@@ -213,7 +213,7 @@ func apiServerArgs(port int, options Options) []string {
 	return append(args, "--authorization-mode=RBAC")
 }
 
-// clientArgs are the arguments of a component that talks to kube-apiserver.
+// clientArgs returns the arguments of a component that talks to kube-apiserver.
 func clientArgs(component string) []string {
 	if component == kwok {
 		return []string{"--kubeconfig=kwok.kubeconfig", "--config=kwok.yaml", "--v=WARN"}

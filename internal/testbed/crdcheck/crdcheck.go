@@ -32,8 +32,8 @@ func Status(status *v1alpha1.BatchReleaseStatus) error {
 	return validate.AgainstSchema(schema, value, strfmt.Default)
 }
 
-// statuses is the schema of a BatchRelease's status. What it says in extensions of Kubernetes only narrows what is
-// taken over time, or what is merged.
+// statuses is the schema of a BatchRelease's status. What it says in extensions of Kubernetes only
+// narrows what is taken over time, or what is merged.
 var statuses = sync.OnceValues(func() (*spec.Schema, error) {
 	manifest, err := config.Manifests.ReadFile("crd/rollouts.sluice.dev_batchreleases.yaml")
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 	RoleAdmin
 )
 
-// String is the role as GitHub's API calls it.
+// String returns the role as GitHub's API calls it.
 func (r Role) String() string { return [...]string{"none", "read", "write", "admin"}[r] }
 
 // Permissions narrow a token: "read" or "write" by GitHub's name of the permission, such as
@@ -91,7 +91,8 @@ func (f *Forge) createAccount(name, kind string) (int64, error) {
 	return a.id, nil
 }
 
-// CreateToken makes a token with which a user signs in, narrowed to the permissions if they are not nil.
+// CreateToken makes a token with which a user signs in, narrowed to the permissions if they are not
+// nil.
 func (f *Forge) CreateToken(name string, permissions Permissions) (string, error) {
 	a := f.who.account(name)
 	if a == nil || a.kind == kindOrganization {
@@ -141,7 +142,8 @@ func (f *Forge) MakePublic(repository string) error {
 	return nil
 }
 
-// DeleteBranchesOnMerge has a repository remove the branch of each pull request that is merged from now on.
+// DeleteBranchesOnMerge has a repository remove the branch of each pull request that is merged from
+// now on.
 func (f *Forge) DeleteBranchesOnMerge(repository string) error {
 	repo := f.repos.get(repository)
 	if repo == nil {
@@ -151,7 +153,8 @@ func (f *Forge) DeleteBranchesOnMerge(repository string) error {
 	return nil
 }
 
-// randomToken is a token as GitHub shapes them: a prefix that says what it is for, and a secret.
+// randomToken returns a token as GitHub shapes them: a prefix that says what it is for, and a
+// secret.
 func randomToken(prefix string) string { return prefix + rand.Text() + rand.Text()[:10] }
 
 func (d *directory) add(a account) (*account, error) {

@@ -123,7 +123,7 @@ func (c *call) createAccessToken() (answer, error) {
 	})
 }
 
-// narrowed are the permissions asked for, which must be among those held.
+// narrowed returns the permissions asked for, which must be among those held.
 func narrowed(held Permissions, asked json.RawMessage) (Permissions, error) {
 	if len(asked) == 0 || string(asked) == "null" {
 		return held, nil
@@ -143,7 +143,7 @@ func narrowed(held Permissions, asked json.RawMessage) (Permissions, error) {
 	return wanted, nil
 }
 
-// chosen are the repositories that a token is narrowed to; nil for all that are installed.
+// chosen returns the repositories that a token is narrowed to; nil for all that are installed.
 func (c *call) chosen(installed *installation, in tokenRequest) (map[int64]bool, error) {
 	if len(in.Repositories)+len(in.RepositoryIDs) == 0 {
 		return nil, nil

@@ -64,7 +64,7 @@ func refuse(status int, message string) *problem { return &problem{status: statu
 
 var errNotFound = refuse(http.StatusNotFound, "Not Found")
 
-// invalid is GitHub's answer to a body that it can read and not accept.
+// invalid returns GitHub's answer to a body that it can read and not accept.
 func invalid(resource, field, code, message string) *problem {
 	return &problem{http.StatusUnprocessableEntity, "Validation Failed", []object{
 		{"resource": resource, "field": field, "code": code, "message": message},
@@ -294,7 +294,7 @@ func decode[T any](c *call) (T, error) {
 	return in, nil
 }
 
-// number is a path value that must be one: anything else names nothing.
+// number returns a path value that must be one: anything else names nothing.
 func (c *call) number(name string) int64 {
 	n, err := strconv.ParseInt(c.req.PathValue(name), 10, 64)
 	if err != nil {

@@ -45,7 +45,8 @@ type app struct {
 	installations []*installation
 }
 
-// installation is an app's presence in an account: all of its repositories, or those selected by id.
+// installation is an app's presence in an account: all of its repositories, or those selected by
+// id.
 type installation struct {
 	id           int64
 	app          *app
@@ -87,7 +88,8 @@ func (f *Forge) CreateApp(slug string, permissions Permissions) (App, error) {
 	return App{ID: created.id, Slug: slug, Login: bot.login, PrivateKey: key}, nil
 }
 
-// RotateAppKey makes another private key for an app and gives it. What the old one signs is refused.
+// RotateAppKey makes another private key for an app and gives it. What the old one signs is
+// refused.
 func (f *Forge) RotateAppKey(id int64) ([]byte, error) {
 	a := f.who.app(id)
 	if a == nil {
@@ -128,8 +130,8 @@ func (f *Forge) InstallApp(id int64, owner string, repositories ...string) (int6
 	return made.id, nil
 }
 
-// CreateInstallationToken makes a token of an installation with all its rights, without the detour by
-// which the app gets one itself.
+// CreateInstallationToken makes a token of an installation with all its rights, without the detour
+// by which the app gets one itself.
 func (f *Forge) CreateInstallationToken(app, installed int64) (string, error) {
 	a := f.who.app(app)
 	if a == nil {
@@ -186,8 +188,8 @@ func (d *directory) installed(a *app, accept func(*installation) bool) *installa
 	return nil
 }
 
-// appOf is the app whose key has signed the token, or nil. GitHub takes RS256 only, an issuer that
-// is the app's id, and a life of ten minutes at most.
+// appOf returns the app whose key has signed the token, or nil. GitHub takes RS256 only, an issuer
+// that is the app's id, and a life of ten minutes at most.
 func (d *directory) appOf(token string, now time.Time) *app {
 	var signer *app
 	claims := &jwt.RegisteredClaims{}

@@ -23,7 +23,7 @@ func (a actor) name() string {
 	return a.account.login
 }
 
-// integration is the app that acts, by an installation's token, or nil.
+// integration returns the app that acts, by an installation's token, or nil.
 func (a actor) integration() *app {
 	if a.credential == nil || a.credential.installation == nil {
 		return nil
@@ -64,8 +64,8 @@ func (f *Forge) actorOf(token string) (actor, bool) {
 	return actor{}, false
 }
 
-// bearer is the token of a request: "Bearer X", "token X", or the password of basic authentication.
-// As on GitHub the name that goes with the password is not looked at.
+// bearer returns the token of a request: "Bearer X", "token X", or the password of basic
+// authentication. As on GitHub the name that goes with the password is not looked at.
 func bearer(r *http.Request) (token string, given bool) {
 	if _, password, ok := r.BasicAuth(); ok {
 		return password, true
@@ -77,7 +77,7 @@ func bearer(r *http.Request) (token string, given bool) {
 	return strings.TrimSpace(token), true
 }
 
-// roleIn is what an actor may do with a repository.
+// roleIn returns what an actor may do with a repository.
 func (f *Forge) roleIn(a actor, repo *repository) Role {
 	switch {
 	case a.app != nil:
@@ -98,7 +98,7 @@ func (f *Forge) installedRole(c *credential, repo *repository) Role {
 	return publicRole(repo)
 }
 
-// publicRole is what everybody may do.
+// publicRole returns what everybody may do.
 func publicRole(repo *repository) Role {
 	if repo.public.Load() {
 		return RoleRead

@@ -50,7 +50,7 @@ type checkRequest struct {
 	} `json:"output"`
 }
 
-// checkingApp is the app that calls: users can't write checks.
+// checkingApp returns the app that calls: users can't write checks.
 func (c *call) checkingApp() (*app, error) {
 	if a := c.by.integration(); a != nil {
 		return a, nil
@@ -186,7 +186,7 @@ func setText(target, value *string) {
 	}
 }
 
-// suiteOf is the app's suite for a commit, made when first asked for.
+// suiteOf returns the app's suite for a commit, made when first asked for.
 func (c *call) suiteOf(a *app, sha string) (*checkSuite, error) {
 	for _, suite := range c.repo.suites {
 		if suite.app == a && suite.sha == sha && !suite.fork {

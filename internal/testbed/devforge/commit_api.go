@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge/gitcmd"
 )
 
-// namedCommit is the object name of the commit that the path names by SHA, branch or tag.
+// namedCommit returns the object name of the commit that the path names by SHA, branch or tag.
 func (c *call) namedCommit() (string, error) {
 	ref := c.req.PathValue("ref")
 	sha, err := c.repo.git.Resolve(c.ctx, ref)
@@ -32,7 +32,7 @@ func (c *call) getCommit() (answer, error) {
 	return ok(c.forge.shape.commitWithFiles(c.repo, commit, changes))
 }
 
-// listCommits is the history of a branch, or of a path of it.
+// listCommits returns the history of a branch, or of a path of it.
 func (c *call) listCommits() (answer, error) {
 	start := c.query("sha")
 	if start == "" {

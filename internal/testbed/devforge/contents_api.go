@@ -44,7 +44,7 @@ func (c *call) getContents() (answer, error) {
 	return ok(file)
 }
 
-// raw is a blob as it is.
+// raw returns a blob as it is.
 func (c *call) raw(sha string) (answer, error) {
 	data, err := c.repo.git.ReadBlob(c.ctx, sha)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *call) listFolder(sha, ref, folder string) (answer, error) {
 	return ok(each(entries, func(e gitcmd.Entry) object { return c.content(e, ref) }))
 }
 
-// content is an entry without what is in it.
+// content returns an entry without what is in it.
 func (c *call) content(e gitcmd.Entry, ref string) object {
 	s, repo, name := c.forge.shape, c.repo.fullName(), escapePath(e.Path)
 	kind, data, page := "file", "blobs", "blob"
@@ -85,7 +85,7 @@ func (c *call) content(e gitcmd.Entry, ref string) object {
 	}
 }
 
-// file is an entry with what is in it.
+// file returns an entry with what is in it.
 func (c *call) file(e gitcmd.Entry, ref string) (object, error) {
 	shape := c.content(e, ref)
 	if e.Type != "blob" {
@@ -237,7 +237,7 @@ func (c *call) writeCommit(commit gitcmd.Commit) (gitcmd.Commit, error) {
 	return c.repo.git.Commit(c.ctx, sha)
 }
 
-// ownSignature is the caller's.
+// ownSignature returns the caller's.
 func (c *call) ownSignature() gitcmd.Signature { return c.forge.signatureOf(c.by.account) }
 
 func (f *Forge) signatureOf(a *account) gitcmd.Signature {

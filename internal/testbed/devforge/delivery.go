@@ -128,7 +128,7 @@ func (f *Forge) deliver(repo *repository, h *hook, e event) {
 	}})
 }
 
-// newGUID is a random UUID.
+// newGUID returns a random UUID.
 func newGUID() string {
 	var b [16]byte
 	rand.Read(b[:])
@@ -210,7 +210,7 @@ func (d *dispatcher) send(next delivery) Delivery {
 	return sent
 }
 
-// request is what a hook gets.
+// request returns what a hook gets.
 func (d delivery) request(ctx context.Context) (*http.Request, error) {
 	contentType, body := "application/json", d.Payload
 	if d.hook.contentType != "json" {
@@ -239,14 +239,14 @@ func (d *dispatcher) exchange(r *http.Request) (status int, body string, err err
 	return response.StatusCode, string(kept), err
 }
 
-// sign is the HMAC that a receiver checks.
+// sign returns the HMAC that a receiver checks.
 func sign(secret string, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(body)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Deliveries are all requests to hooks that have ended, in the order in which they ended.
+// Deliveries returns all requests to hooks that have ended, in the order in which they ended.
 func (f *Forge) Deliveries() []Delivery {
 	f.deliveries.mu.Lock()
 	defer f.deliveries.mu.Unlock()

@@ -47,14 +47,14 @@ func (d *directory) open() bool {
 	return len(d.tokens) == 0 && len(d.apps) == 0
 }
 
-// account is the one with the login, or nil.
+// account returns the one with the login, or nil.
 func (d *directory) account(name string) *account {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.accounts[strings.ToLower(name)]
 }
 
-// author is the account that commits from the address belong to, or nil.
+// author returns the account that commits from the address belong to, or nil.
 func (d *directory) author(email string) *account {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,7 +80,7 @@ func (d *directory) revoke(token string) {
 	d.tokens[token] = nil
 }
 
-// credential is what a token stands for now, or nil.
+// credential returns what a token stands for now, or nil.
 func (d *directory) credential(token string, now time.Time) *credential {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -97,7 +97,7 @@ func (d *directory) grant(repository, account int64, role Role) {
 	d.grants[[2]int64{repository, account}] = role
 }
 
-// roleOf is what an account may do with a repository.
+// roleOf returns what an account may do with a repository.
 func (d *directory) roleOf(a *account, repo *repository) Role {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -117,14 +117,14 @@ func (d *directory) setTeam(t *team) {
 	d.teams[strings.ToLower(t.organization+"/"+t.slug)] = t
 }
 
-// team is the one with that name, or nil.
+// team returns the one with that name, or nil.
 func (d *directory) team(organization, slug string) *team {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.teams[strings.ToLower(organization+"/"+slug)]
 }
 
-// signInNames are the logins of the people, for the sign-in page.
+// signInNames returns the logins of the people, for the sign-in page.
 func (d *directory) signInNames() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -24,9 +24,9 @@
 //   - at most Options.MaxProcesses git processes run at a time, further requests wait;
 //   - after Close no process of the forge is left, and nothing is delivered.
 //
-// It starts Git's two services itself rather than through "git http-backend" and
-// net/http/cgi: those refuse chunked bodies, which is how git pushes more than a
-// megabyte, and leave no way to end a service together with its own children.
+// It starts Git's two services itself rather than through "git http-backend" and net/http/cgi:
+// those refuse chunked bodies, which is how git pushes more than a megabyte, and leave no way to
+// end a service together with its own children.
 //
 // It is for demos and tests: passwords and keys are kept as they are given, in memory.
 package devforge

@@ -85,7 +85,8 @@ func (c *call) emitStatus(sha string, v *status) error {
 	return nil
 }
 
-// tellCheck tells of a run that was made or has changed, and of its suite when all its runs have ended.
+// tellCheck tells of a run that was made or has changed, and of its suite when all its runs have
+// ended.
 func (c *call) tellCheck(run *checkRun, action string) error {
 	run.suite.updated = c.forge.now()
 	commit, err := c.repo.git.Commit(c.ctx, run.suite.sha)

@@ -110,7 +110,7 @@ func (a *activeFault) meets(r *http.Request, user string) bool {
 		(a.User == "" || a.User == user)
 }
 
-// next is the fault that a request meets, and whether there is one.
+// next returns the fault that a request meets, and whether there is one.
 func (s *faultSet) next(r *http.Request, user string) (Fault, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,8 @@ func (f *Forge) instead(fault Fault, w http.ResponseWriter, r *http.Request) boo
 	return true
 }
 
-// hang ends with the client or the forge. Only once the body is read does the server see a client go.
+// hang ends with the client or the forge. Only once the body is read does the server see a client
+// go.
 func (s *faultSet) hang(r *http.Request, tell func()) {
 	if _, err := io.Copy(io.Discard, r.Body); err == nil {
 		if tell != nil {
@@ -255,7 +256,7 @@ type heldAnswer struct {
 	body   bytes.Buffer
 }
 
-// Header is the answer's own.
+// Header returns the answer's own.
 func (h *heldAnswer) Header() http.Header { return h.header }
 
 // WriteHeader takes the first status.
@@ -281,7 +282,8 @@ func (h *heldAnswer) send(w http.ResponseWriter) {
 	io.WriteString(w, h.body.String())
 }
 
-// halveLists cuts a list, or the lists that are members of an object, and leaves other bodies alone.
+// halveLists cuts a list, or the lists that are members of an object, and leaves other bodies
+// alone.
 func halveLists(body *bytes.Buffer) {
 	var content any
 	if json.Unmarshal(body.Bytes(), &content) != nil {

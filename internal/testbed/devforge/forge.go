@@ -175,10 +175,10 @@ func (f *Forge) newServer(middleware func(http.Handler) http.Handler) *http.Serv
 	}
 }
 
-// URL is the root of the forge, without a slash at its end.
+// URL returns the root of the forge, without a slash at its end.
 func (f *Forge) URL() string { return f.url }
 
-// APIURL is the root of the REST API, with the slash at its end that go-github wants.
+// APIURL returns the root of the REST API, with the slash at its end that go-github wants.
 func (f *Forge) APIURL() string { return f.url + apiPrefix + "/" }
 
 // Close ends the git processes that still run, drops all connections and

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge/gitcmd"
 )
 
-// signature is the one that a request names, or the other.
+// signature returns the one that a request names, or the other.
 func (c *call) signature(given *identity, otherwise gitcmd.Signature) (gitcmd.Signature, error) {
 	if given == nil {
 		return otherwise, nil

@@ -31,8 +31,8 @@ type allowance struct {
 
 func newLimiter() *limiter { return &limiter{budget: defaultBudget, windows: map[string]*window{}} }
 
-// SetRateLimit grants every account so many requests an hour from now on, and starts to count again.
-// Below one it is at its limit with the first request.
+// SetRateLimit grants every account so many requests an hour from now on, and starts to count
+// again. Below one it is at its limit with the first request.
 func (f *Forge) SetRateLimit(requests int) {
 	f.limits.mu.Lock()
 	defer f.limits.mu.Unlock()

@@ -14,8 +14,9 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdown is a text of a pull request or a comment as GitHub shows it: tables are tables, a line ends where it ends, and a commit links
-// its page. HTML in the text is left out, and so are links that are not safe.
+// markdown returns a text of a pull request or a comment as GitHub shows it: tables are tables, a
+// line ends where it ends, and a commit links its page. HTML in the text is left out, and so are
+// links that are not safe.
 func (c *call) markdown(source string) (template.HTML, error) {
 	commits := &commitLinks{path: c.commitPath()}
 	render := goldmark.New(
@@ -30,7 +31,7 @@ func (c *call) markdown(source string) (template.HTML, error) {
 	return template.HTML(page.String()), nil //nolint:gosec // goldmark escapes text, and leaves HTML out unless it is told not to
 }
 
-// commitPath is where the pages of commits are, before the name of one.
+// commitPath returns where the pages of commits are, before the name of one.
 func (c *call) commitPath() string { return "/" + c.repo.fullName() + "/commit/" }
 
 // commitLinks makes a link of each full name of a commit in the text.

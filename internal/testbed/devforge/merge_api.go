@@ -118,7 +118,7 @@ func (c *call) tidyHead(p *pull) error {
 	return c.moveRef(ref, gitcmd.Zero, sha)
 }
 
-// mergedTip is what the base moves to.
+// mergedTip returns what the base moves to.
 func (c *call) mergedTip(p *pull, in mergeRequest) (string, error) {
 	merger := c.ownSignature()
 	switch in.Method {
@@ -152,7 +152,7 @@ func (c *call) joined(p *pull, commit gitcmd.Commit) (string, error) {
 	return c.repo.git.Write(c.ctx, commit)
 }
 
-// text is the message of the commit: the requested one, or else the usual.
+// text returns the message of the commit: the requested one, or else the usual.
 func (m mergeRequest) text(title, message string) string {
 	if m.Title != "" {
 		title = m.Title
@@ -163,7 +163,7 @@ func (m mergeRequest) text(title, message string) string {
 	return strings.TrimSpace(title + "\n\n" + message)
 }
 
-// squashText is the title and the message that GitHub proposes for a squashed commit.
+// squashText returns the title and the message that GitHub proposes for a squashed commit.
 func squashText(p *pull, commits []gitcmd.Commit) (title, message string) {
 	if len(commits) == 1 {
 		subject, rest, _ := strings.Cut(commits[0].Message, "\n")

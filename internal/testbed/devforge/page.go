@@ -12,7 +12,8 @@ const (
 	maxPerPage     = 100
 )
 
-// pageOf is the part of a list that a call asks for. The Link header says where the others are.
+// pageOf returns the part of a list that a call asks for. The Link header says where the others
+// are.
 func pageOf[T any](c *call, items []T) []T {
 	size, at := c.natural("per_page", defaultPerPage), c.natural("page", 1)
 	size = min(size, maxPerPage)
@@ -22,7 +23,7 @@ func pageOf[T any](c *call, items []T) []T {
 	return items[start:min(start+size, len(items))]
 }
 
-// natural is a query value from 1 on.
+// natural returns a query value from 1 on.
 func (c *call) natural(name string, otherwise int) int {
 	n, err := strconv.Atoi(c.query(name))
 	if err != nil || n < 1 {

@@ -60,7 +60,7 @@ func (p *pull) markMerged(commit string, by *account, now time.Time) {
 	p.close(by, now)
 }
 
-// ref is what Git knows the pull request by: its head, and the trial merge.
+// ref returns what Git knows the pull request by: its head, and the trial merge.
 func (p *pull) ref(what string) string { return fmt.Sprintf("refs/pull/%d/%s", p.number, what) }
 
 func (r *repository) openPulls() int {
@@ -99,7 +99,7 @@ func (f *Forge) tryMerge(ctx context.Context, repo *repository, p *pull) error {
 	return repo.git.SetRef(ctx, p.ref("merge"), tried.commit)
 }
 
-// pull is a pull request as lists have it.
+// pull returns a pull request as lists have it.
 func (s shapes) pull(r *repository, p *pull) object {
 	url, page := s.api("/repos/%s/pulls/%d", r.fullName(), p.number), s.html("/%s/pull/%d", r.fullName(), p.number)
 	issue, statuses := s.api("/repos/%s/issues/%d", r.fullName(), p.number), s.api("/repos/%s/statuses/%s", r.fullName(), p.headSHA)
@@ -127,7 +127,7 @@ func (s shapes) pull(r *repository, p *pull) object {
 
 func link(href string) object { return object{"href": href} }
 
-// side is the head or the base of a pull request.
+// side returns the head or the base of a pull request.
 func (s shapes) side(r *repository, branch, sha string) object {
 	return object{
 		"label": r.owner.login + ":" + branch, "ref": branch, "sha": sha, "user": s.account(r.owner), "repo": s.repository(r),
@@ -144,7 +144,7 @@ func (s shapes) team(t *team) object {
 	}
 }
 
-// association is how an account belongs to a repository.
+// association returns how an account belongs to a repository.
 func (s shapes) association(r *repository, a *account) string {
 	switch role := s.who.roleOf(a, r); {
 	case a == r.owner:
@@ -155,7 +155,7 @@ func (s shapes) association(r *repository, a *account) string {
 	return "NONE"
 }
 
-// fullPull is a pull request as a request by number gets it, and as events have it.
+// fullPull returns a pull request as a request by number gets it, and as events have it.
 func (f *Forge) fullPull(ctx context.Context, repo *repository, p *pull) (object, error) {
 	if err := f.tryMerge(ctx, repo, p); err != nil {
 		return nil, err
@@ -184,10 +184,10 @@ func (f *Forge) fullPull(ctx context.Context, repo *repository, p *pull) (object
 	return shape, nil
 }
 
-// commitRange are the commits of the head that the base has not, or had not.
+// commitRange returns the commits of the head that the base has not, or had not.
 func (p *pull) commitRange() string { return p.baseSHA + ".." + p.headSHA }
 
-// pullChanges are the files that differ from where the head left the base.
+// pullChanges returns the files that differ from where the head left the base.
 func (f *Forge) pullChanges(ctx context.Context, repo *repository, p *pull) ([]gitcmd.Change, error) {
 	start, err := repo.git.MergeBase(ctx, p.baseSHA, p.headSHA)
 	if errors.Is(err, gitcmd.ErrNotFound) && ctx.Err() == nil {

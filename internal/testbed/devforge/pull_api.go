@@ -16,7 +16,7 @@ func (r *repository) pull(number int64) *pull {
 	return r.pulls[number-1]
 }
 
-// thePull is the pull request that the path names.
+// thePull returns the pull request that the path names.
 func (c *call) thePull() (*pull, error) {
 	p := c.repo.pull(c.number("pull_number"))
 	if p == nil {

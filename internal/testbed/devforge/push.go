@@ -21,7 +21,7 @@ func (c refChange) branch() string {
 func (c refChange) created() bool { return c.before == gitcmd.Zero }
 func (c refChange) deleted() bool { return c.after == gitcmd.Zero }
 
-// changedRefs are the differences between two states of the refs, by name.
+// changedRefs returns the differences between two states of the refs, by name.
 func changedRefs(before, after map[string]string) []refChange {
 	var changes []refChange
 	for ref, sha := range after {
@@ -61,8 +61,8 @@ func (f *Forge) beginPush(repo *repository, by *account) (*push, func(context.Co
 	}
 }
 
-// catchUp has pushes that git has carried out take effect, though they have not ended yet. All other
-// moves take effect with the request that makes them. The caller holds the repository.
+// catchUp has pushes that git has carried out take effect, though they have not ended yet. All
+// other moves take effect with the request that makes them. The caller holds the repository.
 func (f *Forge) catchUp(ctx context.Context, repo *repository) error {
 	for _, p := range repo.pushing {
 		if err := f.sync(ctx, repo, p.by, p.commands.named()...); err != nil {
@@ -99,7 +99,7 @@ func (f *Forge) sync(ctx context.Context, repo *repository, by *account, named .
 	return nil
 }
 
-// applied are the refs after the changes.
+// applied returns the refs after the changes.
 func applied(refs map[string]string, changes []refChange) map[string]string {
 	after := maps.Clone(refs)
 	for _, c := range changes {
@@ -218,7 +218,7 @@ func (u update) markMerged(p *pull, change refChange) error {
 	return nil
 }
 
-// pushPayload is the push event of one ref.
+// pushPayload returns the push event of one ref.
 func (u update) pushPayload(change refChange) (object, error) {
 	s := u.forge.shape
 	commits, err := u.pushedCommits(change)
@@ -238,8 +238,8 @@ func (u update) pushPayload(change refChange) (object, error) {
 	}, nil
 }
 
-// headCommit is the commit that the ref is at, which is mostly the last of those pushed; null if
-// the ref has gone.
+// headCommit returns the commit that the ref is at, which is mostly the last of those pushed; null
+// if the ref has gone.
 func (u update) headCommit(change refChange, pushed []object) (any, error) {
 	if change.deleted() {
 		return nil, nil
@@ -251,7 +251,7 @@ func (u update) headCommit(change refChange, pushed []object) (any, error) {
 	return u.forge.shape.pushedCommit(u.repo, commit, changes), err
 }
 
-// pushedCommits are the commits that a ref has gained, oldest first; of a new ref those that no
+// pushedCommits returns the commits that a ref has gained, oldest first; of a new ref those that no
 // other ref had.
 func (u update) pushedCommits(change refChange) ([]object, error) {
 	list := []object{}

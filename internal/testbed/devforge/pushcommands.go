@@ -54,7 +54,7 @@ func (p *pushCommands) readPackets() {
 	}
 }
 
-// named are the refs that the push has named so far.
+// named returns the refs that the push has named so far.
 func (p *pushCommands) named() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -39,7 +39,7 @@ func (c *call) getBranch() (answer, error) {
 // listRules tells that nothing holds a branch back: the forge has no rules.
 func (c *call) listRules() (answer, error) { return ok([]object{}) }
 
-// ref is a branch or tag as it stands.
+// ref returns a branch or tag as it stands.
 func (c *call) ref(name string) (object, error) {
 	sha := c.repo.refs[name]
 	kind, err := c.repo.git.TypeOf(c.ctx, sha)

@@ -63,7 +63,7 @@ type repository struct {
 	pushing []*push
 }
 
-// change is a commit with what it changes against its first parent.
+// change returns a commit with what it changes against its first parent.
 func (r *repository) change(ctx context.Context, sha string) (gitcmd.Commit, []gitcmd.Change, error) {
 	commit, err := r.git.Commit(ctx, sha)
 	if err != nil {
@@ -153,7 +153,7 @@ func (f *Forge) adopt(ctx context.Context, name string, git *gitcmd.Repository) 
 	}), nil
 }
 
-// owner is the account of that login, which is the one given if there is none yet.
+// owner returns the account of that login, which is the one given if there is none yet.
 func (d *directory) owner(missing account) *account {
 	made, err := d.add(missing)
 	if err != nil {
@@ -203,10 +203,10 @@ func (f *Forge) runGit(ctx context.Context, env []string, args ...string) error 
 	return f.git.Run(ctx, gitcmd.Invocation{Args: args, Env: env})
 }
 
-// CloneURL is the URL to clone owner/name from and to push it to.
+// CloneURL returns the URL to clone owner/name from and to push it to.
 func (f *Forge) CloneURL(name string) string { return f.url + "/" + name + ".git" }
 
-// repositoryDir is the only way from a name to a path.
+// repositoryDir returns the only way from a name to a path.
 func (f *Forge) repositoryDir(name string) (string, error) {
 	if !repositoryName.MatchString(name) {
 		return "", fmt.Errorf("%w: %q", ErrRepositoryName, name)

@@ -31,7 +31,7 @@ type requestLog struct {
 
 func newRequestLog() *requestLog { return &requestLog{} }
 
-// Requests are all requests answered so far, in the order of the answers.
+// Requests returns all requests answered so far, in the order of the answers.
 func (f *Forge) Requests() []Request {
 	f.requests.mu.Lock()
 	defer f.requests.mu.Unlock()

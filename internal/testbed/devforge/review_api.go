@@ -75,7 +75,8 @@ func (c *call) createReview() (answer, error) {
 	return ok(c.forge.shape.review(c.repo, p, v))
 }
 
-// submit adds a review, also to a pull request that is closed or merged, as GitHub does. Pending ones, which only their author would see, there are none.
+// submit adds a review, also to a pull request that is closed or merged, as GitHub does. Pending
+// ones, which only their author would see, there are none.
 func (c *call) submit(p *pull, in reviewRequest) (*review, error) {
 	state, known := reviewStates[in.Event]
 	switch {

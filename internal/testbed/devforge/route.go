@@ -26,12 +26,12 @@ func writes(permission string) need {
 	return need{role: RoleWrite, permission: permission, level: "write"}
 }
 
-// speaks is for what every reader may do: open a pull request, review one, comment on one.
+// speaks serves what every reader may do: open a pull request, review one, comment on one.
 func speaks() need {
 	return need{role: RoleRead, permission: "pull_requests", level: "write", known: true}
 }
 
-// administers is for a repository's hooks.
+// administers serves a repository's hooks.
 func administers() need {
 	return need{role: RoleAdmin, permission: "repository_hooks", level: "write"}
 }
@@ -43,8 +43,8 @@ type route struct {
 	serve           func(*call) (answer, error)
 }
 
-// routes are tried in their order. A name in braces stands for a segment of the path; with "..."
-// for as many as there are.
+// routes returns the routes, which are tried in their order. A name in braces stands for a segment of the path; with
+// "..." for as many as there are.
 func routes() []route {
 	all := [][]route{accountRoutes(), repositoryRoutes(), gitRoutes(), pullRoutes(), reportRoutes(), hookRoutes()}
 	var flat []route
@@ -208,7 +208,7 @@ func compileRoutes() []compiledRoute {
 	return compiled
 }
 
-// apiPath is a request's path below the API's root, as it was sent.
+// apiPath returns a request's path below the API's root, as it was sent.
 func apiPath(r *http.Request) string {
 	return strings.TrimSuffix(strings.TrimPrefix(r.URL.EscapedPath(), apiPrefix), "/")
 }

@@ -14,22 +14,22 @@ type shapes struct {
 	who  *directory
 }
 
-// api is a URL below the root of the API.
+// api returns a URL below the root of the API.
 func (s shapes) api(format string, args ...any) string {
 	return s.root + apiPrefix + fmt.Sprintf(format, args...)
 }
 
-// html is a URL of a page.
+// html returns a URL of a page.
 func (s shapes) html(format string, args ...any) string { return s.root + fmt.Sprintf(format, args...) }
 
-// nodeID is a GraphQL name, which GitHub's answers carry everywhere.
+// nodeID returns a GraphQL name, which GitHub's answers carry everywhere.
 func nodeID(kind string, id any) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s%v", kind, id))
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// stampOrNull is null for the zero time.
+// stampOrNull returns null for the zero time.
 func stampOrNull(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -37,7 +37,7 @@ func stampOrNull(t time.Time) any {
 	return stamp(t)
 }
 
-// textOrNull is null for no text.
+// textOrNull returns null for no text.
 func textOrNull(text string) any {
 	if text == "" {
 		return nil
@@ -45,7 +45,7 @@ func textOrNull(text string) any {
 	return text
 }
 
-// user is an account in its short form; nil is null.
+// user returns an account in its short form; nil is null.
 func (s shapes) user(a *account) any {
 	if a == nil {
 		return nil
@@ -66,7 +66,7 @@ func (s shapes) account(a *account) object {
 	}
 }
 
-// profile is an account in its long form.
+// profile returns an account in its long form.
 func (s shapes) profile(a *account) object {
 	profile, email := s.account(a), any(a.email)
 	if a.kind == kindBot {
@@ -80,7 +80,7 @@ func (s shapes) profile(a *account) object {
 	return profile
 }
 
-// organization is an organization as its teams have it.
+// organization returns an organization as its teams have it.
 func (s shapes) organization(a *account) object {
 	url := s.api("/orgs/%s", a.login)
 	return object{
@@ -108,7 +108,7 @@ var repositoryLinks = map[string]string{
 	"subscription_url": "/subscription", "tags_url": "/tags", "teams_url": "/teams", "trees_url": "/git/trees{/sha}",
 }
 
-// repository is a repository in its usual form.
+// repository returns a repository in its usual form.
 func (s shapes) repository(r *repository) object {
 	url, page := s.api("/repos/%s", r.fullName()), s.html("/%s", r.fullName())
 	visibility := "private"
@@ -132,7 +132,7 @@ func (s shapes) repository(r *repository) object {
 	return shape
 }
 
-// fullRepository is a repository as a request by name gets it.
+// fullRepository returns a repository as a request by name gets it.
 func (s shapes) fullRepository(r *repository, role Role) object {
 	shape := s.repository(r)
 	maps.Copy(shape, object{
@@ -149,7 +149,7 @@ func rights(role Role) object {
 	}
 }
 
-// integration is an app; nil is null.
+// integration returns an app; nil is null.
 func (s shapes) integration(a *app) any {
 	if a == nil {
 		return nil
@@ -171,7 +171,7 @@ func (s shapes) installation(i *installation) object {
 	}
 }
 
-// with is a copy of an object that has more members.
+// with returns a copy of an object that has more members.
 func with(base, more object) object {
 	all := maps.Clone(base)
 	maps.Copy(all, more)

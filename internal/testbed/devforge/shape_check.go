@@ -21,7 +21,7 @@ func (s shapes) checkRun(r *repository, run *checkRun) object {
 	}
 }
 
-// suiteState is completed when all runs are, with the worst of their conclusions.
+// suiteState returns completed when all runs are, with the worst of their conclusions.
 func (r *repository) suiteState(suite *checkSuite) (state, conclusion string, runs int) {
 	state, conclusion = "completed", "success"
 	for _, run := range r.runs {
@@ -45,7 +45,7 @@ func (r *repository) suiteState(suite *checkSuite) (state, conclusion string, ru
 	return state, conclusion, runs
 }
 
-// suite is a check suite as events have it.
+// suite returns a check suite as events have it.
 func (s shapes) suite(r *repository, suite *checkSuite, commit gitcmd.Commit) object {
 	state, conclusion, runs := r.suiteState(suite)
 	url := s.api("/repos/%s/check-suites/%d", r.fullName(), suite.id)
@@ -62,7 +62,7 @@ func (s shapes) suite(r *repository, suite *checkSuite, commit gitcmd.Commit) ob
 	}
 }
 
-// pullsAt are the open pull requests whose head is at the commit.
+// pullsAt returns the open pull requests whose head is at the commit.
 func (s shapes) pullsAt(r *repository, sha string) []object {
 	found := []object{}
 	repo := object{"id": r.id, "url": s.api("/repos/%s", r.fullName()), "name": r.name}

@@ -14,7 +14,7 @@ func person(s gitcmd.Signature) object {
 	return object{"name": s.Name, "email": s.Email, "date": stamp(s.When)}
 }
 
-// commit is a commit as the list of commits has it.
+// commit returns a commit as the list of commits has it.
 func (s shapes) commit(r *repository, c gitcmd.Commit) object {
 	url := s.api("/repos/%s/commits/%s", r.fullName(), c.SHA)
 	return object{
@@ -42,7 +42,7 @@ func (s shapes) parents(r *repository, kind string, c gitcmd.Commit) []object {
 	})
 }
 
-// commitWithFiles is a commit as a request by name gets it.
+// commitWithFiles returns a commit as a request by name gets it.
 func (s shapes) commitWithFiles(r *repository, c gitcmd.Commit, changes []gitcmd.Change) object {
 	additions, deletions := countLines(changes)
 	shape := s.commit(r, c)
@@ -53,7 +53,7 @@ func (s shapes) commitWithFiles(r *repository, c gitcmd.Commit, changes []gitcmd
 	return shape
 }
 
-// gitCommit is a commit as the Git data API has it.
+// gitCommit returns a commit as the Git data API has it.
 func (s shapes) gitCommit(r *repository, c gitcmd.Commit) object {
 	return object{
 		"sha": c.SHA, "node_id": nodeID("C", c.SHA), "url": s.api("/repos/%s/git/commits/%s", r.fullName(), c.SHA),
@@ -63,7 +63,7 @@ func (s shapes) gitCommit(r *repository, c gitcmd.Commit) object {
 	}
 }
 
-// changes are files that differ, as at the commit.
+// changes returns files that differ, as at the commit.
 func (s shapes) changes(r *repository, sha string, changes []gitcmd.Change) []object {
 	return each(changes, func(c gitcmd.Change) object {
 		shape := object{
@@ -90,7 +90,7 @@ func countLines(changes []gitcmd.Change) (additions, deletions int) {
 	return additions, deletions
 }
 
-// pushedCommit is a commit as the payload of a push has it.
+// pushedCommit returns a commit as the payload of a push has it.
 func (s shapes) pushedCommit(r *repository, c gitcmd.Commit, changes []gitcmd.Change) object {
 	paths := map[string][]string{"added": {}, "removed": {}, "modified": {}}
 	for _, change := range changes {
@@ -119,7 +119,7 @@ func (s shapes) pusher(by gitcmd.Signature) object {
 	return shape
 }
 
-// simpleCommit is a commit as a check suite has it.
+// simpleCommit returns a commit as a check suite has it.
 func simpleCommit(c gitcmd.Commit) object {
 	return object{
 		"id": c.SHA, "tree_id": c.Tree, "message": c.Message, "timestamp": stamp(c.Committer.When),

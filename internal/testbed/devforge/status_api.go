@@ -108,7 +108,8 @@ func (c *call) listStatuses() (answer, error) {
 	return ok(each(pageOf(c, newest), func(v *status) object { return c.forge.shape.statusWithCreator(c.repo, sha, v) }))
 }
 
-// latestStatuses are the last ones of each context, by context; contexts differ by more than case.
+// latestStatuses returns the last ones of each context, by context; contexts differ by more than
+// case.
 func latestStatuses(all []*status) []*status {
 	latest := map[string]*status{}
 	for _, v := range all {
@@ -117,7 +118,7 @@ func latestStatuses(all []*status) []*status {
 	return slices.SortedFunc(maps.Values(latest), func(a, b *status) int { return cmp.Compare(a.context, b.context) })
 }
 
-// combined is a failure if one is, pending if one is or there is none, and else a success.
+// combined returns a failure if one is, pending if one is or there is none, and else a success.
 func combined(latest []*status) string {
 	state := "success"
 	if len(latest) == 0 {

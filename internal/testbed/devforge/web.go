@@ -262,7 +262,7 @@ func (c *call) pullPage(p *pull) (pullPage, error) {
 	return shown, err
 }
 
-// reviewLines are the reviews, and then the comments.
+// reviewLines returns the reviews, and then the comments.
 func (c *call) reviewLines(p *pull) ([]reviewLine, error) {
 	var lines []reviewLine
 	for _, v := range p.reviews {

@@ -35,7 +35,7 @@ func NewHandler(root string) (*Handler, error) {
 	}}, nil
 }
 
-// gitSettings is the part of Environment that is not the process's: a CGI gets
+// gitSettings returns the part of Environment that is not the process's: a CGI gets
 // nothing else.
 func gitSettings() []string {
 	var settings []string
@@ -53,7 +53,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.backend.ServeHTTP(&countingWriter{w, &h.sent}, r)
 }
 
-// Sent is how many bytes the answers had.
+// Sent returns how many bytes the answers had.
 func (h *Handler) Sent() int64 { return h.sent.Load() }
 
 type countingWriter struct {
@@ -68,5 +68,5 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Requests is how many requests were served.
+// Requests returns how many requests were served.
 func (h *Handler) Requests() int64 { return h.requests.Load() }

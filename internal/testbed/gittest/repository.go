@@ -46,7 +46,7 @@ var empty = fstest.MapFS{
 	"refs":    {Mode: fs.ModeDir | 0o755},
 }
 
-// Name is the last part of the repository's URL.
+// Name returns the last part of the repository's URL.
 func (r *Repository) Name() string { return filepath.Base(r.Dir) }
 
 // Commit is what a new commit changes.
@@ -159,7 +159,7 @@ func git(dir string, stdin *bytes.Buffer, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Environment is the process's, without what would make git depend on the machine.
+// Environment returns the process's, without what would make git depend on the machine.
 func Environment() []string {
 	return append(os.Environ(),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_TERMINAL_PROMPT=0")

@@ -51,7 +51,7 @@ func ServeSSH(root string, client ssh.PublicKey, hostKeys ...ssh.Signer) (*SSHSe
 	return s, nil
 }
 
-// Addr is the host and port of the server.
+// Addr returns the host and port of the server.
 func (s *SSHServer) Addr() string { return s.listener.Addr().String() }
 
 // Close ends the server and all its connections.

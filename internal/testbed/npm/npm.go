@@ -1,5 +1,5 @@
-// Package npm reads single files of packages of the npm registry, each pinned by its digest, for tests and demo. What was read once is in the
-// user's cache.
+// Package npm reads single files of packages of the npm registry, each pinned by its digest, for
+// tests and demo. What was read once is in the user's cache.
 package npm
 
 import (
@@ -35,7 +35,7 @@ type Package struct {
 	Shrink func([]byte) ([]byte, error)
 }
 
-// String is the package as npm names it.
+// String returns the package as npm names it.
 func (p Package) String() string { return p.path() + "@" + p.Version }
 
 func (p Package) path() string {

@@ -14,13 +14,14 @@ type tally struct {
 	going           bool
 	// beside is how many pods each node has that are not going: natively one, or two for a moment (D7).
 	beside map[string]int32
-	// wanted is how many nodes are to have a pod. With those that are misscheduled (D6) that is as many as counted says, by the
-	// status. There are slots: those, or more that have a pod already. Of them, old are those with pods of other versions alone.
+	// wanted is how many nodes are to have a pod. With those that are misscheduled (D6) that is as many
+	// as counted says, by the status. There are slots: those, or more that have a pod already. Of them,
+	// old are those with pods of other versions alone.
 	wanted, counted, slots, old int32
 }
 
-// tally counts the pods. There are updated ones only if the workload has the version with this digest, and the native controller
-// has seen that.
+// tally counts the pods. There are updated ones only if the workload has the version with this
+// digest, and the native controller has seen that.
 func (m Mover) tally(digest string) tally {
 	t := tally{wanted: max(m.Replicas, 0), counted: max(m.Replicas+m.Status.Misscheduled, 0), beside: map[string]int32{}}
 	known := m.released(digest)
@@ -51,21 +52,24 @@ func (m Mover) tally(digest string) tally {
 	return t
 }
 
-// released reports whether the workload has the version with this digest, and the native controller has seen that.
+// released reports whether the workload has the version with this digest, and the native controller
+// has seen that.
 func (m Mover) released(digest string) bool {
 	return m.Observed && m.Update != "" && digest == m.Digest
 }
 
-// comes is how many nodes have an updated pod, or will: all but those that have another one.
+// comes returns how many nodes have an updated pod, or will: all but those that have another one.
 func (t tally) comes() int32 { return t.slots - t.old }
 
-// stays reports whether a pod is alone on its node. Of two, nobody but the native controller knows which one stays.
+// stays reports whether a pod is alone on its node. Of two, nobody but the native controller knows
+// which one stays.
 func (t tally) stays(pod inplace.Pod) bool { return t.beside[place(pod)] == 1 }
 
-// place is where a pod is: its node, or one of its own as long as nobody knows that. A pod that can't be scheduled has none yet.
+// place returns where a pod is: its node, or one of its own as long as nobody knows that. A pod
+// that can't be scheduled has none yet.
 func place(pod inplace.Pod) string { return cmp.Or(pod.Node, "the place of "+string(pod.UID)) }
 
-// available is how many nodes have an available pod that stays.
+// available returns how many nodes have an available pod that stays.
 func (t tally) available() int32 {
 	return t.count(t.others).Staying + t.count(t.updated).Staying
 }
@@ -91,13 +95,14 @@ func (m Mover) Count(digest string) mover.Counts {
 	return c
 }
 
-// rest is how many others are wanted beside so many updated ones. Where none is, and yet others run, it is one: a misscheduled
-// pod, which goes too before the workload is handed back (D6).
+// rest returns how many others are wanted beside so many updated ones. Where none is, and yet
+// others run, it is one: a misscheduled pod, which goes too before the workload is handed back
+// (D6).
 func (t tally) rest(updated int32) int32 {
 	return max(t.wanted-updated, min(t.wanted, length(t.others), 1))
 }
 
-// count is of pods that are not going.
+// count counts pods that are not going.
 func (t tally) count(pods []inplace.Pod) mover.Count {
 	n := length(pods)
 	c := mover.Count{Current: n, Most: n}
@@ -118,8 +123,8 @@ func one(is bool) int32 {
 	return 0
 }
 
-// countStatus counts by the status, which does not say of which version the pods are that are ready: so many updated
-// ones are, at least, as there are ready ones beyond the others.
+// countStatus counts by the status, which does not say of which version the pods are that are
+// ready: so many updated ones are, at least, as there are ready ones beyond the others.
 func (m Mover) countStatus(digest string) mover.Counts {
 	wanted, s := max(m.Replicas, 0), m.Status
 	all := tallied(wanted, min(s.Current, wanted), min(s.Ready, wanted), min(s.Available, wanted))

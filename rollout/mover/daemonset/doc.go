@@ -1,15 +1,17 @@
 // Package daemonset moves the pods of a DaemonSet from one version to another.
 //
-// A DaemonSet that is held has the strategy OnDelete and the new template. Its controller then deletes no pod because of its
-// version, and gives every node that lacks a pod one of the new version. So a pod is updated by deleting it. Values go in, values
-// come out; the package knows no release, no status and no cluster:
+// A DaemonSet that is held has the strategy OnDelete and the new template. Its controller then
+// deletes no pod because of its version, and gives every node that lacks a pod one of the new
+// version. So a pod is updated by deleting it. Values go in, values come out; the package knows no
+// release, no status and no cluster:
 //
 //	Mover ──► tally: nodes, old pods, updated pods ──► Count
 //	                        │
 //	mover.Task ─────────────┴──► going: the old pods that may go now ──► Move: inplace.Replace
 //	                                                                   └──► Sort, Limits: order and pause points
 //
-// R is how many nodes are to have a pod and U is maxUnavailable, both without the nodes that are lost. What holds at every write:
+// R is how many nodes are to have a pod and U is maxUnavailable, both without the nodes that are
+// lost. What holds at every write:
 //
 //   - at most as many old pods go as are missing to Target. What is missing or terminating counts as updated already, because it
 //     comes back updated: nothing is counted twice while the native controller makes it again;
@@ -21,14 +23,14 @@
 //     unseen once the node is back;
 //   - at Target R every old pod goes, also those of nodes that are to have none (D6).
 //
-// Applied again and again, with pods that become available, Move reaches the target. Nothing takes updated pods back: while
-// the DaemonSet is held, a pod comes in the new version whoever makes room for it. There may be more updated pods than Target, then
-// (D1, D3, D4); Count says so.
+// Applied again and again, with pods that become available, Move reaches the target. Nothing takes
+// updated pods back: while the DaemonSet is held, a pod comes in the new version whoever makes room
+// for it. There may be more updated pods than Target, then (D1, D3, D4); Count says so.
 //
 // # The traps
 //
-// What the native controller does to a DaemonSet with the strategy OnDelete, by functions of pkg/controller/daemon in
-// Kubernetes 1.36:
+// What the native controller does to a DaemonSet with the strategy OnDelete, by functions of
+// pkg/controller/daemon in Kubernetes 1.36:
 //
 //   - D1: a node that comes, or that fits again, gets a pod of the template that there is, whatever was approved
 //     (podsShouldBeOnNode, syncNodes). There is no partition.

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// Move implements mover.Mover: old pods are deleted, and the native controller makes updated ones in their places.
+// Move implements mover.Mover: old pods are deleted, and the native controller makes updated ones
+// in their places.
 func (m Mover) Move(t mover.Task) mover.Moves {
 	if !m.Listed || !m.released(t.Digest) {
 		return mover.Moves{}
@@ -24,7 +25,8 @@ func (m Mover) Move(t mover.Task) mover.Moves {
 	return moves
 }
 
-// Keep implements mover.Mover: updated pods stay, since nothing would bring an old one back, and so do old ones.
+// Keep implements mover.Mover: updated pods stay, since nothing would bring an old one back, and so
+// do old ones.
 func (Mover) Keep(mover.Task) mover.Moves { return mover.Moves{} }
 
 // plan is what the pods are to come to, and what there is of them.
@@ -33,8 +35,9 @@ type plan struct {
 	mover.Task
 }
 
-// missing is how many old pods are still to go: at the end all that there are. Where no node is to have a pod, none of those that
-// are misscheduled goes for us: there is nothing to update, and it would not come back.
+// missing returns how many old pods are still to go: at the end all that there are. Where no node
+// is to have a pod, none of those that are misscheduled goes for us: there is nothing to update,
+// and it would not come back.
 func (p plan) missing() int32 {
 	switch {
 	case p.wanted == 0:
@@ -46,7 +49,7 @@ func (p plan) missing() int32 {
 	}
 }
 
-// going are the old pods that may go now, the first first, and at most so many.
+// going returns the old pods that may go now, the first first, and at most so many.
 func (p plan) going(most int32) []inplace.Pod {
 	room := p.room()
 	var going []inplace.Pod
@@ -65,8 +68,9 @@ func (p plan) going(most int32) []inplace.Pod {
 	return going
 }
 
-// room is how many available pods may go: those beyond replicas - maxUnavailable, as rollingUpdate of the native controller
-// counts, for which misscheduled pods are pods like others (D6).
+// room returns how many available pods may go: those beyond replicas - maxUnavailable, as
+// rollingUpdate of the native controller counts, for which misscheduled pods are pods like others
+// (D6).
 func (p plan) room() int32 { return p.available() - (p.slots - p.Unavailable) }
 
 // foreign reports whether a pod is of a template that somebody else has given the DaemonSet.
@@ -81,9 +85,11 @@ func (p plan) limited(pod inplace.Pod) bool {
 	return max(limit.Paused, limit.Proven) > 0
 }
 
-// queue is in which order old pods go: those that are not available first, which costs nothing, then foreign ones, and those of the stable
-// version last: others are of a version that was rolled back, or that nobody has approved in full. Where a turn is given, others that have none
-// wait: nobody knows their place. So do those that are not alone on their node: the native controller deletes one of them (D7).
+// queue returns the order in which old pods go: those that are not available first, which costs
+// nothing, then foreign ones, and those of the stable version last: others are of a version that
+// was rolled back, or that nobody has approved in full. Where a turn is given, others that have
+// none wait: nobody knows their place. So do those that are not alone on their node: the native
+// controller deletes one of them (D7).
 func (p plan) queue() []inplace.Pod {
 	place := map[types.UID]int{}
 	for i, uid := range p.Turn {
@@ -103,8 +109,8 @@ func (p plan) queue() []inplace.Pod {
 	return queue
 }
 
-// small reports whether fewer pods go than are missing and may be unavailable: more of them may in a moment, when updated ones
-// are available.
+// small reports whether fewer pods go than are missing and may be unavailable: more of them may in
+// a moment, when updated ones are available.
 func (p plan) small(going []inplace.Pod) bool {
 	return length(going) < min(p.missing(), p.Unavailable)
 }

@@ -19,12 +19,15 @@ type Mover struct {
 	Strategy string
 	// Observed says that the native controller has seen the DaemonSet as it is.
 	Observed bool
-	// Replicas is how many nodes are to have a pod: status.desiredNumberScheduled less the lost nodes that have one. A node that is
-	// gone is not taken off: the native controller does that, and until then one node too many is on the safe side.
+	// Replicas is how many nodes are to have a pod: status.desiredNumberScheduled less the lost nodes
+	// that have one. A node that is gone is not taken off: the native controller does that, and until
+	// then one node too many is on the safe side.
 	Replicas int32
-	// Digest is that of spec.template, and Update the revision of the template, as its pods are labelled.
+	// Digest is that of spec.template, and Update the revision of the template, as its pods are
+	// labelled.
 	Digest, Update string
-	// Unnamed says why Update is not known, though the native controller has seen the template; empty if it is.
+	// Unnamed says why Update is not known, though the native controller has seen the template; empty
+	// if it is.
 	Unnamed string
 	Status  Status
 	// Listed says that Pods is known, and Live that it was read in this pass.
@@ -37,7 +40,8 @@ type Mover struct {
 
 // Status is what the status of a DaemonSet counts.
 type Status struct {
-	// Updated, Ready, Available and Current are updatedNumberScheduled, numberReady, numberAvailable and currentNumberScheduled.
+	// Updated, Ready, Available and Current are updatedNumberScheduled, numberReady, numberAvailable
+	// and currentNumberScheduled.
 	Updated, Ready, Available, Current int32
 	// Misscheduled is numberMisscheduled (D6), less the lost nodes that it counts.
 	Misscheduled int32
@@ -59,8 +63,8 @@ func (m Mover) Native() mover.Native {
 	}
 }
 
-// Bounds implements mover.Mover: maxUnavailable is rounded up, and at least one pod may be unavailable (updatedDesiredNodeCounts
-// of the native controller). A node has one pod at a time.
+// Bounds implements mover.Mover: maxUnavailable is rounded up, and at least one pod may be
+// unavailable (updatedDesiredNodeCounts of the native controller). A node has one pod at a time.
 func (Mover) Bounds(_, unavailable *intstr.IntOrString, replicas int32) mover.Bounds {
 	if unavailable == nil {
 		unavailable = &DefaultUnavailable
@@ -72,7 +76,8 @@ func (Mover) Bounds(_, unavailable *intstr.IntOrString, replicas int32) mover.Bo
 	return mover.Bounds{Unavailable: int32(max(min(n, int(replicas)), 1))}
 }
 
-// Has implements mover.Mover: the native controller keeps the revisions of its template and of the pods that there are.
+// Has implements mover.Mover: the native controller keeps the revisions of its template and of the
+// pods that there are.
 func (m Mover) Has(revision string) bool {
 	of := func(pod inplace.Pod) bool { return pod.Revision == revision }
 	return revision != "" && (m.Observed && m.Update == revision || slices.ContainsFunc(m.Pods, of))
@@ -92,7 +97,8 @@ func (m Mover) failure() *mover.Failure {
 	return &mover.Failure{Reason: v1alpha1.ReasonFailedDelete, Message: m.Unnamed}
 }
 
-// MayAct implements mover.Mover: until the native controller has seen the strategy, it may delete pods under the one before (D9).
+// MayAct implements mover.Mover: until the native controller has seen the strategy, it may delete
+// pods under the one before (D9).
 func (Mover) MayAct(_ string, _ int32, behind int64) bool { return behind > 0 }
 
 // Make implements mover.Mover: updated pods need nothing but the template.

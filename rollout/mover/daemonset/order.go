@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/order"
 )
 
-// order is in which order old pods go. No pod needs anything written for it: Sluice itself deletes them.
+// order returns the order in which old pods go. No pod needs anything written for it: Sluice itself
+// deletes them.
 func (p plan) order(going []inplace.Pod) *mover.Order {
 	return &mover.Order{Pods: length(p.others), Shrinks: len(going) > 0, Sorter: sorter{p}}
 }
@@ -45,7 +46,7 @@ func (s sorter) Limits(q mover.Queue) mover.Limited {
 	return limited
 }
 
-// turn are the old pods that are known, in the requested order.
+// turn returns the old pods that are known, in the requested order.
 func (s sorter) turn(known map[types.UID]*order.Pod, q mover.Queue) []types.UID {
 	var pods []order.Pod
 	for i := range s.others {

@@ -7,20 +7,24 @@ import (
 	"time"
 )
 
-// VacantFor is how long a node whose pod is gone keeps its place, whatever the status says. Within that the native controller makes another
-// one there, or says that the node is to have none, or that it lacks one.
+// VacantFor is how long a node whose pod is gone keeps its place, whatever the status says. Within
+// that the native controller makes another one there, or says that the node is to have none, or
+// that it lacks one.
 const VacantFor = 5 * time.Second
 
-// Vacancies are the nodes of a DaemonSet whose pod is gone and that have no other one yet. Forgotten, a pod on a node that was
-// deleted would count in the stead of one of them, and one pod too many would go. It is a value: to see pods makes another one.
+// Vacancies are the nodes of a DaemonSet whose pod is gone and that have no other one yet.
+// Forgotten, a pod on a node that was deleted would count in the stead of one of them, and one pod
+// too many would go. It is a value: to see pods makes another one.
 type Vacancies struct {
-	// occupied are the nodes that had a pod when the pods were seen last, and since says when the pod of a node was missed.
+	// occupied are the nodes that had a pod when the pods were seen last, and since says when the pod
+	// of a node was missed.
 	occupied map[string]bool
 	since    map[string]time.Time
 }
 
-// See notes which nodes have pods. By the status of the DaemonSet so many nodes lack one: as many places are kept. Which ones these are it
-// does not say, nor does it matter. The others are of nodes that are gone: where nodes come and go all the time they would add up.
+// See notes which nodes have pods. By the status of the DaemonSet so many nodes lack one: as many
+// places are kept. Which ones these are it does not say, nor does it matter. The others are of
+// nodes that are gone: where nodes come and go all the time they would add up.
 func (v Vacancies) See(occupied map[string]bool, lacking int32, now time.Time) Vacancies {
 	since := maps.Clone(v.since)
 	for node := range v.occupied {
@@ -38,7 +42,8 @@ func (v Vacancies) See(occupied map[string]bool, lacking int32, now time.Time) V
 	return Vacancies{occupied, since}
 }
 
-// givenUp are the places that were vacant for long, but for as many as nodes lack a pod: the latest.
+// givenUp returns the places that were vacant for long, but for as many as nodes lack a pod: the
+// latest.
 func givenUp(since map[string]time.Time, lacking int32, now time.Time) []string {
 	var old []string
 	for node, since := range since {
@@ -53,5 +58,5 @@ func givenUp(since map[string]time.Time, lacking int32, now time.Time) []string 
 // Any reports whether a node lacks its pod.
 func (v Vacancies) Any() bool { return len(v.since) > 0 }
 
-// Nodes are those that lack their pod, by name.
+// Nodes returns those that lack their pod, by name.
 func (v Vacancies) Nodes() []string { return slices.Sorted(maps.Keys(v.since)) }

@@ -11,8 +11,9 @@ import (
 // DefaultBound is what a Deployment has for maxSurge and maxUnavailable by default.
 var DefaultBound = intstr.FromString("25%")
 
-// Bounds makes pods of maxSurge (rounded up) and maxUnavailable (rounded down) as the native controller does
-// (ResolveFenceposts in pkg/controller/deployment/util): where both come out as 0, one pod may be unavailable.
+// Bounds makes pods of maxSurge (rounded up) and maxUnavailable (rounded down) as the native
+// controller does (ResolveFenceposts in pkg/controller/deployment/util): where both come out as 0,
+// one pod may be unavailable.
 func (Mover) Bounds(surge, unavailable *intstr.IntOrString, replicas int32) mover.Bounds {
 	b := mover.Bounds{
 		Surge:       scaled(surge, replicas, true),
@@ -24,7 +25,7 @@ func (Mover) Bounds(surge, unavailable *intstr.IntOrString, replicas int32) move
 	return b
 }
 
-// scaled is 0 for what can't be read; whoever takes the value in refuses it.
+// scaled returns 0 for what can't be read; whoever takes the value in refuses it.
 func scaled(value *intstr.IntOrString, replicas int32, roundUp bool) int32 {
 	n, err := intstr.GetScaledValueFromIntOrPercent(cmp.Or(value, &DefaultBound), int(replicas), roundUp)
 	if err != nil {

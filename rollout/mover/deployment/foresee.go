@@ -43,7 +43,8 @@ func mostPods(sets []Set) (n int32) {
 	return n
 }
 
-// surelyAvailable is how many pods are available if those go first that are: of the ready ones the ReplicaSet controller takes whom it likes.
+// surelyAvailable returns how many pods are available if those go first that are: of the ready ones
+// the ReplicaSet controller takes whom it likes.
 func surelyAvailable(sets []Set) (n int32) {
 	for i := range sets {
 		s := &sets[i]

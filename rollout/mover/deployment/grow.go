@@ -1,6 +1,6 @@
 package deployment
 
-// growth is how many pods the set of the new version may have right away: as many as there
+// growth returns how many pods the set of the new version may have right away: as many as there
 // is room for, and one beyond without surge if otherwise the native controller would scale the old
 // ones, or none of them could make room (T1).
 func (b *table) growth(target int32) int32 {
@@ -33,16 +33,16 @@ func (b *table) growUpdated(target int32) {
 	}
 }
 
-// replaceLast adds the last updated pod where the last old one goes, if there is no surge: the native controller adds it
-// otherwise, as soon as the set is the only active one (T1).
+// replaceLast adds the last updated pod where the last old one goes, if there is no surge: the
+// native controller adds it otherwise, as soon as the set is the only active one (T1).
 func (b *table) replaceLast() {
 	if b.lacksOne() && b.oldTotal() == 0 && b.oldReplicas() > 0 && !b.updated.shrinking() {
 		b.updated.want++
 	}
 }
 
-// lacksOne reports whether, without surge, all pods but one are updated, of a target of all, and no more pods run than there
-// may be.
+// lacksOne reports whether, without surge, all pods but one are updated, of a target of all, and no
+// more pods run than there may be.
 func (b *table) lacksOne() bool {
 	room, known := b.room(b.updated)
 	return known && room >= 0 && b.tight() && b.updated.Replicas > 0 && b.Target == b.Replicas && b.updated.want == b.Replicas-1
@@ -66,8 +66,9 @@ func (b *table) growOld(others int32) {
 	r.want += max(up, 0)
 }
 
-// alone reports whether the updated pods, some of which are to go back, are all that there are. The native
-// controller sets a lone active set to all replicas, so that another one must have a pod first (T1).
+// alone reports whether the updated pods, some of which are to go back, are all that there are. The
+// native controller sets a lone active set to all replicas, so that another one must have a pod
+// first (T1).
 func (b *table) alone() bool {
 	return b.takesBack() && b.updated.want > 0 && b.oldTotal() == 0 && b.oldReplicas() == 0
 }
@@ -77,7 +78,7 @@ func (b *table) takesBack() bool {
 	return b.SteppingBack || (b.Rescaling || b.Blocked) && !b.Rollback && b.Target < b.Replicas
 }
 
-// toGrow is the old set to grow: that of the stable revision, else the newest that runs
+// toGrow returns the old set to grow: that of the stable revision, else the newest that runs
 // pods, else the newest.
 func (b *table) toGrow() *row {
 	var newest *row

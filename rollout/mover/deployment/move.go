@@ -1,7 +1,7 @@
 package deployment
 
-// move brings the ReplicaSets nearer to the target, and to the rest of spec.replicas in other versions. There must be a new
-// ReplicaSet.
+// move brings the ReplicaSets nearer to the target, and to the rest of spec.replicas in other
+// versions. There must be a new ReplicaSet.
 func (t task) move() Sizes {
 	b := t.table()
 	others := b.others()
@@ -15,8 +15,9 @@ func (t task) move() Sizes {
 	return Sizes{b}
 }
 
-// keep follows spec.replicas and otherwise leaves the pods as they are: the release stands, or has failed. Of the new version it adds
-// the pods that its requests need, within the target. There must be a new ReplicaSet.
+// keep follows spec.replicas and otherwise leaves the pods as they are: the release stands, or has
+// failed. Of the new version it adds the pods that its requests need, within the target. There must
+// be a new ReplicaSet.
 func (t task) keep() Sizes {
 	t.SteppingBack = false
 	b := t.table()
@@ -37,8 +38,8 @@ func (t task) keep() Sizes {
 	return Sizes{b}
 }
 
-// first is how many pods the new ReplicaSet is made with.
+// first returns how many pods the new ReplicaSet is made with.
 func (t task) first() int32 { return t.table().growth(t.Target) }
 
-// now are the sizes as they are.
+// now returns the sizes as they are.
 func (t task) now() Sizes { return Sizes{t.table()} }

@@ -21,7 +21,8 @@ type Mover struct {
 
 var _ mover.Mover = Mover{}
 
-// Native implements mover.Mover: a Deployment that is held is paused and has strategy Recreate (T3).
+// Native implements mover.Mover: a Deployment that is held is paused and has strategy Recreate
+// (T3).
 func (m Mover) Native() mover.Native {
 	n := mover.Native{
 		Secured:    m.Paused && m.Recreate,
@@ -69,8 +70,9 @@ func (m Mover) Runs(revision string) int32 {
 	return n
 }
 
-// MayAct implements mover.Mover. Where only our take-over is unseen and one old ReplicaSet has all the replicas, the native
-// controller could do no more than take new pods away again, which costs them their start.
+// MayAct implements mover.Mover. Where only our take-over is unseen and one old ReplicaSet has all
+// the replicas, the native controller could do no more than take new pods away again, which costs
+// them their start.
 func (m Mover) MayAct(digest string, replicas int32, behind int64) bool {
 	if behind != 1 {
 		return behind > 1
@@ -79,7 +81,8 @@ func (m Mover) MayAct(digest string, replicas int32, behind int64) bool {
 	return alone == nil || alone.Replicas != replicas || alone.Digest == digest
 }
 
-// Make implements mover.Mover: the native controller makes no ReplicaSet while the Deployment is paused.
+// Make implements mover.Mover: the native controller makes no ReplicaSet while the Deployment is
+// paused.
 func (m Mover) Make(t mover.Task) mover.Write {
 	if updated(m.Sets, t.Digest) != nil {
 		return nil
@@ -99,9 +102,9 @@ func (m Mover) Now(t mover.Task) mover.Moves { return task{t, m.Sets}.now().move
 // Clear implements mover.Mover.
 func (m Mover) Clear(t mover.Task) []mover.Write { return writes(task{t, m.Sets}.last()) }
 
-// Give implements mover.Mover: a ReplicaSet that runs pods already loses the native controller's note. Where that controller has
-// given it all its pods itself it would otherwise empty the others as soon as it sees the template (T2), before anything can be
-// written in between.
+// Give implements mover.Mover: a ReplicaSet that runs pods already loses the native controller's
+// note. Where that controller has given it all its pods itself it would otherwise empty the others
+// as soon as it sees the template (T2), before anything can be written in between.
 func (m Mover) Give(digest string) []mover.Write {
 	set := updated(m.Sets, digest)
 	if set == nil || !set.Noted || set.Replicas == 0 {

@@ -10,13 +10,13 @@ import (
 	"github.com/sluice-dev/sluice/rollout/order"
 )
 
-// podsOf are the pods of a set in the order in which they are to go.
+// podsOf returns the pods of a set in the order in which they are to go.
 func podsOf(q mover.Queue, r *row) []order.Pod {
 	pods := slices.DeleteFunc(slices.Clone(q.Pods), func(pod order.Pod) bool { return pod.Set != r.UID })
 	return order.Sort(pods, q.Keys)
 }
 
-// Pods is how many pods the old ReplicaSets are to have as they are now.
+// Pods returns how many pods the old ReplicaSets are to have as they are now.
 func (s Sizes) Pods() int32 { return s.table.oldReplicas() }
 
 // Shrinks reports whether old pods go.
@@ -24,8 +24,8 @@ func (s Sizes) Shrinks() bool {
 	return slices.ContainsFunc(s.table.old, func(r *row) bool { return r.want < r.Replicas })
 }
 
-// Unordered is how many old pods need no cost yet: those that outlive the step, less those that the next
-// one may begin with before it adds a pod.
+// Unordered returns how many old pods need no cost yet: those that outlive the step, less those
+// that the next one may begin with before it adds a pod.
 func (s Sizes) Unordered() int32 { return max(s.table.others()-s.table.Unavailable, 0) }
 
 // Sort gives the old pods that go next their costs; nil if they have them.
@@ -36,7 +36,7 @@ func (s Sizes) Sort(q mover.Queue) mover.Write {
 	return nil
 }
 
-// costs are what has to be written to the old pods, the oldest set first.
+// costs returns what has to be written to the old pods, the oldest set first.
 func (s Sizes) costs(q mover.Queue) []order.Change {
 	b, after := s.table, int32(0)
 	if u := b.updated; u != nil {
@@ -56,7 +56,8 @@ func (s Sizes) costs(q mover.Queue) []order.Change {
 	return changes
 }
 
-// Limits are how far the old ReplicaSets may shrink in the order of their pods. After a pause point nothing goes.
+// Limits returns how far the old ReplicaSets may shrink in the order of their pods. After a pause
+// point nothing goes.
 func (s Sizes) Limits(q mover.Queue) mover.Limited {
 	b, stopped := s.table, false
 	limited := mover.Limited{Limits: map[types.UID]mover.Limit{}}
@@ -84,8 +85,8 @@ func (s Sizes) Limits(q mover.Queue) mover.Limited {
 // beyond reports whether there are more pods than spec.replicas allows: it fell, and is followed.
 func (b *table) beyond() bool { return sum(b.rows(), size) > b.most() }
 
-// pausePoint is the first of the pods with a pause point, and how many may go before it; nil and all
-// of them if there is none. Nobody knows which of the pods that are not ready goes first.
+// pausePoint returns the first of the pods with a pause point, and how many may go before it; nil
+// and all of them if there is none. Nobody knows which of the pods that are not ready goes first.
 func pausePoint(q mover.Queue, going []order.Pod) (int32, *order.Pod) {
 	i := slices.IndexFunc(going, q.Pauses)
 	if i < 0 {
@@ -98,7 +99,7 @@ func pausePoint(q mover.Queue, going []order.Pod) (int32, *order.Pod) {
 	return int32(i), at
 }
 
-// free is how many pods are sure to go first, and when more of them are.
+// free returns how many pods are sure to go first, and when more of them are.
 func (b *table) free(going []order.Pod, now time.Time) (int32, time.Time) {
 	made := int32(0)
 	if b.updated != nil {

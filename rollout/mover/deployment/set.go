@@ -28,13 +28,13 @@ type Set struct {
 	// Noted says that it bears the native controller's note of the replicas it was scaled for, which
 	// makes a new set that has them all a reason to empty the old ones (T2). A scale takes it off.
 	Noted bool
-	// Failure is why its controller can't make the pods it wants, or delete those it does not, for want of quota for
-	// example; nil if it can.
+	// Failure is why its controller can't make the pods it wants, or delete those it does not, for want
+	// of quota for example; nil if it can.
 	Failure *mover.Failure
 	// Current, Ready and Available are status.replicas, readyReplicas and availableReplicas.
 	Current, Ready, Available int32
-	// Terminating is status.terminatingReplicas, the pods that are going away, which Current does not count; nil if the
-	// cluster does not tell (Kubernetes before 1.35).
+	// Terminating is status.terminatingReplicas, the pods that are going away, which Current does not
+	// count; nil if the cluster does not tell (Kubernetes before 1.35).
 	Terminating *int32
 }
 
@@ -42,19 +42,19 @@ type Set struct {
 // once such a set grows again nobody could tell them from new ones.
 func (s *Set) shrinking() bool { return s.Current > s.Replicas }
 
-// New is the ReplicaSet that is the new one to the native controller (FindNewReplicaSet): the oldest of the Deployment's
-// template, nil if there is none. It may be one that is being deleted.
+// New returns the ReplicaSet that is the new one to the native controller (FindNewReplicaSet): the
+// oldest of the Deployment's template, nil if there is none. It may be one that is being deleted.
 func New(sets []Set, digest string) *Set {
 	return oldest(sets, func(s *Set) bool { return s.Digest == digest })
 }
 
-// updated is the ReplicaSet whose pods are the updated ones: the oldest of the Deployment's template that is not being
-// deleted, nil if there is none.
+// updated returns the ReplicaSet whose pods are the updated ones: the oldest of the Deployment's
+// template that is not being deleted, nil if there is none.
 func updated(sets []Set, digest string) *Set {
 	return oldest(sets, func(s *Set) bool { return s.Digest == digest && !s.Deleting })
 }
 
-// old are all the others that are not being deleted, the oldest first.
+// old returns all the others that are not being deleted, the oldest first.
 func old(sets []Set, digest string) []*Set {
 	updated := updated(sets, digest)
 	var old []*Set
@@ -101,7 +101,7 @@ func active(sets []Set) int {
 	return n
 }
 
-// lone is the only ReplicaSet that is to have pods; nil if there is none, or more than one.
+// lone returns the only ReplicaSet that is to have pods; nil if there is none, or more than one.
 func lone(sets []Set) *Set {
 	i := slices.IndexFunc(sets, func(s Set) bool { return s.Replicas > 0 })
 	if i < 0 || active(sets) > 1 {
@@ -110,12 +110,14 @@ func lone(sets []Set) *Set {
 	return &sets[i]
 }
 
-// Settled reports whether there are no pods beyond what the ReplicaSets say, so that people find exactly what they say.
+// Settled reports whether there are no pods beyond what the ReplicaSets say, so that people find
+// exactly what they say.
 func Settled(sets []Set) bool {
 	return !slices.ContainsFunc(sets, func(s Set) bool { return !s.Observed || s.shrinking() })
 }
 
-// newestFailure is the one that began last; of two, that of the newer ReplicaSet. It is nil if there is none.
+// newestFailure returns the one that began last; of two, that of the newer ReplicaSet. It is nil if
+// there is none.
 func newestFailure(sets []Set) *mover.Failure {
 	var newest *Set
 	for i := range sets {

@@ -1,9 +1,9 @@
 package deployment
 
 // shrinkUpdated takes updated pods away after spec.replicas has changed: it fell, or the native
-// controller made every pod an updated one while there were no others. It takes away too what
-// goes beyond the step while the step waits for a gate: somebody had unpaused the workload. Or the step was
-// jumped back to, and pods go back with it.
+// controller made every pod an updated one while there were no others. It takes away too what goes
+// beyond the step while the step waits for a gate: somebody had unpaused the workload. Or the step
+// was jumped back to, and pods go back with it.
 func (b *table) shrinkUpdated(target int32) {
 	r := b.updated
 	if b.Grown && !b.SteppingBack {
@@ -20,9 +20,10 @@ func (b *table) shrinkUpdated(target int32) {
 	r.want -= min(excess, r.idle()+b.spare())
 }
 
-// emptied reports whether the native controller takes all old pods away as soon as it looks: the new set has all the replicas,
-// and its note of them (T2). Old pods count for nothing then. Once the note is off, and the old sets have been read again, they
-// do; if one of them grows right after the note is taken off, what the native controller has decided before is refused.
+// emptied reports whether the native controller takes all old pods away as soon as it looks: the
+// new set has all the replicas, and its note of them (T2). Old pods count for nothing then. Once
+// the note is off, and the old sets have been read again, they do; if one of them grows right after
+// the note is taken off, what the native controller has decided before is refused.
 func (b *table) emptied() bool {
 	u := b.updated
 	return u != nil && u.Noted && u.Replicas >= b.Replicas && b.oldTotal() > 0
@@ -51,7 +52,7 @@ func (b *table) shrinkOld(others int32) {
 	}
 }
 
-// mayGo is how many pods of a set may go in their order, room and availability aside.
+// mayGo returns how many pods of a set may go in their order, room and availability aside.
 func (b *table) mayGo(r *row) int32 {
 	limit, limited := b.Limits[r.UID]
 	if !limited {
@@ -64,9 +65,10 @@ func (b *table) mayGo(r *row) int32 {
 // manyPods is how many pods take the cluster a while to make.
 const manyPods = 8
 
-// mayStay is how many old pods beyond the others may stay for now, within maxSurge. While many
+// mayStay returns how many old pods beyond the others may stay for now, within maxSurge. While many
 // updated pods are being made the old ones stay, so as not to hold them up; they go while those
-// start, when the cluster has nothing else to do. Where others stay for requests the updated ones may need that room.
+// start, when the cluster has nothing else to do. Where others stay for requests the updated ones
+// may need that room.
 func (b *table) mayStay() int32 {
 	r := b.updated
 	made := r.Observed && r.Current >= b.Target && r.want >= b.Target
@@ -76,16 +78,16 @@ func (b *table) mayStay() int32 {
 	return max(min(b.Surge, b.most()-b.Replicas-(b.others()-b.rest())), 0)
 }
 
-// brokenRoom is how many unavailable old pods may go (maxScaledDown in reconcileOldReplicaSets
+// brokenRoom returns how many unavailable old pods may go (maxScaledDown in reconcileOldReplicaSets
 // of the native controller): all - (replicas - maxUnavailable) - unavailable updated pods.
 func (b *table) brokenRoom() int32 {
 	missing := max(b.updated.want-b.updated.Available, 0)
 	return max(b.total()-b.least()-missing, 0)
 }
 
-// keepTwoActive limits a shrink that would leave one active set while no updated pod is
-// there: the native controller would set that one to all replicas, now or when somebody scales the workload (T1).
-// The steadiest is never the one to go.
+// keepTwoActive limits a shrink that would leave one active set while no updated pod is there: the
+// native controller would set that one to all replicas, now or when somebody scales the workload
+// (T1). The steadiest is never the one to go.
 func (b *table) keepTwoActive(r *row, down int32) int32 {
 	if b.updatedTotal() > 0 || down < r.want || b.Replicas == 0 {
 		return down
@@ -106,8 +108,9 @@ func (b *table) keepTwoActive(r *row, down int32) int32 {
 	return down
 }
 
-// keepLast keeps the last old pod until no more than one updated one is missing: the native controller sets a lone new set to all
-// replicas, whether the pods of the old one are deleted or not (T1).
+// keepLast keeps the last old pod until no more than one updated one is missing: the native
+// controller sets a lone new set to all replicas, whether the pods of the old one are deleted or
+// not (T1).
 func (b *table) keepLast(down int32) int32 {
 	if down < b.oldTotal() || down == 0 || b.updated.want >= b.Replicas || b.lacksOne() {
 		return down
@@ -115,7 +118,8 @@ func (b *table) keepLast(down int32) int32 {
 	return down - 1
 }
 
-// steadiest reports whether there are other old sets that are to have pods, and all of them are less steady.
+// steadiest reports whether there are other old sets that are to have pods, and all of them are
+// less steady.
 func (b *table) steadiest(r *row) bool {
 	others := false
 	for _, other := range b.old {

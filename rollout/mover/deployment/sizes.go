@@ -10,8 +10,8 @@ import (
 // Sizes are the ReplicaSets of a Deployment with the sizes that they are to have.
 type Sizes struct{ table *table }
 
-// Changes are the writes that the sizes come to: what grows and what shrinks is one step each. GrowsFirst says which is first. What
-// requests wait for is the first to grow.
+// Changes returns the writes that the sizes come to: what grows and what shrinks is one step each.
+// GrowsFirst says which is first. What requests wait for is the first to grow.
 func (s Sizes) Changes() (grow, shrink []Scale) {
 	b := s.table
 	if u := b.updated; u != nil && u.Noted && (b.keepOthers || b.beside || b.oldTotal() > b.oldReplicas()) {
@@ -48,8 +48,8 @@ func (b *table) why(r *row) mover.Why {
 	}
 }
 
-// GrowsFirst reports whether the growth is within the surge before anything shrinks, or is the one pod beyond it without which
-// a set would be alone (T1), or there is only a note to take off.
+// GrowsFirst reports whether the growth is within the surge before anything shrinks, or is the one
+// pod beyond it without which a set would be alone (T1), or there is only a note to take off.
 func (s Sizes) GrowsFirst() bool {
 	b := s.table
 	total := sum(b.rows(), func(r *row) int32 { return max(r.Replicas, r.want) })
@@ -58,8 +58,8 @@ func (s Sizes) GrowsFirst() bool {
 	return total <= b.most() || joined || first || b.joins || b.beside
 }
 
-// Small reports whether the changes are less than an eighth of the bounds and do not reach the target: more of their kind may
-// come in a moment.
+// Small reports whether the changes are less than an eighth of the bounds and do not reach the
+// target: more of their kind may come in a moment.
 func (s Sizes) Small() bool {
 	b := s.table
 	if b.updated.want == max(b.Target, b.floor(b.updated)) && b.oldTotal() == b.others() {
@@ -69,7 +69,7 @@ func (s Sizes) Small() bool {
 	return change < max((b.Surge+b.Unavailable)/8, 1)
 }
 
-// moves are the changes as the course takes them.
+// moves returns the changes as the course takes them.
 func (s Sizes) moves() mover.Moves {
 	grow, shrink := s.Changes()
 	return mover.Moves{
@@ -79,8 +79,8 @@ func (s Sizes) moves() mover.Moves {
 	}
 }
 
-// unread reports whether a shrink rests on what was not read live: every set that counts as available, except a lone one
-// that shrinks, whose write is guarded by its version.
+// unread reports whether a shrink rests on what was not read live: every set that counts as
+// available, except a lone one that shrinks, whose write is guarded by its version.
 func (s Sizes) unread(shrink []Scale) bool {
 	lone := ""
 	if len(shrink) == 1 {
@@ -97,8 +97,8 @@ func writes(changes []Scale) []mover.Write {
 	return all
 }
 
-// last takes all pods away, the stable ones last: if somebody scales the Deployment up meanwhile those that are alone get more
-// (T1).
+// last takes all pods away, the stable ones last: if somebody scales the Deployment up meanwhile
+// those that are alone get more (T1).
 func (t task) last() []Scale {
 	var shrink []Scale
 	b := t.table()

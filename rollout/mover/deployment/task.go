@@ -30,12 +30,13 @@ type table struct {
 	// updated is nil if there is no new ReplicaSet yet.
 	updated *row
 	old     []*row
-	// keepOthers says that the native controller's note has to go before pods of the new set do, and beside that it has to go because old
-	// pods stay for requests.
+	// keepOthers says that the native controller's note has to go before pods of the new set do, and
+	// beside that it has to go because old pods stay for requests.
 	keepOthers, beside bool
 	// noted are old sets from which that note has to go.
 	noted []*row
-	// joins says that a version gets a pod beyond what there may be, before others that serve, or do not, make room for it (T1).
+	// joins says that a version gets a pod beyond what there may be, before others that serve, or do
+	// not, make room for it (T1).
 	joins bool
 }
 
@@ -52,8 +53,8 @@ func (t task) table() *table {
 	return b
 }
 
-// goesFirst orders old sets, the oldest first otherwise: of what is not approved pods go first, of what is stable they go last, and of
-// what is alike those go first that no requests go to.
+// goesFirst orders old sets, the oldest first otherwise: of what is not approved pods go first, of
+// what is stable they go last, and of what is alike those go first that no requests go to.
 func (b *table) goesFirst(x, y *row) int {
 	steady := 0
 	if !b.Rollback {
@@ -62,8 +63,9 @@ func (b *table) goesFirst(x, y *row) int {
 	return cmp.Or(steady, cmp.Compare(min(b.floor(x), 1), min(b.floor(y), 1)))
 }
 
-// steady is 2 for the set of the stable revision, 1 for those that there were before it, which ran under the native controller
-// or were released, and 0 for others: they may be left of a release that nobody has approved in full.
+// steady returns 2 for the set of the stable revision, 1 for those that there were before it, which
+// ran under the native controller or were released, and 0 for others: they may be left of a release
+// that nobody has approved in full.
 func (t task) steady(s *Set) int {
 	if s.Revision == t.Stable {
 		return 2
@@ -75,7 +77,7 @@ func (t task) steady(s *Set) int {
 	return 0
 }
 
-// rows are all of them, that of the new version first.
+// rows returns all of them, that of the new version first.
 func (b *table) rows() []*row {
 	if b.updated == nil {
 		return b.old
@@ -101,7 +103,7 @@ func (b *table) oldTotal() int32 { return sum(b.old, wanted) }
 
 func (b *table) oldReplicas() int32 { return sum(b.old, size) }
 
-// updatedTotal is how many updated pods are wanted.
+// updatedTotal returns how many updated pods are wanted.
 func (b *table) updatedTotal() int32 {
 	if b.updated == nil {
 		return 0
@@ -109,14 +111,14 @@ func (b *table) updatedTotal() int32 {
 	return b.updated.want
 }
 
-// available is how many pods are available if the worst go: of each set those first that are not ready,
-// as the ReplicaSet controller has it. Of the ready ones it takes whom it likes; with minReadySeconds that
-// may be an available one while there are others.
+// available returns how many pods are available if the worst go: of each set those first that are
+// not ready, as the ReplicaSet controller has it. Of the ready ones it takes whom it likes; with
+// minReadySeconds that may be an available one while there are others.
 func (b *table) available() int32 {
 	return sum(b.rows(), func(r *row) int32 { return max(r.Available-max(r.Ready-r.want, 0), 0) })
 }
 
-// idle is how many pods of a set can go without an available one among them.
+// idle returns how many pods of a set can go without an available one among them.
 func (r *row) idle() int32 {
 	if r.Available == 0 {
 		return r.want
@@ -124,21 +126,21 @@ func (r *row) idle() int32 {
 	return max(r.want-r.Ready, 0)
 }
 
-// least is how many pods have to be available: replicas - maxUnavailable (minAvailable in reconcileOldReplicaSets of the
-// native controller).
+// least returns how many pods have to be available: replicas - maxUnavailable (minAvailable in
+// reconcileOldReplicaSets of the native controller).
 func (b *table) least() int32 { return b.Replicas - b.Unavailable }
 
-// most is how many pods there may be: replicas + maxSurge (maxTotalPods in NewRSNewReplicas of the native controller), or more if
-// the steps ask for it.
+// most returns how many pods there may be: replicas + maxSurge (maxTotalPods in NewRSNewReplicas of
+// the native controller), or more if the steps ask for it.
 func (b *table) most() int32 { return max(b.Replicas+b.Surge, b.Most) }
 
 // tight reports whether there may be no pod beyond replicas.
 func (b *table) tight() bool { return b.most() <= b.Replicas }
 
-// room is how many pods may be added to a set: most - all (NewRSNewReplicas). It is less than 0 if there are
-// too many already. Unlike the native controller, which reckons with sizes alone, it counts what runs: pods that a write has
-// taken away count until the ReplicaSet controller has deleted them. Where nobody can say how many that are, there is none,
-// and nothing is known.
+// room returns how many pods may be added to a set: most - all (NewRSNewReplicas). It is less than
+// 0 if there are too many already. Unlike the native controller, which reckons with sizes alone, it
+// counts what runs: pods that a write has taken away count until the ReplicaSet controller has
+// deleted them. Where nobody can say how many that are, there is none, and nothing is known.
 func (b *table) room(of *row) (pods int32, known bool) {
 	left := int64(b.most())
 	for _, r := range b.rows() {
@@ -153,14 +155,14 @@ func (b *table) room(of *row) (pods int32, known bool) {
 	return int32(max(left, math.MinInt32)), true
 }
 
-// peak is how many pods of a set there are, or will be, before it has the size wanted.
+// peak returns how many pods of a set there are, or will be, before it has the size wanted.
 func (r *row) peak() int32 { return max(r.want, r.Replicas, r.Current) }
 
-// unsure reports whether nobody can say how many pods of a set there are: its status does not speak of the size that it has.
-// It may have been larger, with pods that the status has never counted.
+// unsure reports whether nobody can say how many pods of a set there are: its status does not speak
+// of the size that it has. It may have been larger, with pods that the status has never counted.
 func (r *row) unsure() bool { return !r.Observed }
 
-// spare is how many available pods may go: available - (replicas - maxUnavailable)
+// spare returns how many available pods may go: available - (replicas - maxUnavailable)
 // (totalScaleDownCount in scaleDownOldReplicaSetsForRollingUpdate of the native controller).
 func (b *table) spare() int32 { return max(b.available()-b.least(), 0) }
 

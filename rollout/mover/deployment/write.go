@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/order"
 )
 
-// Write is a write that moves pods of a Deployment. The set of writes is closed: those of this file.
+// Write is a write that moves pods of a Deployment. The set of writes is closed: those of this
+// file.
 //
 //sumtype:decl
 type Write interface {

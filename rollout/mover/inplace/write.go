@@ -8,11 +8,12 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// Held is the partition of a StatefulSet that is held: no ordinal reaches it, however far the StatefulSet is scaled.
+// Held is the partition of a StatefulSet that is held: no ordinal reaches it, however far the
+// StatefulSet is scaled.
 const Held = math.MaxInt32
 
-// Anywhere stands for the partition of a StatefulSet with the update strategy OnDelete: a pod comes back in the new version
-// wherever it is, and the native controller itself deletes none.
+// Anywhere stands for the partition of a StatefulSet with the update strategy OnDelete: a pod comes
+// back in the new version wherever it is, and the native controller itself deletes none.
 const Anywhere = -1
 
 // Write is a write that moves pods with places. The set of writes is closed: those of this file.
@@ -32,11 +33,12 @@ type Replace struct {
 	Updated bool
 }
 
-// Window sets the partition of a StatefulSet: pods from it on come back in the new version. Held closes it, and Anywhere sets the
-// strategy OnDelete instead.
+// Window sets the partition of a StatefulSet: pods from it on come back in the new version. Held
+// closes it, and Anywhere sets the strategy OnDelete instead.
 type Window struct {
 	Partition int32
-	// Unavailable is how many pods the native controller may replace at once, where it can do more than one; 0 for its default.
+	// Unavailable is how many pods the native controller may replace at once, where it can do more than
+	// one; 0 for its default.
 	Unavailable int32
 	Why         mover.Why
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// Count implements mover.Mover. A place whose pod is missing counts as the version in which it comes back. Until the native
-// controller has seen the template no pod counts as updated: the update revision may be that of an earlier one.
+// Count implements mover.Mover. A place whose pod is missing counts as the version in which it
+// comes back. Until the native controller has seen the template no pod counts as updated: the
+// update revision may be that of an earlier one.
 func (m Mover) Count(digest string) mover.Counts {
 	known := m.Observed && digest == m.Digest
 	c := mover.Counts{Unseen: !m.Observed, Self: true, Final: known && m.oneRevision()}
@@ -58,10 +59,12 @@ func (m Mover) countPods(known bool) (updated, others mover.Count) {
 	return updated, others
 }
 
-// beyond reports whether the pod is one that spec.replicas does not ask for, and that is still to go.
+// beyond reports whether the pod is one that spec.replicas does not ask for, and that is still to
+// go.
 func (m Mover) beyond(pod inplace.Pod) bool { return !pod.Terminating && !m.inside(&pod) }
 
-// countStatus makes the best of the status, which does not say in which version pods are ready (S8): the others are taken to be first.
+// countStatus makes the best of the status, which does not say in which version pods are ready
+// (S8): the others are taken to be first.
 func (m Mover) countStatus(known bool) (updated, others mover.Count) {
 	if known {
 		updated.Wanted = min(m.Status.Updated, m.Replicas)

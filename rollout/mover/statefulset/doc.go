@@ -1,19 +1,22 @@
 // Package statefulset moves the pods of a StatefulSet from one version to another.
 //
-// The native controller stays in charge of every ordinal. It makes a pod again in the same place when one is gone, and the
-// partition of the StatefulSet says in which version. Sluice sets the partition and deletes pods. Values go in, values come
-// out; the package knows no release, no status and no cluster:
+// The native controller stays in charge of every ordinal. It makes a pod again in the same place
+// when one is gone, and the partition of the StatefulSet says in which version. Sluice sets the
+// partition and deletes pods. Values go in, values come out; the package knows no release, no
+// status and no cluster:
 //
 //	Mover, mover.Task ──► move ──► which pods go ──► Window: the partition with which they come back updated
 //	                 └──► keep ──┘              └──► Replace: the pods, once the native controller has seen the partition
 //
-// At rest the partition is inplace.Held, which no ordinal reaches: whoever scales the StatefulSet, and whatever pod is lost, the
-// next pod is one of the version before. To update pods the partition is opened down to the lowest of them, and is closed as soon as
-// all of them exist again. They need not be ready for that. Where all pods may be updated, as no gate is left, the course lets it be
-// open for a while longer: the next batch opens it further, and the hand-back gives the user's back, which is one write instead of
-// two (Tidies).
+// At rest the partition is inplace.Held, which no ordinal reaches: whoever scales the StatefulSet,
+// and whatever pod is lost, the next pod is one of the version before. To update pods the partition
+// is opened down to the lowest of them, and is closed as soon as all of them exist again. They need
+// not be ready for that. Where all pods may be updated, as no gate is left, the course lets it be
+// open for a while longer: the next batch opens it further, and the hand-back gives the user's
+// back, which is one write instead of two (Tidies).
 //
-// R is spec.replicas and U maxUnavailable, both in pods; a place is an ordinal that R asks for. What holds at every write:
+// R is spec.replicas and U maxUnavailable, both in pods; a place is an ordinal that R asks for.
+// What holds at every write:
 //
 //   - a window reaches only places that are updated, or whose pods are to go now;
 //   - a pod is deleted to be updated only after the native controller has seen a window that reaches it;
@@ -22,13 +25,15 @@
 //     while a window is open; Mode then takes them back;
 //   - an updated pod is deleted only as Mode says, and only with the partition closed.
 //
-// Applied again and again, with pods that become available, move reaches the target, and the partition is closed then. Without
-// Sluice the native controller goes no further than the window: to pods that were to go anyway, one after the other.
+// Applied again and again, with pods that become available, move reaches the target, and the
+// partition is closed then. Without Sluice the native controller goes no further than the window:
+// to pods that were to go anyway, one after the other.
 //
-// Two things hold it up, and nothing that serves is deleted meanwhile. While a pod that is to come back updated is not made, the
-// window stays open: its node is gone, and nobody ends it, or there is no room for it. And where pods that do not serve are
-// below one that does, for which there is no room, all wait (S2), unless any pod may be updated, as in a rollback: those
-// go first then, with the strategy OnDelete (inplace.Anywhere) instead of a partition.
+// Two things hold it up, and nothing that serves is deleted meanwhile. While a pod that is to come
+// back updated is not made, the window stays open: its node is gone, and nobody ends it, or there
+// is no room for it. And where pods that do not serve are below one that does, for which there is
+// no room, all wait (S2), unless any pod may be updated, as in a rollback: those go first then,
+// with the strategy OnDelete (inplace.Anywhere) instead of a partition.
 //
 // # The traps
 //

@@ -17,7 +17,8 @@ type task struct {
 
 func (m Mover) task(t mover.Task) task { return task{t, m, m.slots()} }
 
-// acts reports whether the pods are known well enough to be moved: what is seen of revisions is about the template that is released.
+// acts reports whether the pods are known well enough to be moved: what is seen of revisions is
+// about the template that is released.
 func (m Mover) acts(t mover.Task) bool {
 	return m.secured() && m.listed() && m.Observed && t.Digest == m.Digest
 }
@@ -51,7 +52,8 @@ func (t task) keep() mover.Moves {
 	}
 }
 
-// replace deletes the pods of the places, once the partition is the one with which they come back updated.
+// replace deletes the pods of the places, once the partition is the one with which they come back
+// updated.
 func (t task) replace(partition int32, taken choice) mover.Moves {
 	moves := mover.Moves{GrowsFirst: true, Small: t.small(taken)}
 	if now := t.set.partition(); partition != now {
@@ -67,8 +69,8 @@ func (t task) replace(partition int32, taken choice) mover.Moves {
 	return moves
 }
 
-// window sets another partition. All that it reaches may go at once, as far as maxUnavailable of the release lets it: what
-// the StatefulSet has for its own is put back later (S3).
+// window sets another partition. All that it reaches may go at once, as far as maxUnavailable of
+// the release lets it: what the StatefulSet has for its own is put back later (S3).
 func (t task) window(to int32) inplace.Window {
 	w := inplace.Window{Partition: to, Why: mover.Forward}
 	if to > t.set.partition() {
@@ -80,8 +82,9 @@ func (t task) window(to int32) inplace.Window {
 	return w
 }
 
-// partition is the one with which the places that are taken come back updated, and the updated pods that are missing, but
-// no others. One that is open already stays, if it does that, or if any pod may be updated and more are to be: each write costs a request.
+// partition returns the one with which the places that are taken come back updated, and the updated
+// pods that are missing, but no others. One that is open already stays, if it does that, or if any
+// pod may be updated and more are to be: each write costs a request.
 func (t task) partition(taken choice, goesOn bool) int32 {
 	if t.set.oneRevision() {
 		return inplace.Held
@@ -103,9 +106,10 @@ func (t task) partition(taken choice, goesOn bool) int32 {
 	return lowest
 }
 
-// goesAnywhere reports whether pods go in any order, with the strategy OnDelete, because in a row none would: the highest serves and
-// has to stay, and below it are pods that do not serve. That is so only where any pod may be updated, so that it is right
-// whichever comes back meanwhile. It stays so until the target is reached.
+// goesAnywhere reports whether pods go in any order, with the strategy OnDelete, because in a row
+// none would: the highest serves and has to stay, and below it are pods that do not serve. That is
+// so only where any pod may be updated, so that it is right whichever comes back meanwhile. It
+// stays so until the target is reached.
 func (t task) goesAnywhere(inRow, anywhere choice) bool {
 	goes := len(t.standing(anywhere)) > 0
 	switch {
@@ -118,10 +122,12 @@ func (t task) goesAnywhere(inRow, anywhere choice) bool {
 	}
 }
 
-// mayAll reports whether any pod may be updated: all are to be, or the version is the one to go back to.
+// mayAll reports whether any pod may be updated: all are to be, or the version is the one to go
+// back to.
 func (t task) mayAll() bool { return t.Rollback || t.Target >= t.set.Replicas }
 
-// small reports whether fewer pods are taken than might be in a moment, when updated pods become available.
+// small reports whether fewer pods are taken than might be in a moment, when updated pods become
+// available.
 func (t task) small(taken choice) bool {
 	n := int32(len(taken))
 	starting := slices.ContainsFunc(t.slots, func(s slot) bool { return s.updated && !s.available() })

@@ -9,13 +9,15 @@ import (
 
 // Mover is a StatefulSet with its pods. It implements mover.Mover.
 type Mover struct {
-	// RollingUpdate says that spec.updateStrategy.type is RollingUpdate, and Partition is its partition, 0 if it has none.
+	// RollingUpdate says that spec.updateStrategy.type is RollingUpdate, and Partition is its
+	// partition, 0 if it has none.
 	RollingUpdate bool
 	Partition     int32
-	// AtOnce is maxUnavailable of the strategy, as far as the API server keeps it (S3); 0 if there is none.
+	// AtOnce is maxUnavailable of the strategy, as far as the API server keeps it (S3); 0 if there is
+	// none.
 	AtOnce int32
-	// Window is the partition that the hold says was set to update pods: inplace.Held if none was, inplace.Anywhere if it was the
-	// strategy OnDelete.
+	// Window is the partition that the hold says was set to update pods: inplace.Held if none was,
+	// inplace.Anywhere if it was the strategy OnDelete.
 	Window int32
 	// Strategy is spec.updateStrategy as JSON, to be put back later.
 	Strategy string
@@ -27,7 +29,8 @@ type Mover struct {
 	Replicas int32
 	// Digest is the digest of spec.template.
 	Digest string
-	// Update and Current are the revisions of status.updateRevision and status.currentRevision, without the name of the StatefulSet.
+	// Update and Current are the revisions of status.updateRevision and status.currentRevision, without
+	// the name of the StatefulSet.
 	Update, Current string
 	Status          Status
 	// Listed says that Pods are known, and Live that they were read live in this pass.
@@ -41,8 +44,8 @@ type Status struct{ Replicas, Ready, Available, Updated int32 }
 
 var _ mover.Mover = Mover{}
 
-// Native implements mover.Mover. A StatefulSet that is held has a partition that no ordinal reaches, or the one that Sluice
-// has opened (S1).
+// Native implements mover.Mover. A StatefulSet that is held has a partition that no ordinal
+// reaches, or the one that Sluice has opened (S1).
 func (m Mover) Native() mover.Native {
 	secured := m.secured()
 	return mover.Native{
@@ -61,9 +64,10 @@ func (m Mover) Native() mover.Native {
 	}
 }
 
-// stale reports whether the current revision is not the one that all pods run: with OnDelete the native controller never changes
-// it, and with RollingUpdate it is about to (completeRollingUpdate in pkg/controller/statefulset of Kubernetes). It is until the native
-// controller has written that: a status from before the last change says the same.
+// stale reports whether the current revision is not the one that all pods run: with OnDelete the
+// native controller never changes it, and with RollingUpdate it is about to (completeRollingUpdate
+// in pkg/controller/statefulset of Kubernetes). It is until the native controller has written that:
+// a status from before the last change says the same.
 func (m Mover) stale() bool {
 	status, n := m.Status, m.Replicas
 	return m.Current != m.Update && n > 0 && status.Replicas == n && status.Updated == n && status.Ready == n
@@ -77,7 +81,7 @@ func (m Mover) secured() bool {
 	return m.Partition >= m.Window
 }
 
-// partition is the one that there is; inplace.Anywhere for the strategy OnDelete.
+// partition returns the one that there is; inplace.Anywhere for the strategy OnDelete.
 func (m Mover) partition() int32 {
 	if !m.RollingUpdate {
 		return inplace.Anywhere
@@ -131,18 +135,19 @@ func (Mover) Finish(string) []mover.Write { return nil }
 // Restore implements mover.Mover.
 func (Mover) Restore([]order.Pod) mover.Write { return nil }
 
-// Clear implements mover.Mover: the native controller takes the pods away, in whatever version they are.
+// Clear implements mover.Mover: the native controller takes the pods away, in whatever version they
+// are.
 func (Mover) Clear(mover.Task) []mover.Write { return nil }
 
-// Refilled implements mover.Mover. The StatefulSet has the stable template. Once that is the current revision too, pods come back
-// in it below the partition, whatever template follows (S5).
+// Refilled implements mover.Mover. The StatefulSet has the stable template. Once that is the
+// current revision too, pods come back in it below the partition, whatever template follows (S5).
 func (m Mover) Refilled(_ string, behind int64) bool {
 	return behind == 0 && m.Observed && m.Current == m.Update
 }
 
-// Refill implements mover.Mover. A StatefulSet that is scaled up before the native controller has seen that it has no pods and
-// the stable template gets pods of the version before. The native controller replaces them itself: everything may
-// be stable.
+// Refill implements mover.Mover. A StatefulSet that is scaled up before the native controller has
+// seen that it has no pods and the stable template gets pods of the version before. The native
+// controller replaces them itself: everything may be stable.
 func (m Mover) Refill(mover.Beginning) mover.Write {
 	if !m.Observed || m.Current == m.Update || m.partition() <= 0 {
 		return nil

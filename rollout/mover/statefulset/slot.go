@@ -25,7 +25,7 @@ func (s slot) available() bool { return s.stands() && s.pod.Available }
 // listed reports whether the pods say what there is.
 func (m Mover) listed() bool { return m.Listed && m.Replicas <= maxSlots }
 
-// slots are the places that spec.replicas asks for, by their index.
+// slots returns the places that spec.replicas asks for, by their index.
 func (m Mover) slots() []slot {
 	slots := make([]slot, m.Replicas)
 	for i := range m.Pods {
@@ -47,12 +47,14 @@ func (m Mover) slots() []slot {
 // inside reports whether spec.replicas asks for the pod.
 func (m Mover) inside(pod *inplace.Pod) bool { return pod.Index >= 0 && pod.Index < m.Replicas }
 
-// returnsUpdated reports whether the native controller makes a missing pod of the update revision (S1).
+// returnsUpdated reports whether the native controller makes a missing pod of the update revision
+// (S1).
 func (m Mover) returnsUpdated(index int32) bool {
 	return m.oneRevision() || index >= m.partition()
 }
 
-// oneRevision reports whether pods come back updated wherever they are: below the partition too (S5, S6).
+// oneRevision reports whether pods come back updated wherever they are: below the partition too
+// (S5, S6).
 func (m Mover) oneRevision() bool { return m.Current == m.Update }
 
 // closed reports whether the native controller updates no pod.

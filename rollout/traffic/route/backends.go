@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// whole is all requests, in percent, and by how much the weights of a shared rule are larger than those of the user.
+	// whole is all requests, in percent, and by how much the weights of a shared rule are larger than
+	// those of the user.
 	whole = 100
 	// The most that the API takes as a weight, and as backends of a rule.
 	mostWeight   = 1_000_000
@@ -41,7 +42,7 @@ func backendsOf(rule object, place string) ([]backend, *problem) {
 	return backends, nil
 }
 
-// weightOf is the weight of a backend. The API server gives one that has none the weight 1.
+// weightOf returns the weight of a backend. The API server gives one that has none the weight 1.
 func weightOf(ref object, place string) (int64, *problem) {
 	value := ref["weight"]
 	if value == nil {
@@ -73,7 +74,8 @@ func (b backend) alike(other backend) bool {
 	return same(b.to("", 0).ref, other.to("", 0).ref)
 }
 
-// asCopies gives backends that get requests the smallest weights with the same proportions, as in an inserted rule.
+// asCopies gives backends that get requests the smallest weights with the same proportions, as in
+// an inserted rule.
 func asCopies(backends []backend) []backend {
 	by := commonDivisor(backends)
 	next := make([]backend, len(backends))
@@ -83,8 +85,9 @@ func asCopies(backends []backend) []backend {
 	return next
 }
 
-// commonDivisor is the largest number that divides all weights. It is 1 in an inserted rule, and at least whole in one that is shared and in which
-// only the canary side gets requests, which is what tells the two apart.
+// commonDivisor returns the largest number that divides all weights. It is 1 in an inserted rule,
+// and at least whole in one that is shared and in which only the canary side gets requests, which
+// is what tells the two apart.
 func commonDivisor(backends []backend) int64 {
 	divisor := int64(0)
 	for _, b := range backends {
@@ -110,7 +113,7 @@ func (n names) key() string {
 	return n.namespace + "/" + n.Service
 }
 
-// keyed is the inverse.
+// keyed returns the inverse.
 func keyed(key, route string) names {
 	namespace, service, other := strings.Cut(key, "/")
 	if !other {
@@ -155,7 +158,8 @@ func (n names) shared(backends []backend, share traffic.Share) ([]backend, *prob
 	return next, nil
 }
 
-// restored is the inverse: it puts the Service in the place of the two sides. The API takes what comes out, whatever weights somebody has given them.
+// restored returns the inverse: it puts the Service in the place of the two sides. The API takes
+// what comes out, whatever weights somebody has given them.
 func (n names) restored(backends []backend) []backend {
 	return n.joined(backends, n.Service, !some(backends, func(b backend) bool { return !n.side(b) && b.weight%whole != 0 }))
 }
@@ -185,7 +189,8 @@ func (n names) joined(backends []backend, service string, scaled bool) []backend
 	return next
 }
 
-// otherHalf is where the other of the two backends is that a backend became; 0 if it became one.
+// otherHalf returns where the other of the two backends is that a backend became; 0 if it became
+// one.
 func (n names) otherHalf(backends []backend, i int, gone map[int]bool) int {
 	b := backends[i]
 	if b.weight == 0 {
@@ -203,8 +208,9 @@ func (n names) otherHalf(backends []backend, i int, gone map[int]bool) int {
 	return 0
 }
 
-// unscaled is the weight that was multiplied. If somebody has given another backend of the rule a weight that was not, the weights stay: in
-// them it was meant. If somebody has changed the weight of a side, the nearest is taken, and none is lost.
+// unscaled returns the weight that was multiplied. If somebody has given another backend of the
+// rule a weight that was not, the weights stay: in them it was meant. If somebody has changed the
+// weight of a side, the nearest is taken, and none is lost.
 func unscaled(weight int64, scaled bool) int64 {
 	if !scaled || weight == 0 {
 		return weight
@@ -212,7 +218,8 @@ func unscaled(weight int64, scaled bool) int64 {
 	return max((weight+whole/2)/whole, 1)
 }
 
-// toCanary is the percentage of the requests for the Service that the canary side gets, rounded up; false if it can't be told.
+// toCanary returns the percentage of the requests for the Service that the canary side gets,
+// rounded up; false if it can't be told.
 func (n names) toCanary(backends []backend) (int32, bool) {
 	var canary, sum int64
 	for _, b := range backends {

@@ -20,8 +20,9 @@ var GrantKinds = []schema.GroupVersionKind{
 	{Group: GatewayGroup, Version: "v1beta1", Kind: "ReferenceGrant"},
 }
 
-// NotGranted returns which ReferenceGrant a route of another namespace than that of the release lacks; nil if none. One of those there, in
-// the route's namespace, must let the release refer to the route, and one of those here, in the release's, the route to the two Services.
+// NotGranted returns which ReferenceGrant a route of another namespace than that of the release
+// lacks; nil if none. One of those there, in the route's namespace, must let the release refer to
+// the route, and one of those here, in the release's, the route to the two Services.
 func NotGranted(named v1alpha1.TrafficRoute, namespace string, there, here []unstructured.Unstructured) *v1alpha1.TrafficProblem {
 	problem := &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNotGranted, Object: traffic.Words(named)}
 	from := reference{group: v1alpha1.GroupVersion.Group, kind: "BatchRelease", place: namespace}
@@ -39,13 +40,15 @@ func NotGranted(named v1alpha1.TrafficRoute, namespace string, there, here []uns
 	return problem
 }
 
-// MayRefer reports whether the grants of the release's namespace let a route of another one refer to both sides of its Service.
+// MayRefer reports whether the grants of the release's namespace let a route of another one refer
+// to both sides of its Service.
 func MayRefer(named v1alpha1.TrafficRoute, here []unstructured.Unstructured) bool {
 	from, sides := reference{group: GatewayGroup, kind: string(named.Kind), place: named.Namespace}, SidesOf(named.Service)
 	return allowed(here, from, reference{kind: "Service", place: sides.Stable}) && allowed(here, from, reference{kind: "Service", place: sides.Canary})
 }
 
-// MayReferFrom reports whether the grants of the release's namespace let routes of a kind and of another namespace refer to anything.
+// MayReferFrom reports whether the grants of the release's namespace let routes of a kind and of
+// another namespace refer to anything.
 func MayReferFrom(kind v1alpha1.TrafficRouteKind, namespace string, here []unstructured.Unstructured) bool {
 	from := reference{group: GatewayGroup, kind: string(kind), place: namespace}
 	return slices.ContainsFunc(here, func(grant unstructured.Unstructured) bool {
@@ -54,7 +57,8 @@ func MayReferFrom(kind v1alpha1.TrafficRouteKind, namespace string, here []unstr
 	})
 }
 
-// reference is one end of a reference: whose it is, of which kind, and the namespace that it comes from or the name that it goes to.
+// reference is one end of a reference: whose it is, of which kind, and the namespace that it comes
+// from or the name that it goes to.
 type reference struct{ group, kind, place string }
 
 // allowed reports whether one of the grants of a namespace allows a reference.
@@ -68,7 +72,8 @@ func allowed(grants []unstructured.Unstructured, from, to reference) bool {
 	return false
 }
 
-// matches reports whether a list of references has one. Where any place will do, one that names none has all.
+// matches reports whether a list of references has one. Where any place will do, one that names
+// none has all.
 func matches(list any, place string, wanted reference, anyPlace bool) bool {
 	items, _ := list.([]any)
 	for _, item := range items {

@@ -32,16 +32,16 @@ func (u Use) in(route string) names {
 	return names{Sides: SidesOf(u.Service), namespace: u.Namespace, route: route}
 }
 
-// hold is what the annotation of a route says about a Service: who shares its requests, and what was written last. The weight counts only where
-// the rules don't tell.
+// hold is what the annotation of a route says about a Service: who shares its requests, and what
+// was written last. The weight counts only where the rules don't tell.
 type hold struct {
 	Holder  `json:",inline"`
 	Weight  int32                   `json:"weight"`
 	Matches []v1alpha1.RequestMatch `json:"matches,omitempty"`
 }
 
-// holds are those of a route by Service, as they are in its annotation: what is not understood in one is not lost. A Service of another
-// namespace than that of the route is named with it.
+// holds are those of a route by Service, as they are in its annotation: what is not understood in
+// one is not lost. A Service of another namespace than that of the route is named with it.
 type holds map[string]json.RawMessage
 
 // annotationPlace is where the annotation is, for people.
@@ -50,7 +50,8 @@ const annotationPlace = "metadata.annotations[" + v1alpha1.TrafficAnnotation + "
 // What the API server allows all annotations of an object to have, in bytes.
 const annotationsSize = 256 << 10
 
-// holdsOf reads the annotation of a route. One that can't be read may be anybody's: such a route is left alone.
+// holdsOf reads the annotation of a route. One that can't be read may be anybody's: such a route is
+// left alone.
 func holdsOf(obj *unstructured.Unstructured) (holds, *problem) {
 	metadata, bad := objectIn(obj.Object, "metadata", "")
 	if bad != nil {
@@ -84,7 +85,8 @@ func (h holds) of(key string) (*hold, *problem) {
 	return &one, nil
 }
 
-// mostStepMatches is more than a step may have. What is beyond it was not written by Sluice, and would be work.
+// mostStepMatches is more than a step may have. What is beyond it was not written by Sluice, and
+// would be work.
 const mostStepMatches = 16
 
 func (h *hold) plausible() bool {
@@ -94,8 +96,9 @@ func (h *hold) plausible() bool {
 	return h.Release != "" && h.Weight >= 0 && h.Weight <= whole && len(h.Matches) <= mostStepMatches && !tooMany
 }
 
-// heldBy returns what the annotation says about the Service of a use; nil if nobody holds it. It is a problem if another release does. A
-// release of the same name has taken the place of one that is gone.
+// heldBy returns what the annotation says about the Service of a use; nil if nobody holds it. It is
+// a problem if another release does. A release of the same name has taken the place of one that is
+// gone.
 func (h holds) heldBy(use Use, key string) (*hold, *problem) {
 	one, bad := h.of(key)
 	switch {
@@ -129,7 +132,8 @@ func (h holds) without(key string) holds {
 	return next
 }
 
-// write gives an object the holds. The annotation goes with the last of them, and the annotations with the last of those.
+// write gives an object the holds. The annotation goes with the last of them, and the annotations
+// with the last of those.
 func (h holds) write(obj *unstructured.Unstructured) *problem {
 	metadata, _ := obj.Object["metadata"].(object)
 	if metadata == nil {
@@ -162,7 +166,7 @@ func (h holds) write(obj *unstructured.Unstructured) *problem {
 	return nil
 }
 
-// written is an object with these holds.
+// written returns an object with these holds.
 func written(obj *unstructured.Unstructured, held holds) (*unstructured.Unstructured, *problem) {
 	if bad := held.write(obj); bad != nil {
 		return nil, bad

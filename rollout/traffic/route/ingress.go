@@ -14,7 +14,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// The annotations of ingress-nginx that make an Ingress take requests from another one with the same hosts and paths.
+// The annotations of ingress-nginx that make an Ingress take requests from another one with the
+// same hosts and paths.
 const (
 	nginx              = "nginx.ingress.kubernetes.io/"
 	canaryAnnotation   = nginx + "canary"
@@ -25,12 +26,14 @@ const (
 	oldClassAnnotation = "kubernetes.io/ingress.class"
 )
 
-// ingress is the Ingress whose controller knows the annotations of ingress-nginx. The user's refers to the stable side, and a second one, which the
-// release owns, has the paths of the Service with the canary side. The weight is that of the second. The first is always written before the second, also
-// where that is deleted: so all requests reach ready endpoints between the two writes.
+// ingress is the Ingress whose controller knows the annotations of ingress-nginx. The user's refers
+// to the stable side, and a second one, which the release owns, has the paths of the Service with
+// the canary side. The weight is that of the second. The first is always written before the second,
+// also where that is deleted: so all requests reach ready endpoints between the two writes.
 type ingress struct{}
 
-// Read implements Kind. While there is a canary Ingress of the release, it holds the route, whatever the annotation says.
+// Read implements Kind. While there is a canary Ingress of the release, it holds the route,
+// whatever the annotation says.
 func (i ingress) Read(route, canary *unstructured.Unstructured, use Use) traffic.Route {
 	seen := traffic.Route{TrafficRoute: identityOf(v1alpha1.RouteIngress, route, use), Generation: generationOf(route), Accepted: true}
 	held, one, bad := openIngress(route, use)
@@ -74,7 +77,7 @@ func (i ingress) isWhole(route, canary *unstructured.Unstructured, use Use, shar
 	}
 }
 
-// known are the annotations that Sluice writes, or whose presence would change what they mean.
+// known returns the annotations that Sluice writes, or whose presence would change what they mean.
 func known(obj *unstructured.Unstructured) object {
 	annotations, _ := metadataOf(obj)["annotations"].(object)
 	annotations = maps.Clone(annotations)
@@ -82,7 +85,7 @@ func known(obj *unstructured.Unstructured) object {
 	return annotations
 }
 
-// weightOfCanary is what a canary Ingress takes, in percent.
+// weightOfCanary returns what a canary Ingress takes, in percent.
 func weightOfCanary(canary *unstructured.Unstructured) int32 {
 	if canary == nil {
 		return 0
@@ -168,7 +171,8 @@ func restoredIngress(route *unstructured.Unstructured, use Use) (*unstructured.U
 	return written(next, held.without(use.Service))
 }
 
-// openIngress reads who holds an Ingress. Its canary is that of one Service, so only one can be shared at a time.
+// openIngress reads who holds an Ingress. Its canary is that of one Service, so only one can be
+// shared at a time.
 func openIngress(route *unstructured.Unstructured, use Use) (holds, *hold, *problem) {
 	held, bad := holdsOf(route)
 	if bad != nil {
@@ -184,7 +188,7 @@ func openIngress(route *unstructured.Unstructured, use Use) (holds, *hold, *prob
 	return held, one, bad
 }
 
-// services are the references of an Ingress to Services.
+// services returns the references of an Ingress to Services.
 func services(obj *unstructured.Unstructured) ([]object, *problem) {
 	var found []object
 	spec, bad := objectIn(obj.Object, "spec", "")
@@ -236,8 +240,8 @@ func serviceIn(in object, field, place string) (object, *problem) {
 	return objectIn(backend, "service", join(place, field))
 }
 
-// CanaryIngress returns the second Ingress of an Ingress, as the release with that owner reference makes it; nil if there is none, because the canary side gets
-// no requests.
+// CanaryIngress returns the second Ingress of an Ingress, as the release with that owner reference
+// makes it; nil if there is none, because the canary side gets no requests.
 func CanaryIngress(
 	route *unstructured.Unstructured, use Use, share traffic.Share, owner metav1.OwnerReference,
 ) (*unstructured.Unstructured, *v1alpha1.TrafficProblem) {

@@ -16,7 +16,7 @@ import (
 // Kinds are all kinds of routes, in the order in which they are read.
 var Kinds = []v1alpha1.TrafficRouteKind{v1alpha1.RouteHTTP, v1alpha1.RouteGRPC, v1alpha1.RouteIngress}
 
-// GroupVersionKind is how the API server calls a kind of route.
+// GroupVersionKind returns how the API server calls a kind of route.
 func GroupVersionKind(kind v1alpha1.TrafficRouteKind) schema.GroupVersionKind {
 	group := GatewayGroup
 	if kind == v1alpha1.RouteIngress {
@@ -31,11 +31,12 @@ type Held struct {
 	Holder
 }
 
-// mostHeld is for how many Services a route can be shared: the Gateway API takes 16 rules of 16 backends each, and a Service that is shared has two.
+// mostHeld is for how many Services a route can be shared: the Gateway API takes 16 rules of 16
+// backends each, and a Service that is shared has two.
 const mostHeld = 16 * 16 / 2
 
-// Holders are the releases that share requests of a route, as its annotation says, sorted by Service; and whether all of it can be read. What can't be was
-// not written by Sluice.
+// Holders returns the releases that share requests of a route, as its annotation says, sorted by
+// Service; and whether all of it can be read. What can't be was not written by Sluice.
 func Holders(route metav1.Object) (holders []Held, readable bool) {
 	text, found := route.GetAnnotations()[v1alpha1.TrafficAnnotation]
 	if !found {
@@ -58,7 +59,8 @@ func Holders(route metav1.Object) (holders []Held, readable bool) {
 	return holders, readable
 }
 
-// by reports whether a hold is that of a release for a Service of its namespace, both with names that objects can have.
+// by reports whether a hold is that of a release for a Service of its namespace, both with names
+// that objects can have.
 func (h *hold) by(service names) bool {
 	namespace, release, _ := strings.Cut(h.Release, "/")
 	return namespace == service.namespace && len(validation.IsDNS1123Subdomain(release)) == 0 && len(validation.IsDNS1123Label(service.Service)) == 0

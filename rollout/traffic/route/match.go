@@ -23,7 +23,8 @@ const (
 // dialect is how the matches of a kind of route read.
 type dialect struct{ grpc bool }
 
-// both returns the match of requests for which a match of a rule and one of a step hold; nil if there can't be any.
+// both returns the match of requests for which a match of a rule and one of a step hold; nil if
+// there can't be any.
 func (d dialect) both(rule object, step *v1alpha1.RequestMatch, place string) (object, *problem) {
 	if d.grpc && (step.Path != nil || len(step.QueryParams) > 0) {
 		return nil, notShareable("the matches of a step can only name headers for a GRPCRoute")
@@ -79,7 +80,8 @@ func nilIfEmpty(s string) any {
 	return s
 }
 
-// within reports whether all requests that a path holds for are below a prefix. Only a prefix or an exact path can be below one other than /.
+// within reports whether all requests that a path holds for are below a prefix. Only a prefix or an
+// exact path can be below one other than /.
 func (p path) within(prefix path) bool {
 	if prefix.kind != byPrefix {
 		return false
@@ -93,10 +95,12 @@ func (p path) within(prefix path) bool {
 	}
 }
 
-// regular reports whether nobody can tell which paths are meant: Sluice does not read regular expressions, which are those of the data plane.
+// regular reports whether nobody can tell which paths are meant: Sluice does not read regular
+// expressions, which are those of the data plane.
 func (p path) regular() bool { return p.kind != byPrefix && p.kind != byExact }
 
-// bothPaths gives a match the path for which both conditions hold. It reports whether there can be one.
+// bothPaths gives a match the path for which both conditions hold. It reports whether there can be
+// one.
 func bothPaths(match object, step *v1alpha1.PathMatch, place string) (bool, *problem) {
 	if step == nil {
 		return true, nil
@@ -168,7 +172,7 @@ func bothValues(match object, field string, add []v1alpha1.ValueMatch, same func
 	return true, nil
 }
 
-// find is the condition for a name; nil if there is none.
+// find returns the condition for a name; nil if there is none.
 func find(values []object, name string, same func(a, b string) bool) *value {
 	for _, v := range values {
 		if same(text(v["name"]), name) {

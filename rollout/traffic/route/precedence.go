@@ -29,8 +29,9 @@ func (d dialect) requestsOf(match object) requests {
 	return all
 }
 
-// valuesOf reads conditions, sorted by the names under which all that mean the same are. Every match of a route is compared with all others, and
-// their owner may choose many names that are long and alike.
+// valuesOf reads conditions, sorted by the names under which all that mean the same are. Every
+// match of a route is compared with all others, and their owner may choose many names that are long
+// and alike.
 func valuesOf(list any, same func(name string) string) []value {
 	items, _ := list.([]any)
 	values := make([]value, 0, len(items))
@@ -45,8 +46,8 @@ func valuesOf(list any, same func(name string) string) []value {
 // regular reports whether nobody can tell how specific the match is.
 func (r requests) regular() bool { return r.path.regular() || r.rpc != "" && r.rpc != byExact }
 
-// beyond compares how specific two matches are, as the Gateway API ranks them. The one that ranks higher gets the requests for which both hold; of equals
-// the first in the route does.
+// beyond compares how specific two matches are, as the Gateway API ranks them. The one that ranks
+// higher gets the requests for which both hold; of equals the first in the route does.
 func (r requests) beyond(other requests) int {
 	exact := func(p path) int {
 		if p.kind == byExact {
@@ -82,7 +83,7 @@ func has(values, all []value) bool {
 	return !slices.ContainsFunc(all, func(v value) bool { return !slices.Contains(ofName(values, v.name), v) })
 }
 
-// ofName are the conditions on one name.
+// ofName returns the conditions on one name.
 func ofName(values []value, name string) []value {
 	from, _ := slices.BinarySearchFunc(values, name, func(v value, name string) int { return strings.Compare(v.name, name) })
 	to := from
@@ -132,7 +133,7 @@ func (c claim) before(other claim) bool {
 	return rank > 0 || rank == 0 && c.rule < other.rule
 }
 
-// claims are the matches of all rules that are somebody's own.
+// claims returns the matches of all rules that are somebody's own.
 func (t *table) claims() []claim {
 	var all []claim
 	for i, r := range t.rules {
@@ -152,8 +153,9 @@ func (t *table) claims() []claim {
 	return all
 }
 
-// taken tells of a match that was made of a claim and one of the step. Idle says that it gets nothing, because all of its requests are another rule's. It is a
-// problem if it took requests from another rule only because the step has made it more specific.
+// taken tells of a match that was made of a claim and one of the step. Idle says that it gets
+// nothing, because all of its requests are another rule's. It is a problem if it took requests from
+// another rule only because the step has made it more specific.
 func (t *table) taken(from claim, made requests, again func(claim) (requests, bool)) (idle bool, bad *problem) {
 	if made.path.regular() && !from.path.regular() {
 		return false, t.guessed(from, made)
@@ -181,8 +183,9 @@ func (t *table) taken(from claim, made requests, again func(claim) (requests, bo
 	return false, bad
 }
 
-// guessed is a problem if a match that was made by a regular expression of the step may be for requests of a rule for something else: which of the two
-// gets them is each data plane's own to say.
+// guessed returns a problem if a match that was made by a regular expression of the step may be for
+// requests of a rule for something else: which of the two gets them is each data plane's own to
+// say.
 func (t *table) guessed(from claim, made requests) *problem {
 	for _, other := range t.claimed {
 		if other.rule != from.rule && !other.serves && made.meets(other.requests) {

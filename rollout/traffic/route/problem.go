@@ -41,7 +41,7 @@ func (p *problem) of(kind v1alpha1.TrafficRouteKind, obj *unstructured.Unstructu
 	return &v1alpha1.TrafficProblem{Type: p.kind, Object: string(kind) + " " + name, Message: p.message}
 }
 
-// quoted is somebody's value in a message.
+// quoted returns somebody's value in a message.
 func quoted(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {

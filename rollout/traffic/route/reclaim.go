@@ -9,11 +9,14 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// Reclaimed returns a route as it was before somebody took the release's hold out of its annotation; nil if nobody can tell what it was. It is told
-// where nobody is on record for the Service, and sharing makes exactly these rules: so what is returned can be restored like any other that is held.
-// Which rules are for matches is known by those of the release's steps. The canary is the second Ingress of an Ingress that belongs to the release; nil if there is none.
+// Reclaimed returns a route as it was before somebody took the release's hold out of its
+// annotation; nil if nobody can tell what it was. It is told where nobody is on record for the
+// Service, and sharing makes exactly these rules: so what is returned can be restored like any
+// other that is held. Which rules are for matches is known by those of the release's steps. The
+// canary is the second Ingress of an Ingress that belongs to the release; nil if there is none.
 //
-// Whoever asks must know that the two Services are the release's, or don't exist: rules that refer to Services of somebody else may look alike.
+// Whoever asks must know that the two Services are the release's, or don't exist: rules that refer
+// to Services of somebody else may look alike.
 func Reclaimed(
 	kind v1alpha1.TrafficRouteKind, route, canary *unstructured.Unstructured, use Use, steps []v1alpha1.Step,
 ) *unstructured.Unstructured {
@@ -40,7 +43,7 @@ func Reclaimed(
 	return nil
 }
 
-// heldAs is a route with one more hold; nil if its annotation can't have that.
+// heldAs returns a route with one more hold; nil if its annotation can't have that.
 func heldAs(route *unstructured.Unstructured, held holds, key string, use Use, share traffic.Share) *unstructured.Unstructured {
 	with, bad := held.with(key, use.Holder, share)
 	if bad != nil {
@@ -53,7 +56,7 @@ func heldAs(route *unstructured.Unstructured, held holds, key string, use Use, s
 	return again
 }
 
-// matchesOf are those of the steps that have any.
+// matchesOf returns those of the steps that have any.
 func matchesOf(steps []v1alpha1.Step) [][]v1alpha1.RequestMatch {
 	var all [][]v1alpha1.RequestMatch
 	for i := range steps {

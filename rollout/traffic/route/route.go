@@ -9,12 +9,13 @@ import (
 
 // Kind is a kind of route. Nothing that is given to it is changed.
 type Kind interface {
-	// Read says how a route is for a use. What it leaves to whoever knows the spec is Named. The second object is the canary Ingress of an Ingress
-	// that is held; nil if there is none.
+	// Read says how a route is for a use. What it leaves to whoever knows the spec is Named. The second
+	// object is the canary Ingress of an Ingress that is held; nil if there is none.
 	Read(route, canary *unstructured.Unstructured, use Use) traffic.Route
 	// Share returns the route as it shares requests, held by the release.
 	Share(route *unstructured.Unstructured, use Use, share traffic.Share) (*unstructured.Unstructured, *v1alpha1.TrafficProblem)
-	// Restore returns the route as it is without the release. One that the release does not hold comes back as it is.
+	// Restore returns the route as it is without the release. One that the release does not hold comes
+	// back as it is.
 	Restore(route *unstructured.Unstructured, use Use) (*unstructured.Unstructured, *v1alpha1.TrafficProblem)
 }
 
@@ -51,7 +52,8 @@ func (g gateway) Read(route, _ *unstructured.Unstructured, use Use) traffic.Rout
 	return seen
 }
 
-// readShare says how requests are shared. A route that is held is only a problem if requests can't even be taken from the canary side.
+// readShare says how requests are shared. A route that is held is only a problem if requests can't
+// even be taken from the canary side.
 func (g gateway) readShare(route *unstructured.Unstructured, use Use, seen *traffic.Route) {
 	t, one, bad := g.open(route, use)
 	if bad != nil {

@@ -16,7 +16,8 @@ type rule struct {
 	object
 	backends []backend
 	place    string
-	// inserted is the key of the Service for whose matches the rule was inserted; empty if it is somebody's own.
+	// inserted is the key of the Service for whose matches the rule was inserted; empty if it is
+	// somebody's own.
 	inserted string
 }
 
@@ -87,11 +88,12 @@ func (r rule) implies(step []v1alpha1.RequestMatch) bool {
 // restored takes the release's own rules out, and has the others refer to the Service again.
 func (t *table) restored() { t.without(t.names.restored) }
 
-// lowered takes the release's own rules out, and has the canary side get no requests in the others. Nothing stands in the way of that: a weight that
-// can't be multiplied needs not be.
+// lowered takes the release's own rules out, and has the canary side get no requests in the others.
+// Nothing stands in the way of that: a weight that can't be multiplied needs not be.
 func (t *table) lowered() { t.without(t.names.lowered) }
 
-// without takes the release's own rules out, and changes the backends of those that refer to a side.
+// without takes the release's own rules out, and changes the backends of those that refer to a
+// side.
 func (t *table) without(change func([]backend) []backend) {
 	own := func(r rule) bool { return r.inserted == t.key() }
 	rules := slices.Clone(t.rules)
@@ -157,8 +159,9 @@ func (t *table) shared(share traffic.Share) *problem {
 	return t.tooLarge()
 }
 
-// insertAt is where rules for matches go: before the next rule, and among those that are inserted there in the order of the Services, so that
-// it does not depend on which release writes last.
+// insertAt returns where rules for matches go: before the next rule, and among those that are
+// inserted there in the order of the Services, so that it does not depend on which release writes
+// last.
 func (t *table) insertAt(rules []rule) int {
 	at := len(rules)
 	for at > 0 && rules[at-1].inserted > t.key() {
@@ -167,7 +170,7 @@ func (t *table) insertAt(rules []rule) int {
 	return at
 }
 
-// copiesOf are the rules that take the requests that match from a rule.
+// copiesOf returns the rules that take the requests that match from a rule.
 func (t *table) copiesOf(i int, step []v1alpha1.RequestMatch) ([]rule, *problem) {
 	var backends []backend
 	r := t.rules[i]
@@ -200,8 +203,9 @@ func (t *table) copiesOf(i int, step []v1alpha1.RequestMatch) ([]rule, *problem)
 	return copies, nil
 }
 
-// dropNames takes out of a copy the names that the API wants to be of one rule: its own, and that of its sessions, of which it says that reuse
-// may have a route rejected. A Gateway chooses another one then.
+// dropNames takes out of a copy the names that the API wants to be of one rule: its own, and that
+// of its sessions, of which it says that reuse may have a route rejected. A Gateway chooses another
+// one then.
 func dropNames(in object) {
 	delete(in, "name")
 	if sessions, _ := in["sessionPersistence"].(object); sessions != nil {
@@ -209,7 +213,7 @@ func dropNames(in object) {
 	}
 }
 
-// matchesOf are those for which a match of the rule and one of the step hold.
+// matchesOf returns those for which a match of the rule and one of the step hold.
 func (t *table) matchesOf(at int, step []v1alpha1.RequestMatch) ([]object, *problem) {
 	r := t.rules[at]
 	given, bad := listIn(r.object, "matches", r.place)
@@ -240,7 +244,7 @@ func (t *table) matchesOf(at int, step []v1alpha1.RequestMatch) ([]object, *prob
 
 func matchPlace(r rule, i int) string { return fmt.Sprintf("%s.matches[%d]", r.place, i) }
 
-// copyOf is a match of a rule together with one of the step; nil if it would get no requests.
+// copyOf returns a match of a rule together with one of the step; nil if it would get no requests.
 func (t *table) copyOf(match object, step *v1alpha1.RequestMatch, from claim) (object, *problem) {
 	both, bad := t.both(match, step, from.place)
 	if bad != nil || both == nil {
@@ -256,7 +260,7 @@ func (t *table) copyOf(match object, step *v1alpha1.RequestMatch, from claim) (o
 	return both, nil
 }
 
-// again is what is made of another claim and the same match of the step; false if nothing is.
+// again returns what is made of another claim and the same match of the step; false if nothing is.
 func (t *table) again(other claim, step *v1alpha1.RequestMatch) (requests, bool) {
 	if !other.serves {
 		return requests{}, false
@@ -268,7 +272,8 @@ func (t *table) again(other claim, step *v1alpha1.RequestMatch) (requests, bool)
 	return t.requestsOf(both), true
 }
 
-// replacesPrefix reports whether a filter of a rule, or of a backend, replaces the prefix that matched.
+// replacesPrefix reports whether a filter of a rule, or of a backend, replaces the prefix that
+// matched.
 func replacesPrefix(r rule) bool {
 	if filtersReplace(r.object) {
 		return true
@@ -291,7 +296,7 @@ func filtersReplace(in object) bool {
 	return false
 }
 
-// tooLarge is which limit of the API the rules are beyond; nil if none.
+// tooLarge returns which limit of the API the rules are beyond; nil if none.
 func (t *table) tooLarge() *problem {
 	if len(t.rules) > mostRules {
 		return notShareable("spec.rules would have %d rules with those for the step's matches, and the API takes at most %d", len(t.rules), mostRules)
@@ -307,7 +312,8 @@ func (t *table) tooLarge() *problem {
 	return nil
 }
 
-// sharing is how the rules share requests: the most that any of them gives the canary side; false if none of them tells.
+// sharing returns how the rules share requests: the most that any of them gives the canary side;
+// false if none of them tells.
 func (t *table) sharing() (int32, bool) {
 	most, told := int32(0), false
 	for _, r := range t.rules {

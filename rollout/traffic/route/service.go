@@ -11,8 +11,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// ServiceProblem returns why a user's Service can't be replaced by two that select one version each; nil if it can. The pods are those of a
-// workload, such as Deployment web, and have these labels.
+// ServiceProblem returns why a user's Service can't be replaced by two that select one version
+// each; nil if it can. The pods are those of a workload, such as Deployment web, and have these
+// labels.
 func ServiceProblem(service *corev1.Service, workload string, pods map[string]string) *v1alpha1.TrafficProblem {
 	problem := &v1alpha1.TrafficProblem{
 		Type: v1alpha1.TrafficNotShareable, Object: fmt.Sprintf("Service %s/%s", service.Namespace, service.Name),
@@ -42,8 +43,9 @@ type Port struct {
 	Name   string
 }
 
-// PortsOf returns the ports of the Service of a use that a route refers to. A reference without one, or that can't be read, is left out: what is
-// wrong with it, Kind.Share and the API server say.
+// PortsOf returns the ports of the Service of a use that a route refers to. A reference without
+// one, or that can't be read, is left out: what is wrong with it, Kind.Share and the API server
+// say.
 func PortsOf(kind v1alpha1.TrafficRouteKind, route *unstructured.Unstructured, use Use) []Port {
 	spec, _ := objectIn(route.Object, "spec", "")
 	if kind == v1alpha1.RouteIngress {

@@ -31,8 +31,8 @@ func CanaryIngressName(ingress string) string {
 	return named(ingress, string(traffic.CanarySide), ingressNameLength)
 }
 
-// named ends a name, within its limit. A name that was cut has exactly the length of the limit, and one that was not is shorter: they
-// are never the same.
+// named ends a name, within its limit. A name that was cut has exactly the length of the limit, and
+// one that was not is shorter: they are never the same.
 func named(name, ending string, limit int) string {
 	ending = "-" + ending
 	if len(name)+len(ending) < limit {

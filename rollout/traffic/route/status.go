@@ -74,7 +74,8 @@ func (c condition) current(generation int64) bool {
 	return c.status != "" && c.generation >= generation
 }
 
-// observed reports whether a parent has read the route as it is now. One that does not accept it need not say whether it finds its backends.
+// observed reports whether a parent has read the route as it is now. One that does not accept it
+// need not say whether it finds its backends.
 func (p parent) observed(generation int64) bool {
 	return p.accepted.current(generation) && (p.accepted.status != "True" || p.resolved.current(generation))
 }
@@ -84,8 +85,8 @@ func (s status) observed() bool {
 	return !slices.ContainsFunc(s.parents, func(p parent) bool { return !p.observed(s.generation) })
 }
 
-// accepted reports whether all have read the route as it is now, and one of them sends requests by it. Where nobody has a status there is nothing to
-// wait for.
+// accepted reports whether all have read the route as it is now, and one of them sends requests by
+// it. Where nobody has a status there is nothing to wait for.
 func (s status) accepted() bool {
 	serves := func(p parent) bool { return p.accepted.status == "True" && p.resolved.status == "True" }
 	return s.observed() && (len(s.parents) == 0 || slices.ContainsFunc(s.parents, serves))
@@ -94,7 +95,8 @@ func (s status) accepted() bool {
 // mostPending is how many are named that have not accepted a route. The API takes 32.
 const mostPending = 4
 
-// pending names those that say nothing of the route as it is now or, where all do, that don't send requests by it; none of one that is accepted.
+// pending names those that say nothing of the route as it is now or, where all do, that don't send
+// requests by it; none of one that is accepted.
 func (s status) pending() []string {
 	if s.accepted() {
 		return nil
@@ -114,7 +116,7 @@ func (s status) pending() []string {
 	return silent[:min(len(silent), mostPending)]
 }
 
-// refused is what is said against the route as it is now; nil if nothing.
+// refused returns what is said against the route as it is now; nil if nothing.
 func (s status) refused() *problem {
 	refusing := 0
 	for _, p := range s.parents {

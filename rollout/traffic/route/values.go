@@ -11,7 +11,8 @@ import (
 // object is an object of JSON.
 type object = map[string]any
 
-// clone returns a copy that shares nothing with the value. Unlike that of unstructured, it takes numbers of any type.
+// clone returns a copy that shares nothing with the value. Unlike that of unstructured, it takes
+// numbers of any type.
 func clone(value any) any {
 	switch v := value.(type) {
 	case object:
@@ -56,7 +57,7 @@ func text(value any) string {
 	return s
 }
 
-// textOr is a string that has a default.
+// textOr returns a string that has a default.
 func textOr(value any, otherwise string) string {
 	if value == nil {
 		return otherwise

@@ -1,6 +1,6 @@
-// Package clients sends requests to a service, from several clients at a constant rate, and counts what comes of each. Every
-// request is sent once: no second try hides a failure. Half of the clients keep their connection, the others make one for each
-// request.
+// Package clients sends requests to a service, from several clients at a constant rate, and counts
+// what comes of each. Every request is sent once: no second try hides a failure. Half of the
+// clients keep their connection, the others make one for each request.
 package clients
 
 import (
@@ -28,8 +28,8 @@ type Options struct {
 	URL string
 	// Clients is how many clients there are. Each has one request at a time on its way.
 	Clients int
-	// Interval is the time from one request of a client to its next. A client whose answer takes longer leaves out those
-	// that it is late for.
+	// Interval is the time from one request of a client to its next. A client whose answer takes longer
+	// leaves out those that it is late for.
 	Interval time.Duration
 	// Header is that of each request; none if it is nil.
 	Header http.Header
@@ -77,7 +77,8 @@ func Start(ctx context.Context, options Options) *Load {
 	return l
 }
 
-// To sends all requests from now on to another URL, and returns once each earlier request is answered and counted.
+// To sends all requests from now on to another URL, and returns once each earlier request is
+// answered and counted.
 func (l *Load) To(url string) {
 	l.mu.Lock()
 	before := l.target
@@ -86,7 +87,8 @@ func (l *Load) To(url string) {
 	before.pending.Wait()
 }
 
-// next returns the target of the next request. The caller calls pending.Done once the request is answered and counted.
+// next returns the target of the next request. The caller calls pending.Done once the request is
+// answered and counted.
 func (l *Load) next() *target {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,7 +166,7 @@ func (l *Load) count(sent time.Time, version string, err error) {
 	}
 }
 
-// Counts is what came of all requests so far.
+// Counts returns what came of all requests so far.
 func (l *Load) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +175,7 @@ func (l *Load) Counts() Counts {
 	return now
 }
 
-// Since is what has come of requests since another count of the same load.
+// Since returns what has come of requests since another count of the same load.
 func (c Counts) Since(before Counts) Counts {
 	since := Counts{
 		Sent: c.Sent - before.Sent, Failed: c.Failed - before.Failed,
@@ -187,7 +189,7 @@ func (c Counts) Since(before Counts) Counts {
 	return since
 }
 
-// Share is how many of a hundred answers came from a version.
+// Share returns how many of a hundred answers came from a version.
 func (c Counts) Share(version string) float64 {
 	all := 0
 	for _, answers := range c.Versions {

@@ -1,5 +1,5 @@
-// Command load keeps sending requests to a URL, and counts those that fail (see package clients). At :8080/counts it tells what
-// it has counted, as JSON:
+// Command load keeps sending requests to a URL, and counts those that fail (see package clients).
+// At :8080/counts it tells what it has counted, as JSON:
 //
 //	{"sent": 1200, "failed": 0, "failures": [], "versions": {"v1": 700, "v2": 500}, "last": {...}}
 package main

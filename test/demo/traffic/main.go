@@ -1,13 +1,14 @@
-// Command traffic shows a canary as its users see it: which share of the requests the new version answers, second by second, while a
-// release goes from 1% to all of them.
+// Command traffic shows a canary as its users see it: which share of the requests the new version
+// answers, second by second, while a release goes from 1% to all of them.
 //
 //	git push ──► devforge ──► controller ──► HTTPRoute ──► Traefik ──► containers
 //	                                                          ▲ │
 //	                                           clients ───────┘ └──► picture
 //
-// Nothing is played. Traefik is a real Gateway, and the service runs in containers that real kubelets start, so it takes the nodes of
-// test/node: "make demo-traffic" has it run by withnode. What is shown is counted from the answers that clients get. It exits with 0 if
-// no request failed, with 1 otherwise, and leaves nothing behind.
+// Nothing is played. Traefik is a real Gateway, and the service runs in containers that real
+// kubelets start, so it takes the nodes of test/node: "make demo-traffic" has it run by withnode.
+// What is shown is counted from the answers that clients get. It exits with 0 if no request failed,
+// with 1 otherwise, and leaves nothing behind.
 package main
 
 import (

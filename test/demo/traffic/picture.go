@@ -18,8 +18,8 @@ type moment struct {
 	at time.Duration
 	// counts are what came of all requests until then.
 	counts clients.Counts
-	// weight is the percentage that the route gives the new version, and shared whether it gives any to anybody: outside of a release
-	// all requests go to the Service that the route has always named.
+	// weight is the percentage that the route gives the new version, and shared whether it gives any to
+	// anybody: outside of a release all requests go to the Service that the route has always named.
 	weight int32
 	shared bool
 	// stands says that the release waits at a gate.
@@ -43,7 +43,7 @@ type stood struct {
 	answers, news int
 }
 
-// heading is what stands above the lines.
+// heading returns what stands above the lines.
 func (p *picture) heading() string {
 	return fmt.Sprintf("   time  %-*s  measured  route says  pods %s %s  requests\n", width, "█ answered by "+p.after+", ░ by "+p.before, p.before, p.after)
 }
@@ -101,7 +101,7 @@ func (p *picture) summary() string {
 	return text.String()
 }
 
-// bar is a percentage as a bar. Whatever is not nothing is seen.
+// bar returns a percentage as a bar. Whatever is not nothing is seen.
 func bar(percent float64) string {
 	filled := int(percent*width/100 + 0.5)
 	if percent > 0 {

@@ -57,7 +57,7 @@ func (s *stand) show(ctx context.Context) error {
 	return nil
 }
 
-// steps are the lines of the release with its steps.
+// steps returns the lines of the release with its steps.
 func steps() string {
 	var lines []string
 	for line := range strings.Lines(release) {
@@ -92,7 +92,7 @@ func (s *stand) push(ctx context.Context, version string) (string, error) {
 	return strings.TrimSpace(string(head)), nil
 }
 
-// look is what there is to be seen now, and the commit whose release is complete.
+// look returns what there is to be seen now, and the commit whose release is complete.
 func (s *stand) look(ctx context.Context) (moment, string, error) {
 	pods, err := s.pods(ctx)
 	if err != nil {
@@ -114,7 +114,8 @@ func (s *stand) look(ctx context.Context) (moment, string, error) {
 	return now, "", nil
 }
 
-// weightOf is the percentage that a rule gives the new version, and whether it tells versions apart.
+// weightOf returns the percentage that a rule gives the new version, and whether it tells versions
+// apart.
 func weightOf(backends []gatewayv1.HTTPBackendRef) (weight int32, shared bool) {
 	var all, canary int32
 	for _, b := range backends {

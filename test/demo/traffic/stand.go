@@ -52,7 +52,8 @@ const (
 	controllerAccount = "system:serviceaccount:sluice-system:sluice-controller"
 )
 
-// The manifests: the service and its release as they are in Git, of a version, and what there is before.
+// The manifests: the service and its release as they are in Git, of a version, and what there is
+// before.
 var (
 	//go:embed workload.yaml
 	workload string
@@ -133,7 +134,8 @@ func (s *stand) connect(ctx context.Context) error {
 	return nil
 }
 
-// importImage makes an image of the service that loses no request, by the names of two versions. What its pods answer is in their environment.
+// importImage makes an image of the service that loses no request, by the names of two versions.
+// What its pods answer is in their environment.
 func (s *stand) importImage(ctx context.Context) error {
 	source, err := controlplane.InCheckout("examples/service")
 	if err != nil {

@@ -87,7 +87,7 @@ func (i Image) build() (v1.Image, error) {
 	return built, nil
 }
 
-// archive is the file system of the image. It says nothing of times and owners: the same files
+// archive returns the file system of the image. It says nothing of times and owners: the same files
 // make the same image.
 func (i Image) archive() ([]byte, error) {
 	var content bytes.Buffer

@@ -1,10 +1,12 @@
-// Command withnode runs a command with a control plane and a real node for its tests, and exits as the command does:
+// Command withnode runs a command with a control plane and a real node for its tests, and exits as
+// the command does:
 //
 //	withnode -- go test ./cluster
 //
-// The node is this machine, which must be Linux, and the user root: all of it, the command too, runs in namespaces of its
-// own (see package node). The command finds the control plane as package cptest says, and the node by what package node
-// names. All ends with the command, with a signal, and if withnode is killed.
+// The node is this machine, which must be Linux, and the user root: all of it, the command too,
+// runs in namespaces of its own (see package node). The command finds the control plane as package
+// cptest says, and the node by what package node names. All ends with the command, with a signal,
+// and if withnode is killed.
 package main
 
 import (
@@ -80,7 +82,8 @@ func buildAll(ctx context.Context) error {
 	return nil
 }
 
-// runInside runs the command while a control plane and its node run, and returns the command's exit code.
+// runInside runs the command while a control plane and its node run, and returns the command's exit
+// code.
 func runInside(ctx context.Context, command []string) (code int, err error) {
 	options, err := cptest.Options()
 	if err != nil {

@@ -1,10 +1,10 @@
 // Package cptest gives tests a real control plane, and each of them a namespace of its own in it.
 //
 // A package that uses it calls Main from its TestMain. The control plane is the one that the
-// environment variable SLUICE_TEST_CONTROLPLANE names: the command internal/testbed/controlplane/withcp
-// runs one for all packages of a test run. Without it the first test that asks has one started for
-// its package. Either has the CRDs in config/crd, and an audit log. With -short there is none, and
-// tests that ask for it are skipped.
+// environment variable SLUICE_TEST_CONTROLPLANE names: the command
+// internal/testbed/controlplane/withcp runs one for all packages of a test run. Without it the
+// first test that asks has one started for its package. Either has the CRDs in config/crd, and an
+// audit log. With -short there is none, and tests that ask for it are skipped.
 package cptest
 
 import (
@@ -53,7 +53,8 @@ var (
 	inMain bool
 )
 
-// Main runs the tests of a package and exits. It stops the control plane if this process started one.
+// Main runs the tests of a package and exits. It stops the control plane if this process started
+// one.
 func Main(m *testing.M) {
 	inMain = true
 	code := m.Run()
@@ -86,7 +87,7 @@ func open() (plane, error) {
 	return plane{access: cp.Access, stop: cp.Stop}, nil
 }
 
-// Options are how tests have their control plane.
+// Options returns how tests have their control plane.
 func Options() (controlplane.Options, error) {
 	crds, err := controlplane.InCheckout("config/crd")
 	if err != nil {
@@ -95,7 +96,7 @@ func Options() (controlplane.Options, error) {
 	return controlplane.Options{Progress: os.Stderr, Audit: true, Manifests: []string{crds}}, nil
 }
 
-// Access is the way to the control plane.
+// Access returns the way to the control plane.
 func Access(tb testing.TB) controlplane.Access {
 	tb.Helper()
 	if testing.Short() {
@@ -111,8 +112,8 @@ func Access(tb testing.TB) controlplane.Access {
 	return p.access
 }
 
-// Config is the administrator's client configuration. The test's name is its user agent, by which
-// the test finds its requests in the audit log.
+// Config returns the administrator's client configuration. The test's name is its user agent, by
+// which the test finds its requests in the audit log.
 func Config(tb testing.TB) *rest.Config {
 	tb.Helper()
 	cfg, err := Access(tb).Config()
@@ -123,7 +124,7 @@ func Config(tb testing.TB) *rest.Config {
 	return cfg
 }
 
-// Client is the administrator's, for the types of Kubernetes and of Sluice.
+// Client returns the administrator's, for the types of Kubernetes and of Sluice.
 func Client(tb testing.TB) client.Client {
 	tb.Helper()
 	cfg := Config(tb)
@@ -137,14 +138,16 @@ func Client(tb testing.TB) client.Client {
 var (
 	// scheme has the types of Kubernetes and of Sluice; it is not changed.
 	scheme = sync.OnceValue(kube.NewScheme)
-	// mappers know the resources of each control plane, by its address. They ask once for all tests: there are hundreds.
+	// mappers know the resources of each control plane, by its address. They ask once for all tests:
+	// there are hundreds.
 	mappers struct {
 		sync.Mutex
 		byHost map[string]meta.RESTMapper
 	}
 )
 
-// ClientOptions are those of a client of Kubernetes and of Sluice. Clients of a control plane share what they know of its resources.
+// ClientOptions returns those of a client of Kubernetes and of Sluice. Clients of a control plane
+// share what they know of its resources.
 func ClientOptions(tb testing.TB, cfg *rest.Config) client.Options {
 	tb.Helper()
 	mappers.Lock()
@@ -166,8 +169,9 @@ func ClientOptions(tb testing.TB, cfg *rest.Config) client.Options {
 	return client.Options{Scheme: scheme(), Mapper: mappers.byHost[cfg.Host]}
 }
 
-// Namespace makes a namespace in which pods can be created, named after the test. When the test ends, nothing goes
-// on in it any more, whatever finalizers there were; what was in it is logged if the test failed.
+// Namespace makes a namespace in which pods can be created, named after the test. When the test
+// ends, nothing goes on in it any more, whatever finalizers there were; what was in it is logged if
+// the test failed.
 func Namespace(tb testing.TB) string {
 	tb.Helper()
 	cfg := Config(tb)
@@ -219,8 +223,8 @@ func describe(tb testing.TB, namespace string) []byte {
 	return out
 }
 
-// A condition mostly reads from the API server, which costs more than what is waited for when many tests wait
-// at a time. What takes a second is noticed a tenth of a second later.
+// A condition mostly reads from the API server, which costs more than what is waited for when many
+// tests wait at a time. What takes a second is noticed a tenth of a second later.
 const shortestPause, longestPause = 20 * time.Millisecond, 100 * time.Millisecond
 
 // Eventually polls until the condition returns nil, and fails the test with what it returned last

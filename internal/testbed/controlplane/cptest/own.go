@@ -6,7 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
-// Own starts a control plane for one test alone, and stops it after the test: for tests that break it, or that need it without what others install.
+// Own starts a control plane for one test alone, and stops it after the test: for tests that break
+// it, or that need it without what others install.
 func Own(tb testing.TB, options controlplane.Options) *controlplane.ControlPlane {
 	tb.Helper()
 	if testing.Short() {

@@ -16,8 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// AwaitRights waits until the API server lets a user do what the roles that are bound to them say: it hears of roles and bindings a moment after
-// they are written, and refuses requests until then. The configuration is the administrator's.
+// AwaitRights waits until the API server lets a user do what the roles that are bound to them say:
+// it hears of roles and bindings a moment after they are written, and refuses requests until then.
+// The configuration is the administrator's.
 func AwaitRights(tb testing.TB, cfg *rest.Config, user string) {
 	tb.Helper()
 	clients, err := kubernetes.NewForConfig(cfg)
@@ -57,7 +58,7 @@ func heard(ctx context.Context, clients kubernetes.Interface, user string) error
 	return nil
 }
 
-// nameOf is the name of the user that a subject is.
+// nameOf returns the name of the user that a subject is.
 func nameOf(s rbacv1.Subject) string {
 	switch s.Kind {
 	case rbacv1.UserKind:

@@ -15,9 +15,9 @@ import (
 // patience is how long a command may take to end once it was asked to.
 const patience = 15 * time.Second
 
-// Run runs a command for as long as a control plane lasts, and returns the command's exit code. The command finds the
-// control plane by the environment variables AccessEnv and KUBECONFIG, and has those given, such as NAME=value. It is
-// asked to end when the context or the control plane ends.
+// Run runs a command for as long as a control plane lasts, and returns the command's exit code. The
+// command finds the control plane by the environment variables AccessEnv and KUBECONFIG, and has
+// those given, such as NAME=value. It is asked to end when the context or the control plane ends.
 func Run(ctx context.Context, cp *controlplane.ControlPlane, command []string, env ...string) (int, error) {
 	access := filepath.Join(filepath.Dir(cp.Kubeconfig), "access.json")
 	if err := cp.Save(access); err != nil {

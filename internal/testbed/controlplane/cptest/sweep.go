@@ -17,7 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// held are the resources whose objects have a finalizer; the controller that would remove it is gone.
+// held are the resources whose objects have a finalizer; the controller that would remove it is
+// gone.
 var held = []schema.GroupVersionResource{
 	v1alpha1.GroupVersion.WithResource("batchreleases"),
 	v1alpha1.GroupVersion.WithResource("gates"),
@@ -34,8 +35,9 @@ var busy = []schema.GroupVersionResource{
 	corev1.SchemeGroupVersion.WithResource("pods"),
 }
 
-// sweep removes from a namespace all that something would still happen to. The namespace itself stays until the
-// control plane goes: to delete it takes some eighty requests, most of them about kinds that no test has.
+// sweep removes from a namespace all that something would still happen to. The namespace itself
+// stays until the control plane goes: to delete it takes some eighty requests, most of them about
+// kinds that no test has.
 func sweep(ctx context.Context, client metadata.Interface, namespace string) error {
 	for _, kind := range held {
 		if err := letGo(ctx, client.Resource(kind).Namespace(namespace)); err != nil {

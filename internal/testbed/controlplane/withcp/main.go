@@ -2,8 +2,8 @@
 //
 //	withcp [flags] -- go test ./...
 //
-// The command finds the control plane as package cptest says. It ends with the command, with a signal, and if withcp is
-// killed. The command test/node/withnode does the same with a real node.
+// The command finds the control plane as package cptest says. It ends with the command, with a
+// signal, and if withcp is killed. The command test/node/withnode does the same with a real node.
 package main
 
 import (

@@ -40,7 +40,8 @@ var loadDocument = sync.OnceValues(func() (*document, error) {
 	return parseDocument(data)
 })
 
-// NewChecker is a checker that has seen nothing. The first one of a process loads the description.
+// NewChecker returns a checker that has seen nothing. The first one of a process loads the
+// description.
 func NewChecker() (*Checker, error) {
 	doc, err := loadDocument()
 	if err != nil {
@@ -49,14 +50,14 @@ func NewChecker() (*Checker, error) {
 	return &Checker{doc: doc}, nil
 }
 
-// Breaches are what has not been as described so far, one text each.
+// Breaches returns what has not been as described so far, one text each.
 func (c *Checker) Breaches() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]string(nil), c.breaches...)
 }
 
-// Checked is how many answers and webhooks were held to the description so far.
+// Checked returns how many answers and webhooks were held to the description so far.
 func (c *Checker) Checked() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,8 +108,8 @@ func (c *Checker) CheckAnswer(method, path string, status int, body []byte) erro
 	return nil
 }
 
-// answerSchema is nil for answers without a body. Errors that every operation may answer with are
-// described once.
+// answerSchema returns nil for answers without a body. Errors that every operation may answer with
+// are described once.
 func (c *Checker) answerSchema(method, path string, status int) (*spec.Schema, error) {
 	pointer, operation := c.doc.operation(method, path)
 	if operation == nil && status < http.StatusBadRequest {
@@ -135,7 +136,7 @@ func (c *Checker) answerSchema(method, path string, status int) (*spec.Schema, e
 	return c.doc.schemaAt(append(pointer, "content", "application/json", "schema")...)
 }
 
-// component is what a reference within the description leads to.
+// component returns what a reference within the description leads to.
 func (d *document) component(pointer []string) map[string]any {
 	at := d.root
 	for _, part := range pointer {

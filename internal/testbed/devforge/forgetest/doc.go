@@ -1,4 +1,5 @@
-// Package forgetest starts forges for tests, and checks their answers against GitHub's OpenAPI description.
+// Package forgetest starts forges for tests, and checks their answers against GitHub's OpenAPI
+// description.
 //
 // Start gives a forge whose every answer of the REST API, and every webhook that it sends, is
 // checked against the OpenAPI description that GitHub publishes; what breaks it fails the test.

@@ -124,7 +124,7 @@ func (d *document) resolve(node any) error {
 	return nil
 }
 
-// resolved is what a node refers to, or else the node itself, resolved.
+// resolved returns what a node refers to, or else the node itself, resolved.
 func (d *document) resolved(node any) (any, error) {
 	reference, _ := node.(map[string]any)
 	target, _ := reference["$ref"].(string)
@@ -166,7 +166,8 @@ func adapt(node any) any {
 }
 
 // strict says what a schema means in the words that the library takes at their full worth: of null
-// it asks the type alone, and never finds it in an enum; of what has a format it does not ask the type.
+// it asks the type alone, and never finds it in an enum; of what has a format it does not ask the
+// type.
 func strict(schema map[string]any) map[string]any {
 	kind, _ := schema["type"].(string)
 	_, formatted := schema["format"].(string)
@@ -228,7 +229,7 @@ func (d *document) operation(method, path string) (pointer []string, operation m
 	return nil, nil
 }
 
-// schemaAt is the schema at a place of the description.
+// schemaAt returns the schema at a place of the description.
 func (d *document) schemaAt(pointer ...string) (*spec.Schema, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

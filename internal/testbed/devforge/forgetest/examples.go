@@ -27,7 +27,8 @@ var loadExamples = sync.OnceValues(func() (map[string][]json.RawMessage, error) 
 	return byName, nil
 })
 
-// Examples are the payloads of an event, such as pull_request, that GitHub has sent and published.
+// Examples returns the payloads of an event, such as pull_request, that GitHub has sent and
+// published.
 func Examples(t testing.TB, event string) []json.RawMessage {
 	t.Helper()
 	byName, err := loadExamples()

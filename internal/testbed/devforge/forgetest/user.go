@@ -16,7 +16,7 @@ type User struct {
 	person.Person
 }
 
-// As is a user who works on one repository of a forge, with a token.
+// As returns a user who works on one repository of a forge, with a token.
 func As(tb testing.TB, forge *devforge.Forge, repository, login, token string) User {
 	return User{tb, person.New(forge, repository, login, token)}
 }
@@ -48,7 +48,8 @@ func (u User) Do(method, path string, body, answer any) {
 	}
 }
 
-// Try sends a request about the repository and returns the status of an answer that is no success, or 200.
+// Try sends a request about the repository and returns the status of an answer that is no success,
+// or 200.
 func (u User) Try(method, path string, body, answer any) (status int) {
 	u.tb.Helper()
 	err := u.Call(u.tb.Context(), method, "/"+path, body, answer)

@@ -43,8 +43,8 @@ func (r *Repository) Diff(ctx context.Context, from, to string) ([]Change, error
 
 var statuses = map[byte]string{'A': "added", 'D': "removed", 'M': "modified", 'R': "renamed", 'T': "changed", 'C': "copied"}
 
-// parseRaw reads ":oldmode newmode oldsha newsha status\0path\0", with a second path for a rename, and
-// gives the fields that come after all of these.
+// parseRaw reads ":oldmode newmode oldsha newsha status\0path\0", with a second path for a rename,
+// and gives the fields that come after all of these.
 func parseRaw(raw string) (changes []Change, rest []string) {
 	fields := strings.Split(raw, "\x00")
 	i := 0

@@ -32,8 +32,9 @@ func (m *memo) put(key, answer string) {
 	m.answers[key] = answer
 }
 
-// outputOf is the output of a command that is about objects and nothing else. It is remembered where
-// each of them is given by its full name: any other can stand for something else the next time.
+// outputOf returns the output of a command that is about objects and nothing else. It is remembered
+// where each of them is given by its full name: any other can stand for something else the next
+// time.
 func (r *Repository) outputOf(ctx context.Context, args []string, objects ...string) (string, error) {
 	args = slices.Concat(args, objects)
 	for _, object := range objects {

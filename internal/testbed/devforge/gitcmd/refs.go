@@ -10,7 +10,7 @@ import (
 // ErrMoved says that a ref was no longer where the caller had seen it.
 var ErrMoved = errors.New("ref has moved")
 
-// Refs are the object names of all branches and tags, by full ref.
+// Refs returns the object names of all branches and tags, by full ref.
 func (r *Repository) Refs(ctx context.Context) (map[string]string, error) {
 	out, err := r.git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *Repository) SetRef(ctx context.Context, ref, sha string) error {
 	return nil
 }
 
-// DefaultBranch is the branch that HEAD names.
+// DefaultBranch returns the branch that HEAD names.
 func (r *Repository) DefaultBranch(ctx context.Context) (string, error) {
 	name, err := r.git(ctx, "symbolic-ref", "--short", "HEAD")
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *Repository) IsAncestor(ctx context.Context, ancestor, descendant string
 	return err == nil
 }
 
-// MergeBase is the best common ancestor of two commits.
+// MergeBase returns the best common ancestor of two commits.
 func (r *Repository) MergeBase(ctx context.Context, a, b string) (string, error) {
 	sha, err := r.outputOf(ctx, []string{"merge-base"}, a, b)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *Repository) MergeBase(ctx context.Context, a, b string) (string, error)
 	return strings.TrimSpace(sha), nil
 }
 
-// BranchesContaining are the branches that hold the commit.
+// BranchesContaining returns the branches that hold the commit.
 func (r *Repository) BranchesContaining(ctx context.Context, sha string) ([]string, error) {
 	out, err := r.git(ctx, "for-each-ref", "--contains="+sha, "--format=%(refname:lstrip=2)", "refs/heads")
 	if err != nil {

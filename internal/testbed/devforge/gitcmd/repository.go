@@ -23,10 +23,10 @@ type Repository struct {
 	memo   memo
 }
 
-// Open is the repository in a folder. Nothing is read yet.
+// Open returns the repository in a folder. Nothing is read yet.
 func Open(runner *Runner, dir string) *Repository { return &Repository{dir: dir, runner: runner} }
 
-// Dir is the folder of the repository.
+// Dir returns the folder of the repository.
 func (r *Repository) Dir() string { return r.dir }
 
 // call is one git command on the repository whose output is a value.
@@ -55,7 +55,7 @@ func (r *Repository) git(ctx context.Context, args ...string) (string, error) {
 // revision is a branch, a tag, a full ref or an object name: no option, no range, no operator.
 var revision = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./+@=-]*$`)
 
-// Resolve is the commit that a branch, a tag, a full ref or an object name stands for.
+// Resolve returns the commit that a branch, a tag, a full ref or an object name stands for.
 // A branch comes before a tag of the same name.
 func (r *Repository) Resolve(ctx context.Context, rev string) (string, error) {
 	if !revision.MatchString(rev) || strings.Contains(rev, "..") || strings.Contains(rev, "@{") {
@@ -74,7 +74,7 @@ func (r *Repository) Resolve(ctx context.Context, rev string) (string, error) {
 
 var objectName = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// TypeOf is what kind of object a full object name stands for: commit, tree, blob or tag.
+// TypeOf returns what kind of object a full object name stands for: commit, tree, blob or tag.
 func (r *Repository) TypeOf(ctx context.Context, sha string) (string, error) {
 	if !objectName.MatchString(sha) {
 		return "", fmt.Errorf("object %q: %w", sha, ErrNotFound)

@@ -111,7 +111,7 @@ func (g *Runner) Run(ctx context.Context, inv Invocation) error {
 	return nil
 }
 
-// untilEnd is ctx, ended by End as well.
+// untilEnd returns ctx, ended by End as well.
 func (g *Runner) untilEnd(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

@@ -19,15 +19,16 @@ const (
 	ModeTree       = "040000"
 )
 
-// Entry is a file, folder or submodule of a tree. An Entry to be written with SHA Zero is a deletion.
+// Entry is a file, folder or submodule of a tree. An Entry to be written with SHA Zero is a
+// deletion.
 type Entry struct {
 	Mode, Type, SHA, Path string
 	// Size is a blob's, in bytes.
 	Size int64
 }
 
-// ListTree lists the entries under a path ("" is the root), with all that is below them if recursive.
-// The path of a file lists the file itself.
+// ListTree lists the entries under a path ("" is the root), with all that is below them if
+// recursive. The path of a file lists the file itself.
 func (r *Repository) ListTree(ctx context.Context, treeish, path string, recursive bool) ([]Entry, error) {
 	args := []string{"ls-tree", "-z", "-l", "--full-tree"}
 	if recursive {
@@ -50,7 +51,7 @@ func (r *Repository) ListTree(ctx context.Context, treeish, path string, recursi
 	return entries, nil
 }
 
-// Entry is what a path of a tree holds.
+// Entry returns what a path of a tree holds.
 func (r *Repository) Entry(ctx context.Context, treeish, path string) (Entry, error) {
 	entries, err := r.ListTree(ctx, treeish, path, false)
 	if err != nil {
@@ -134,7 +135,7 @@ func (r *Repository) updateIndex(ctx context.Context, env []string, entries []En
 	return nil
 }
 
-// Graft is the tree that base becomes with a whole tree put at a folder of it.
+// Graft returns the tree that base becomes with a whole tree put at a folder of it.
 func (r *Repository) Graft(ctx context.Context, base, path, tree string) (string, error) {
 	below, err := r.ListTree(ctx, tree, "", true)
 	if err != nil {
@@ -150,7 +151,7 @@ func (r *Repository) Graft(ctx context.Context, base, path, tree string) (string
 	return r.WriteTree(ctx, base, entries)
 }
 
-// ReadBlob is the content of a blob.
+// ReadBlob returns the content of a blob.
 func (r *Repository) ReadBlob(ctx context.Context, sha string) ([]byte, error) {
 	out, err := r.output(ctx, call{args: []string{"cat-file", "blob", sha}})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package person acts on the forge as people and CI do, through the REST API of GitHub, for demo and tests. It
-// is for demos and tests, and so is the forge.
+// Package person acts on the forge as people and CI do, through the REST API of GitHub, for demo
+// and tests. It is for demos and tests, and so is the forge.
 package person
 
 import (
@@ -21,7 +21,7 @@ type Person struct {
 	root string
 }
 
-// New is a person who signs in with a token.
+// New returns a person who signs in with a token.
 func New(forge *devforge.Forge, repository, login, token string) Person {
 	return Person{Login: login, Token: token, root: forge.APIURL() + "repos/" + repository}
 }
@@ -37,8 +37,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%d %s: %s", e.Status, http.StatusText(e.Status), e.Body)
 }
 
-// Call sends in as JSON, unless it is nil, to a path below the repository that begins with a slash, and reads
-// the answer into out, unless that is nil. An answer that is no success is a *RefusedError.
+// Call sends in as JSON, unless it is nil, to a path below the repository that begins with a slash,
+// and reads the answer into out, unless that is nil. An answer that is no success is a
+// *RefusedError.
 func (p Person) Call(ctx context.Context, method, path string, in, out any) (err error) {
 	var body io.Reader = http.NoBody
 	if in != nil {
