@@ -135,7 +135,9 @@ func rollEmpty(d Decision) Decision {
 	case d.snap.record.ending() != nil:
 		d = finish(d, st)
 	case d.snap.pods.Settled && !rescaling(d.snap):
-		d, _ = passStep(d, t, st)
+		if d, _ = passStep(d, t, st); d.snap.record.Phase != v1alpha1.PhaseFinalizing {
+			d = failIfRefused(d) // no batch's clock runs without pods
+		}
 	}
 	return d
 }

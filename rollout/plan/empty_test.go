@@ -2,6 +2,7 @@ package plan
 
 import (
 	"testing"
+	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -83,6 +84,21 @@ func TestAReleaseWithoutPodsThatIsDeleted(t *testing.T) {
 	for _, action := range p.Actions {
 		if back, is := action.(HandBack); is && (back.Template == nil || !back.Template.Given) {
 			t.Errorf("it is handed back with %v, want the template of the release", back.Template)
+		}
+	}
+}
+
+// A gate that can't be created fails a release whose workload has no pods as it fails any other: no batch's clock runs there.
+func TestRefusedGateFailsAReleaseWithoutPods(t *testing.T) {
+	t.Parallel()
+	gate := WriteOf(OpenGate{Name: "web-v2-1-0-0"})
+	for waited, want := range map[time.Duration]v1alpha1.Phase{
+		time.Minute: v1alpha1.PhaseRollingUpdate,
+		tenMinutes:  v1alpha1.PhaseFailed,
+	} {
+		p := next(t, withoutPods().but(heldUp(gate, waited)))
+		if p.Status.Phase != want || p.Status.RefusedWrite == nil {
+			t.Errorf("after %s the phase is %s, want %s; the plan does %q, refused is %+v", waited, p.Status.Phase, want, script(p), p.Status.RefusedWrite)
 		}
 	}
 }
