@@ -28,7 +28,7 @@ const longestComment = 100
 var notVerbs = []string{"its", "this", "as", "has-been", "pods", "was"}
 
 // vague is a clause that defines by a relative clause, or has a subject that nobody can name.
-var vague = regexp.MustCompile(`(?i)\b(?:is|are|be) (?:what|whoever|whatever|whether|how|why|where|who|those that|those of)\b` +
+var vague = regexp.MustCompile(`(?i)\b(?:is|are|be) (?:what|whoever|whatever|whether|how (?:it|he|she|the|a|an|to)|why|where|who|those that|those of)\b` +
 	`|(?:^|[.;:] )(?:what|those|whoever|whatever|nobody|somebody|everybody)\b`)
 
 // breach is a comment that does not have the form.

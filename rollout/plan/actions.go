@@ -7,9 +7,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// Action is one write. The set of actions is closed: those of this file.
-//
-// Action is one write. The set of actions is closed: those of this file, and Traffic.
+// Action is one write. The set of actions is closed: Traffic, and the types of this file.
 //
 //sumtype:decl
 type Action interface {
@@ -34,7 +32,7 @@ type Annotate struct {
 	// Set and Remove are annotations.
 	Set    map[string]string
 	Remove []string
-	// Finalizer is whether the release is to have the finalizer; nil leaves it as it is.
+	// Finalizer adds the finalizer if true and removes it if false; nil leaves it as it is.
 	Finalizer *bool
 }
 

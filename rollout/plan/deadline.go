@@ -157,8 +157,8 @@ type Watched struct {
 	Ending time.Duration
 }
 
-// Watches holds the waits that a process watches for one release. The zero value is none. The times
-// given to it must be those of one clock that does not jump.
+// Watches holds the waits that a process watches for one release. The zero value is none. Times
+// must come from one clock that does not jump.
 type Watches struct{ progress, refusal, queue, ending watch }
 
 // watch is how long a process has waited for one thing.

@@ -2,7 +2,8 @@ package plan
 
 import "github.com/sluice-dev/sluice/api/v1alpha1"
 
-// Next decides what a release does next. It never fails: what a user must fix is in the status.
+// Next decides what a release does next. It never fails: problems for a user to fix are in the
+// status.
 func Next(o Observation) Plan {
 	s := snapshotOf(o)
 	return render(s, watchPods(keepTrafficStatus(forgetAsker(decide(s)))))
@@ -90,10 +91,10 @@ func anotherWorkload(s *snapshot) bool {
 	return s.workload != nil && s.record.WorkloadUID != "" && s.record.WorkloadUID != s.workload.UID
 }
 
-// pastGit reports whether spec.template differs from what Git gives, by what gitsync has recorded
-// beside it. What a person wrote there is not released: it would have the name of a commit that
-// does not contain it, and the approvals of that commit. The source restores it; until then it
-// counts as if no template were given, and the release stops.
+// pastGit reports whether spec.template differs from Git's, by the digest that gitsync recorded
+// beside it. A template that a person wrote there is not released: it would have the name of a
+// commit that does not contain it, and the approvals of that commit. The source restores it; until
+// then it counts as if no template were given, and the release stops.
 func pastGit(o *Observation) bool {
 	fromGit := o.Release.Annotations[v1alpha1.GitTemplateAnnotation]
 	return fromGit != "" && o.Given != fromGit

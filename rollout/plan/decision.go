@@ -71,7 +71,7 @@ func (d Decision) tell(what happening) Decision {
 }
 
 // try plans actions, except those that are known to be refused. It reports whether it plans all of
-// them. What depends on them must not be planned otherwise.
+// them. Writes that depend on them must not be planned otherwise.
 func (d Decision) try(actions ...Action) (Decision, bool) {
 	all := true
 	for _, action := range actions {

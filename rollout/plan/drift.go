@@ -122,9 +122,9 @@ func endDrift(d Decision) Decision {
 	return counted
 }
 
-// askDrift asks whether a workload that is about to be taken over runs what was last released, if
-// its template differs: what a person put there is no version to roll back to. It reports whether
-// the answer is known.
+// askDrift asks whether a workload that is about to be taken over runs the last released template,
+// if its template differs: one that a person put there is no version to roll back to. It reports
+// whether the answer is known.
 func askDrift(d Decision) (Decision, bool) {
 	stable := d.snap.history.of(d.snap.record.StableRevision)
 	if !fresh(d.snap) || stable == nil || stable.Digest == d.snap.workload.Digest || d.snap.obs.Drift != nil {

@@ -146,8 +146,8 @@ func droppedBegins(r *report) bool {
 	return was == nil || !slices.Equal(was.Dropped, r.s.record.Resolved.Dropped)
 }
 
-// progressed returns the events of a release that goes on: what it leaves behind, its begin, its
-// next batch.
+// progressed returns the events of a release that goes on: the one that it leaves behind, its
+// begin, its next batch.
 func progressed(r *report) []Event {
 	var events []Event
 	for _, event := range []*Event{supersededEvent(r), rollbackBegins(r), releaseBegins(r), stepEnds(r), stepBegins(r)} {

@@ -78,8 +78,8 @@ func Shares(release *v1alpha1.BatchRelease, rollback bool) []string {
 // What a release makes of a request can be known before anybody makes it. The functions of this
 // file go by the record of the release alone, and by the same rules as Next.
 
-// asRecorded returns a release of which only the record is known. What its workload runs is known
-// after the take-over, or once the release has completed. Its pods are unknown.
+// asRecorded returns a release of which only the record is known. The template of its workload is
+// known after the take-over, or once the release has completed. Its pods are unknown.
 func asRecorded(release *v1alpha1.BatchRelease, kept []Kept) *snapshot {
 	r := recordOf(release)
 	w := &Workload{Name: release.Spec.WorkloadRef.Name, UID: r.WorkloadUID}
@@ -141,13 +141,13 @@ type Admission string
 const (
 	// Begins: nothing is in its way.
 	Begins Admission = "Begins"
-	// Supersedes: it takes the place of what is in progress.
+	// Supersedes: it replaces the attempt in progress.
 	Supersedes Admission = "Supersedes"
-	// Queues: what is in progress is finished first.
+	// Queues: the attempt in progress is finished first.
 	Queues Admission = "Queues"
 	// Waits: the release is stopped.
 	Waits Admission = "Waits"
-	// Known: it is being released, or was released last.
+	// Known: it is the template of the present or the last release.
 	Known Admission = "Known"
 	// Quarantined: it was rolled back, and is not released again until another one is given.
 	Quarantined Admission = "Quarantined"

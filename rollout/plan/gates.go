@@ -121,8 +121,8 @@ func dropGates(d Decision, policies []indexed) Decision {
 }
 
 // openGates creates the missing gates of the step, and records all of them. No gate is opened
-// before the pods are exactly as the step says, nor before an old one of the same name is gone:
-// what was opened for that on a forge is closed first.
+// before the pods are exactly as the step says, nor before an old one of the same name is gone: its
+// pull request is closed first.
 func openGates(d Decision, policies []indexed) Decision {
 	var open []v1alpha1.GateReference
 	for _, g := range policies {

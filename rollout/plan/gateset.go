@@ -175,7 +175,10 @@ func notAsInGitGate() indexed {
 	return indexed{0, NotAsInGitIndex, v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}}
 }
 
-// notAsInGit returns the gate of NotAsInGit; without a policy if it has passed.
+// notAsInGit reports whether the workload runs a template that Git is not known to have had, and no
+// person has allowed the one in Git to replace it. It counts before the first release of a
+// workload: the template may come from outside the repository, such as variables of Flux, and no
+// commit has changed it.
 func (g gates) notAsInGit() waitingGate {
 	at := notAsInGitGate()
 	gate := g.find(g.name(at), g.spec(at))

@@ -177,8 +177,8 @@ func recallRollback(d Decision, template *v1alpha1.ResolvedTemplate) (Decision, 
 	}), true
 }
 
-// lastGood returns the template to roll back to if only the history knows: what the workload has,
-// if that was stable, else the last that was; nil if there is none.
+// lastGood returns the template to roll back to if only the history knows: the workload's own, if
+// that was stable, else the last stable one; nil if there is none.
 func lastGood(s *snapshot) *Kept {
 	if kept := keptWorkload(s); kept != nil && kept.stable() {
 		return kept

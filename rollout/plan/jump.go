@@ -79,7 +79,7 @@ func jumpProblem(s *snapshot, to int32) JumpProblem {
 	}
 }
 
-// JumpProblem is why a release can't go to a step.
+// JumpProblem names the reason for which a release can't go to a step.
 type JumpProblem int
 
 // The problems of a jump.

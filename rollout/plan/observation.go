@@ -23,7 +23,7 @@ type Observation struct {
 	Given string
 	// Workload is nil if it does not exist.
 	Workload *Workload
-	// Gates are those of this release, of any attempt.
+	// Gates include those of earlier attempts.
 	Gates []v1alpha1.Gate
 	// Refusals are the refused writes that this process knows of.
 	Refusals Refusals
@@ -57,8 +57,8 @@ type Workload struct {
 	Behind   int64
 	Deleting bool
 	Replicas int32
-	// MaxSurge and MaxUnavailable are those of the workload, or of what it gets back if it is
-	// taken over; nil if its strategy has none.
+	// MaxSurge and MaxUnavailable are the workload's, or of what it gets back if it is taken over;
+	// nil if its strategy has none.
 	MaxSurge, MaxUnavailable *intstr.IntOrString
 	ProgressDeadlineSeconds  *int32
 	// Digest and Revision are the digest and the pod template hash of spec.template.
@@ -103,10 +103,10 @@ type Hold struct {
 // Resolved is the API server's answer to a dry run of a template.
 type Resolved struct {
 	v1alpha1.ResolvedTemplate
-	// Refused is why the API server does not accept the template; empty if it does.
+	// Refused is the API server's reason for not accepting the template; empty if it does.
 	Refused string
-	// Overlooked is how the template differs from the workload's if only in fields that we can't
-	// compare; empty otherwise.
+	// Overlooked describes the difference to the workload's template if it is only in fields that
+	// we can't compare; empty otherwise.
 	Overlooked string
 }
 
@@ -121,7 +121,7 @@ type Shape struct {
 	Shared bool
 }
 
-// Drift is how the workload's template differs from one that was released.
+// Drift is the difference between the workload's template and a released one.
 type Drift struct {
 	// Digest is that of the released template, with the API server's defaults of today.
 	Digest string

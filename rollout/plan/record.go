@@ -10,8 +10,8 @@ import (
 )
 
 // record holds the durable part of a status. The state with its causes, the reason, the message and
-// the conditions are blank, so that nothing can be decided by them. What it points to is never
-// changed, only replaced.
+// the conditions are blank, so that nothing can be decided by them. Objects behind its pointers
+// are never changed, only replaced.
 type record struct{ v1alpha1.BatchReleaseStatus }
 
 // recordOf returns the record in the status of a release.
@@ -25,8 +25,8 @@ func recordOf(release *v1alpha1.BatchRelease) record {
 	return r
 }
 
-// startedOver returns the record of a release whose workload was created again. What was reported
-// to a forge stays.
+// startedOver returns the record of a release whose workload was created again. Reports to a forge
+// stay.
 func startedOver(r record) record {
 	return record{v1alpha1.BatchReleaseStatus{
 		Attempt:            r.Attempt,

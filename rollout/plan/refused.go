@@ -108,7 +108,7 @@ func (r Refusals) With(refused Refusal, now time.Time, spread float64) Refusals 
 }
 
 // After removes the refusal of a write that was accepted, and all of them after a retry was
-// requested. What nothing else would send again is due then.
+// requested. Writes that nothing else would send again are due then.
 func (r Refusals) After(done Action) Refusals {
 	if a, is := done.(Annotate); is && slices.Contains(a.Remove, v1alpha1.RetryAnnotation) {
 		return r.due()

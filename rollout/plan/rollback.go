@@ -195,6 +195,9 @@ func quarantine(d Decision, given string) Decision {
 // way: a quantity, an empty list or the pod-template-hash label makes no other version. If another
 // template waited then, Git has changed since.
 func rolledBackBefore(s *snapshot, template *v1alpha1.ResolvedTemplate) bool {
+	// back reports whether a jump went back to the current step with its pods: the surplus goes,
+	// and the version before takes its places, until the next step. Where updated pods stay
+	// updated, none go.
 	back := s.record.Rollback
 	if back == nil || !back.InGit || len(s.record.Quarantined) == 0 {
 		return false

@@ -31,7 +31,7 @@ func rollbackTarget(s *snapshot, asked string) (*Kept, noTargetError) {
 // abbreviated matches a commit, in full or as people quote it.
 var abbreviated = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
-// targetProblem is why there is nothing to roll back to.
+// targetProblem names the reason for which there is nothing to roll back to.
 type targetProblem int
 
 // noTargetError is a requested target that is missing.

@@ -7,9 +7,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// state is one row of the tables below: what a release is doing or waiting for, what is done then,
-// and how people read it. The first row of a group that holds is the state; the last of each group
-// always holds, except among the obstacles.
+// state is one row of the tables below: when a release is in it, what is done then, and how people
+// read it. The first row of a group that holds is the state; the last of each group always holds,
+// except among the obstacles.
 type state struct {
 	// when reports whether the release is in the state, if it is in no state above it.
 	when func(*snapshot) bool
@@ -17,7 +17,7 @@ type state struct {
 	act func(Decision) Decision
 	// value is the state in the API.
 	value v1alpha1.ReleaseState
-	// reason and message are those of the status.
+	// reason and message describe the state in the status.
 	reason, message func(*report) string
 	// event says when the state becomes an event.
 	event notice

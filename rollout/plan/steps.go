@@ -135,8 +135,8 @@ func (s steps) traffic() traffic.Share {
 // traffic each step does.
 func (s steps) allTraffic() bool { return !s.shared || s.unreadable() || s.traffic().Weight == percent }
 
-// back reports whether a jump went back to the current step with its pods: those beyond it go, and
-// the version before takes their places, until the next step. Where updated pods stay updated, none
+// back reports whether a jump went back to the current step with its pods: the surplus goes, and
+// the version before takes its places, until the next step. Where updated pods stay updated, none
 // go.
 func (s steps) back() bool {
 	// jump goes to another step. Forward, the steps on the way are taken as they are, with the

@@ -9,17 +9,17 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// stop lists what keeps a release from advancing now; empty if nothing does. While it is not empty
-// no template is released, no workload taken over, and no step entered or continued. What keeps the
-// workload whole continues: an unpaused workload is paused again, spec.replicas is followed, and a
-// rollback is begun and continued.
+// stop lists the causes that keep a release from advancing now; empty if there is none. While it is
+// not empty no template is released, no workload taken over, and no step entered or continued. The
+// workload stays whole meanwhile: an unpaused workload is paused again, spec.replicas is followed,
+// and a rollback is begun and continued.
 type stop []*cause
 
 // cause is a row of the table of what can stop a release.
 type cause struct {
 	when  func(*snapshot) bool
 	value v1alpha1.StopCause
-	// reason, event and words are those of a release that it stops.
+	// reason, event and words describe a release that it stops.
 	reason string
 	event  notice
 	words  func(*snapshot) string

@@ -98,8 +98,8 @@ func MixesVersions(strategy *v1alpha1.ReleaseStrategy, w *Workload) bool {
 
 // notAsInGit reports whether the workload runs a template that Git is not known to have had, and no
 // person has allowed the one in Git to replace it. It counts before the first release of a
-// workload: what runs may come from what is not in the repository, such as variables of Flux, and
-// no commit has changed it.
+// workload: the template may come from outside the repository, such as variables of Flux, and no
+// commit has changed it.
 func notAsInGit(s *snapshot) bool {
 	known := s.record.StableRevision != "" || s.release.Annotations[v1alpha1.CurrentStableAnnotation] != ""
 	return s.release.Labels[v1alpha1.SourceLabel] != "" && !known && !s.record.isRollback() && !s.record.failed() && s.gates().notAsInGit().policy.Manual != nil

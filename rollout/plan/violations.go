@@ -84,7 +84,7 @@ func breaks(s *snapshot, e mover.Effect, before *v1alpha1.BatchReleaseStatus) []
 	return all
 }
 
-// goesThroughSteps reports whether the updated pods are those of a release that goes through its
+// goesThroughSteps reports whether the updated pods belong to a release that goes through its
 // steps.
 func goesThroughSteps(s *snapshot) bool {
 	current := s.record.Resolved

@@ -12,7 +12,8 @@ type Wake struct {
 	Why   WakeReason
 }
 
-// WakeReason is why a release is decided on again. The set is closed: time counts for nothing else.
+// WakeReason says why a release is decided on again. The set is closed: time counts for nothing
+// else.
 type WakeReason string
 
 // The reasons of the planner.

@@ -191,8 +191,8 @@ func rollingWords(r *report) string {
 	return fmt.Sprintf("batch %s: %s to %s of %d", r.status.Batch, what, podsWord(r.s.record.TargetReplicas), r.s.record.Replicas)
 }
 
-// shiftingWords says that requests are moved. What they wait for is in status.traffic: it changes
-// within seconds.
+// shiftingWords says that requests are moved. The object that they wait for is in status.traffic:
+// it changes within seconds.
 func shiftingWords(r *report) string {
 	traffic := r.s.record.Traffic
 	switch {
