@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"context"
-	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -17,13 +16,13 @@ import (
 // carryOut does what is to be done for a gate, as far as it comes: where the gate is not what was
 // judged the rest is dropped, and the watch brings what it is.
 func (r *ForgeGates) carryOut(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts) error {
-	for _, intent := range lifecycle.NextOfGate(g, facts) {
-		if done, err := r.do(ctx, g, facts, intent); err != nil || !done {
-			r.polls.forget(g.UID) // what was seen is lost
-			return err
-		}
+	done, err := carryOut(ctx, lifecycle.NextOfGate(g, facts), func(ctx context.Context, intent lifecycle.GateIntent) (bool, error) {
+		return r.do(ctx, g, facts, intent)
+	})
+	if !done {
+		r.polls.forget(g.UID) // what was seen is lost
 	}
-	return nil
+	return err
 }
 
 // do carries out one intent. It reports false if the gate is not what was judged.
@@ -103,17 +102,14 @@ func (r *ForgeGates) letGo(ctx context.Context, g *v1alpha1.Gate, release *v1alp
 // is.
 func (r *ForgeGates) patch(ctx context.Context, g, wanted *v1alpha1.Gate, release *v1alpha1.BatchRelease, what string) (bool, error) {
 	outcome := kube.Patch(ctx, r.judge.client, g, wanted)
-	switch outcome.(type) {
-	case kube.Written:
+	if _, is := outcome.(kube.Written); is {
 		r.judge.take(g, wanted)
-	case kube.Unchanged:
-	case kube.Outdated, kube.Gone:
-		return false, nil
-	case kube.Refused, kube.Failed:
-		r.judge.tellUnwritten(g, release, outcome)
-		return false, fmt.Errorf("%s: %w", what, kube.Err(outcome))
 	}
-	return true, nil
+	done, err := holds(outcome, what)
+	if err != nil {
+		r.judge.tellUnwritten(g, release, outcome)
+	}
+	return done, err
 }
 
 // open makes the pull request of a gate, or finds the one that was made before, and records it.

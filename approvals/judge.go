@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,15 +42,12 @@ func (j judge) record(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.B
 	wanted := g.DeepCopy()
 	wanted.Status = lifecycle.Fit(status)
 	outcome := kube.PatchStatus(ctx, j.client, g, wanted)
-	switch outcome.(type) {
-	case kube.Unchanged:
-		return true, nil
-	case kube.Outdated, kube.Gone:
-		return false, nil
-	case kube.Refused, kube.Failed:
+	done, err := holds(outcome, "write status of gate")
+	if err != nil {
 		j.tellUnwritten(g, release, outcome)
-		return false, fmt.Errorf("write status of gate: %w", kube.Err(outcome))
-	case kube.Written:
+	}
+	if _, is := outcome.(kube.Written); !is {
+		return done, err
 	}
 	before := g.Status.Decision
 	j.take(g, wanted)

@@ -51,7 +51,7 @@ func (r *Reports) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 	facts, err := r.gather(ctx, release, source)
 	if err == nil {
-		err = (&reporting{Reports: r, release: release, source: source}).carryOut(ctx, facts)
+		_, err = carryOut(ctx, lifecycle.NextOfReport(release, facts), (&reporting{Reports: r, release: release, source: source}).do)
 	}
 	if kind := forge.KindOf(err); kind == forge.Forbidden || kind == forge.NotFound || kind == forge.Invalid {
 		r.events.Eventf(release, source, corev1.EventTypeWarning, "ReportFailed", "Report", "%v", err)
@@ -106,16 +106,6 @@ type reporting struct {
 	*Reports
 	release *v1alpha1.BatchRelease
 	source  *v1alpha1.ReleaseSource
-}
-
-// carryOut sends the reports, one after the other. Each is recorded before the next is sent.
-func (r *reporting) carryOut(ctx context.Context, facts lifecycle.ReportFacts) error {
-	for _, intent := range lifecycle.NextOfReport(r.release, facts) {
-		if done, err := r.do(ctx, intent); err != nil || !done {
-			return err
-		}
-	}
-	return nil
 }
 
 // do carries out one intent. It reports false if the release is gone.
@@ -190,21 +180,11 @@ func (r *reporting) deploy(ctx context.Context, intent lifecycle.Deploy) (bool, 
 	return r.writeDown(ctx, func(s *v1alpha1.BatchReleaseStatus) { s.Report = next })
 }
 
-// writeDown records what was reported. Nobody else writes it, and it stays true whatever else
-// changes. It reports false if the release is gone.
-func (r *reporting) writeDown(ctx context.Context, tell func(*v1alpha1.BatchReleaseStatus)) (bool, error) {
-	written, outcome := kube.ChangeStatus(ctx, r.client, r.live, r.release, func(release *v1alpha1.BatchRelease) { tell(&release.Status) })
-	switch outcome.(type) {
-	case kube.Written:
-		r.release = written
-		r.told.Saw(written)
-	case kube.Unchanged:
-	case kube.Gone:
-		return false, nil
-	case kube.Outdated, kube.Refused, kube.Failed:
-		return false, fmt.Errorf("write report of release: %w", kube.Err(outcome))
-	}
-	return true, nil
+// writeDown records what was reported. It reports false if the release is gone.
+func (r *reporting) writeDown(ctx context.Context, change func(*v1alpha1.BatchReleaseStatus)) (bool, error) {
+	written, done, err := keep(ctx, r.cluster, r.told, r.release, "write report of release", func(release *v1alpha1.BatchRelease) { change(&release.Status) })
+	r.release = written
+	return done, err
 }
 
 // SyncReports tells the forge of files that are wrong.
@@ -239,22 +219,10 @@ func (r *SyncReports) Reconcile(ctx context.Context, req reconcile.Request) (rec
 		err = r.forges.ask(ctx, source, false, func(context.Context, *github.Client) error { return nil })
 	}
 	if due && err == nil {
-		err = r.writeDown(ctx, source, report.After(source.Status.Report, post, r.clock.Now()))
+		after := report.After(source.Status.Report, post, r.clock.Now())
+		_, _, err = keep(ctx, r.cluster, r.told, source, "write report of source", func(source *v1alpha1.ReleaseSource) { source.Status.Report = after })
 	}
 	return r.forges.outcome(ctx, source, err)
-}
-
-// writeDown records what was reported. Nobody else writes this field.
-func (r *SyncReports) writeDown(ctx context.Context, source *v1alpha1.ReleaseSource, told *v1alpha1.ForgeReport) error {
-	written, outcome := kube.ChangeStatus(ctx, r.client, r.live, source, func(source *v1alpha1.ReleaseSource) { source.Status.Report = told })
-	switch outcome.(type) {
-	case kube.Written:
-		r.told.Saw(written)
-	case kube.Unchanged, kube.Gone:
-	case kube.Outdated, kube.Refused, kube.Failed:
-		return fmt.Errorf("write report of source: %w", kube.Err(outcome))
-	}
-	return nil
 }
 
 // post sends a status. It reports false for one that the forge has refused before: that is not sent

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,10 +73,8 @@ func (r *reverting) follow(ctx context.Context) error {
 		if err != nil {
 			return r.trouble(ctx, err)
 		}
-		for _, intent := range lifecycle.NextOfRevert(r.release, facts) {
-			if done, err := r.do(ctx, intent); err != nil || !done {
-				return r.trouble(ctx, err)
-			}
+		if done, err := carryOut(ctx, lifecycle.NextOfRevert(r.release, facts), r.do); err != nil || !done {
+			return r.trouble(ctx, err)
 		}
 		if stage != lifecycle.RevertOver && stage != lifecycle.RevertUnclaimed || stage == lifecycle.RevertStageOf(r.release) {
 			return nil
@@ -198,19 +195,13 @@ func (r *reverting) write(ctx context.Context, next v1alpha1.Revert) (bool, erro
 }
 
 func (r *reverting) took(written *v1alpha1.BatchRelease, outcome kube.Outcome) (bool, error) {
-	before := r.release.Status.Revert
-	switch outcome.(type) {
-	case kube.Written:
+	if _, is := outcome.(kube.Written); is {
+		before := r.release.Status.Revert
 		r.release = written
 		r.own.Saw(written)
 		r.announce(written, before)
-	case kube.Unchanged:
-	case kube.Outdated, kube.Gone:
-		return false, nil
-	case kube.Refused, kube.Failed:
-		return false, fmt.Errorf("write revert of release: %w", kube.Err(outcome))
 	}
-	return true, nil
+	return holds(outcome, "write revert of release")
 }
 
 // announce publishes the event of a state that people should know about.
