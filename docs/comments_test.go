@@ -153,10 +153,12 @@ func checkDoc(add func(token.Pos, string, string), name string, doc *ast.Comment
 		return
 	}
 	words := strings.Fields(doc.Text())
-	if len(words) > 1 && words[0] == name {
-		if verb := words[1]; isFunc && !isVerb(verb) {
-			add(doc.Pos(), fmt.Sprintf("%q is no verb", verb), name+" returns ..., "+name+" reports whether ...")
-		}
+	switch {
+	case !isFunc || len(words) < 2:
+	case words[0] != name:
+		add(doc.Pos(), fmt.Sprintf("it begins with %q, and is about %s", words[0], name), name+" returns ...")
+	case !isVerb(words[1]):
+		add(doc.Pos(), fmt.Sprintf("%q is no verb", words[1]), name+" returns ..., "+name+" reports whether ...")
 	}
 	checkVague(add, doc)
 }
@@ -177,13 +179,19 @@ func checkVague(add func(token.Pos, string, string), doc *ast.CommentGroup) {
 	}
 }
 
+// checkFields checks the comments of fields, and of the methods of an interface.
 func checkFields(add func(token.Pos, string, string), of ast.Expr) {
-	fields, is := of.(*ast.StructType)
-	if !is {
-		return
-	}
-	for _, field := range fields.Fields.List {
-		checkVague(add, field.Doc)
-		checkFields(add, field.Type)
+	switch of := of.(type) {
+	case *ast.StructType:
+		for _, field := range of.Fields.List {
+			checkVague(add, field.Doc)
+			checkFields(add, field.Type)
+		}
+	case *ast.InterfaceType:
+		for _, method := range of.Methods.List {
+			if _, is := method.Type.(*ast.FuncType); is && len(method.Names) == 1 {
+				checkDoc(add, method.Names[0].Name, method.Doc, true)
+			}
+		}
 	}
 }
