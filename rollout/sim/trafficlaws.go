@@ -265,12 +265,15 @@ func (c change) mostServing() int32 {
 	if w.Traffic == nil || spec == nil || status.Rollback != nil {
 		return 0
 	}
-	replicas := c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas })
+	replicas, updated := c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas }), c.share()
+	if s := w.setOf(status.UpdateRevision); s != nil && w.Past.OutOfBand { // that the native controller made once somebody had unpaused it stay
+		updated = max(updated, c.before(s))
+	}
 	if spec.KeepOldPods || c.pass.overtaken(c.traffic) {
-		return c.share() + replicas
+		return updated + replicas
 	}
 	gets := max(w.view().of(w.Traffic.Stable.Revision).Percent, 100-w.shareOf(w.steps(status), int(status.CurrentStepIndex), spec.AllowOverload))
-	return c.share() + percentOf(replicas, gets)
+	return updated + percentOf(replicas, gets)
 }
 
 // trafficLeft says what is missing of the clean end of the traffic; empty if nothing is.
