@@ -79,8 +79,8 @@ func (s shell) WriteStatus(ctx context.Context, status *v1alpha1.BatchReleaseSta
 	return s.r.writeStatus(ctx, s.v, status)
 }
 
-// Intend notes the status that tells of a hand-back at once: whatever comes of the rest of the
-// pass, the next one begins with it.
+// Intend records the status of a hand-back at once. The next pass begins with it, even if the rest
+// of this pass fails.
 func (s shell) Intend(status *v1alpha1.BatchReleaseStatus) {
 	s.v.release.Status = *status
 	if s.v.handedBack(status) {
@@ -224,8 +224,8 @@ func (r *Reconciler) act(ctx context.Context, v *view, actions []plan.Action) er
 // all the time.
 const putBackAgain = time.Minute
 
-// log says what was done. What people look for in a log beside the events, which are logged too, is
-// that a change is put back, and that the workload of a release that is deleted is handed back.
+// log logs an action. Beside the events, which are logged too, users look for two lines in a log: a
+// change was put back, and the workload of a deleted release was handed back.
 func (r *Reconciler) log(ctx context.Context, v *view, action plan.Action) {
 	log.FromContext(ctx).V(1).Info(action.String(), "why", action.Why())
 	if take, is := action.(plan.TakeOver); is && take.PutBack != "" && r.clock.Since(v.process.putBackLogged) >= putBackAgain {

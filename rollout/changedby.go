@@ -13,7 +13,7 @@ import (
 const changedByAnnotation = v1alpha1.Prefix + "changed-by"
 
 // changedBy names the field manager that has written a workload since we did, and when; empty if
-// none is known. Nobody is recorded as the owner of a removed field, so it may well be empty.
+// none is known. The API server records no owner for a removed field, so the name may be missing.
 func changedBy(w workload.Workload) string {
 	if template := w.PodTemplate(); isStripped(template) {
 		return template.Annotations[changedByAnnotation]

@@ -70,7 +70,7 @@ type (
 	sides struct{ *cluster }
 	// watchMaps find the releases that a changed object belongs to.
 	watchMaps struct{ *cluster }
-	// kindShell is what a kind of workload uses of the components (parts).
+	// kindShell holds the components that a kind of workload uses (parts).
 	kindShell struct {
 		*cluster
 		pods      *podReader

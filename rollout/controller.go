@@ -80,8 +80,7 @@ func NewReconciler(
 	return r
 }
 
-// podChanged has a release looked at whose pods have changed. Nobody takes that up any more once
-// the process stops.
+// podChanged queues a release whose pods have changed. The event is dropped once the process stops.
 func (r *Reconciler) podChanged(ctx context.Context, release types.NamespacedName) {
 	object := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: release.Namespace, Name: release.Name}}
 	select {
@@ -102,16 +101,17 @@ func (r *Reconciler) podChanged(ctx context.Context, release types.NamespacedNam
 // +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=list
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Options are how a Reconciler is set up.
+// Options configure a Reconciler.
 type Options struct {
 	// Concurrency is how many releases are worked on at once. Default DefaultConcurrency.
 	Concurrency int
 	// Traffic lets releases share requests by routes, which takes rights of its own
 	// (config/components/traffic).
 	Traffic bool
-	// Namespaces are those that the manager watches; none means all.
+	// Namespaces to watch; none means all.
 	Namespaces []string
-	// Cache is how the manager's cache was made. Routes are in caches of their own that are made alike.
+	// Cache holds the options of the manager's cache. Routes have caches of their own with the same
+	// options.
 	Cache cache.Options
 }
 

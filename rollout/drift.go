@@ -10,9 +10,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// readDrift compares the workload's template with a released one. It asks the API server what it
-// makes of that today: what it, or a webhook, fills in now and did not then is no drift. The answer
-// is remembered, since a workload may stay as somebody has made it for a long time.
+// readDrift compares the workload's template with a released one. It asks the API server for that
+// template's form of today: defaults, or changes of a webhook, that came later are no drift. It
+// remembers the answer, since a workload may keep a user's change for a long time.
 func (r *observer) readDrift(ctx context.Context, v *view, t plan.Template) error {
 	asked := knownDrift{from: t, given: v.given, present: digestOfWorkload(v.workload)}
 	if known := v.process.drift; known.drift != nil && known.from == asked.from &&

@@ -14,9 +14,8 @@ import (
 // maxComplaints is how many different states of pods a message names.
 const maxComplaints = 3
 
-// describeFailing says in a sentence what keeps pods from being available, of which so many are
-// wanted, the most frequent state first. What keeps pods from being created is empty if nobody says
-// it.
+// describeFailing says in a sentence why fewer pods than wanted are available, the most frequent
+// state first. notCreated is the reason why pods can't be created, or empty if none is known.
 func describeFailing(pods []corev1.Pod, wanted int, notCreated string) string {
 	return cmp.Or(complaints(pods, wanted, notCreated), "the updated pods are ready but not yet available")
 }

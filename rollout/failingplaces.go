@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// failingPlaces is what keeps updated pods from being available in places that other pods had
+// failingPlaces holds the reasons why updated pods are not available in places that had other pods
 // before.
 type failingPlaces struct {
 	// updated are the pods there are. They don't include those that are not gone yet, of either

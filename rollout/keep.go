@@ -232,7 +232,7 @@ func keptFrom(revision metav1.Object) plan.Kept {
 	}
 }
 
-// digestOfKept returns the digest of a kept template itself; what is recorded of it may be of an
+// digestOfKept returns the digest of a kept template itself. The recorded digest may come from an
 // earlier rule.
 func digestOfKept(revision *appsv1.ControllerRevision) string {
 	var template corev1.PodTemplateSpec

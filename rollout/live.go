@@ -162,8 +162,8 @@ func podsOf(list *corev1.PodList, set types.UID) []corev1.Pod {
 	return pods
 }
 
-// wroteRelease is the error of a write to the release; errOutdated if it is not what was decided on
-// any more, as it is then remembered.
+// wroteRelease returns the error of a write to the release. It returns errOutdated, and remembers
+// the present release, if that is not the one that was decided on.
 func (r *cluster) wroteRelease(ctx context.Context, v *view, outcome kube.Outcome) error {
 	switch o := outcome.(type) {
 	case kube.Written, kube.Unchanged:
@@ -185,9 +185,9 @@ func (r *cluster) wroteRelease(ctx context.Context, v *view, outcome kube.Outcom
 	return nil
 }
 
-// wroteWorkload is the error of a write to the workload, sent or tried; errOutdated if it is not
-// what was decided on any more. A patch that came too late is answered like one that is refused for
-// what it says.
+// wroteWorkload returns the error of a write to the workload, sent or as a dry run. It returns
+// errOutdated if the workload is not the one that was decided on. The API server answers a patch
+// that came too late like an invalid one.
 func (r *cluster) wroteWorkload(ctx context.Context, v *view, outcome kube.Outcome) error {
 	decided := v.workload
 	switch o := outcome.(type) {
@@ -218,7 +218,7 @@ func (r *cluster) wroteWorkload(ctx context.Context, v *view, outcome kube.Outco
 	return nil
 }
 
-// wroteSet is wroteWorkload for a ReplicaSet.
+// wroteSet returns the error of a write to a ReplicaSet, as wroteWorkload does.
 func (r *cluster) wroteSet(ctx context.Context, v *view, set *appsv1.ReplicaSet, outcome kube.Outcome) error {
 	err := kube.Err(outcome)
 	switch outcome.(type) {

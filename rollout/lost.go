@@ -31,7 +31,7 @@ const (
 // nextNodes is after how long to see whether more of them may be read.
 const nextNodes = time.Second
 
-// knownNode is what was read of a node.
+// knownNode holds the state of a node, and when it was read.
 type knownNode struct {
 	lost bool
 	at   time.Time

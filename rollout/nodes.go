@@ -87,7 +87,7 @@ func (p nodes) lostMisscheduled(v *view) int32 {
 type named struct {
 	digest, revision string
 	forged           *forgedLabel
-	// labels are what the pods were labelled with when that was found out.
+	// labels hold the pods' labels at the time when that was found out.
 	labels map[types.UID]string
 }
 
@@ -104,10 +104,10 @@ const (
 	pageSize     = 100
 )
 
-// learnName finds out which name the native controller gave the version that the template has: its
-// status does not say. While the DaemonSet is held only the ControllerRevision tells: what has
-// another name than pods get would never count as updated, and would be replaced again and again.
-// At rest the name under which the template is kept will do.
+// learnName finds out which name the native controller gave the version of the template, since its
+// status has none. While the DaemonSet is held, only the ControllerRevision has it: under another
+// name no pod would ever count as updated, and all would be replaced again and again. At rest the
+// name of the kept template suffices.
 func (p nodes) learnName(ctx context.Context, r *kindShell, v *view) error {
 	digest := digestOf(p.d.PodTemplate())
 	if p.d.Seen() < p.d.Generation || !v.inProgress() && keptName(v.facts.Kept, digest) != "" {
@@ -207,9 +207,10 @@ func (l *latest) see(revision *appsv1.ControllerRevision) {
 	}
 }
 
-// forged reports whether another version has the label, so that pods of it would count as updated,
-// or it is none that a name can have. Of those that the cluster has it is the one's with the native
-// controller's name. What is kept of a version that was released is not somebody else's to delete.
+// forged reports whether another version has the label too, so that its pods would count as
+// updated, or whether the label is not a valid name. If several in the cluster have it, the one
+// with the native controller's name owns it. Users can't delete the kept template of a released
+// version.
 func (p nodes) forged(ctx context.Context, r *kindShell, v *view, found latest) (bool, error) {
 	if found.others[found.label] && found.object != p.d.RevisionName(found.label) || len(validation.IsDNS1123Label(found.label)) > 0 {
 		return true, nil
@@ -230,7 +231,7 @@ func (p nodes) forged(ctx context.Context, r *kindShell, v *view, found latest) 
 	return false, nil
 }
 
-// historyNames name the ControllerRevisions of the DaemonSet.
+// historyNames returns the names of the DaemonSet's ControllerRevisions.
 func (p nodes) historyNames(
 	ctx context.Context, r *kindShell, v *view, selector client.MatchingLabelsSelector,
 ) ([]string, error) {

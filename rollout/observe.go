@@ -15,9 +15,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// observe reads a release and what belongs to it from the caches, and puts over it what the process
-// knows to be newer. It returns nil if the release is gone. What is listed belongs to the cache too
-// and is only read.
+// observe reads a release and its objects from the caches, and replaces objects of which the
+// process knows a newer version. It returns nil if the release is gone. Listed objects belong to
+// the cache and are only read.
 func (r *observer) observe(ctx context.Context, name types.NamespacedName, p *process) (*view, error) {
 	release, err := r.observeRelease(ctx, name, p)
 	if err != nil || release == nil {

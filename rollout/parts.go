@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// parts are what the pods of a workload are in: ReplicaSets, or places of their own. They are all
-// that the shell knows of a kind beyond its object.
+// parts read and write the owners of a workload's pods: ReplicaSets, or places. The shell knows
+// nothing else of a kind beyond its object.
 type parts interface {
 	// observe reads them from what is cached or watched, and read from the API server.
 	observe(context.Context, *kindShell, *view) error

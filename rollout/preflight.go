@@ -18,7 +18,7 @@ import (
 // waits before it asks again. Passes that other changes cause in between cost nothing.
 const fitMemory = 50 * time.Second
 
-// knownFit is what was found for a release, and when.
+// knownFit holds the findings for a release, and when they were made.
 type knownFit struct {
 	shape plan.Shape
 	given string

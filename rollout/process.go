@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// process is what this process knows of one release beyond what the caches say. Losing it costs
+// process holds the knowledge of this process about one release beyond the caches. Losing it costs
 // requests, and for seconds the places of pods of a DaemonSet that are gone (vacant).
 type process struct {
 	overlays
@@ -170,8 +170,8 @@ type refusedTemplate struct {
 	at          time.Time
 }
 
-// knownDrift is how a template of the workload differs from a released one: neither changes any
-// more.
+// knownDrift holds the difference between a template of the workload and a released one. Neither of
+// them changes any more.
 type knownDrift struct {
 	from    plan.Template
 	given   string
@@ -179,7 +179,7 @@ type knownDrift struct {
 	drift   *plan.Drift
 }
 
-// processes are those of all releases. A release is worked on by one goroutine at a time, so only
+// processes hold the process of each release. One goroutine at a time works on a release, so only
 // the map needs the lock.
 type processes struct {
 	clock clock.PassiveClock

@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// replicaSets are what the pods of a Deployment are in.
+// replicaSets implement parts for a Deployment.
 type replicaSets struct{ d *workload.Deployment }
 
 var _ parts = replicaSets{}

@@ -25,7 +25,7 @@ import (
 // rewritten is a write that admission changes to something else: a mutating webhook or policy,
 // which acts in our name, so that no field manager says which.
 type rewritten struct {
-	// fields are what comes back otherwise, without values that may be secret.
+	// fields that come back otherwise, without values that may be secret.
 	fields []string
 	// written says that the object has changed; else it was a dry run that showed it.
 	written bool
@@ -94,8 +94,8 @@ func (b brings) instead(v *view, after workload.Workload) []string {
 	return []string{"spec.template"}
 }
 
-// tryWrite asks the API server for the result of a write of the workload. What admission makes of
-// its template is a template that nobody has approved, whichever field the write is about.
+// tryWrite asks the API server for the result of a write of the workload. A template that admission
+// has changed is one without approval, whichever field the write is about.
 func (r *workloadWriter) tryWrite(
 	ctx context.Context, v *view, patch client.Patch, template brings, differs func(workload.Workload) []string,
 ) error {

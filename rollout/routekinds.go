@@ -37,8 +37,8 @@ type kinds struct {
 	known map[schema.GroupVersionKind]*knownKind
 }
 
-// answer is what the API server says about a kind: the resource that it is served as, nil if it is
-// not in this version; elsewhere says that it is in another one.
+// answer holds the API server's answer about a kind: the resource that serves it, or nil if this
+// version has none; elsewhere says that another version serves it.
 type answer struct {
 	resource  *metav1.APIResource
 	elsewhere bool
@@ -57,8 +57,8 @@ type knownKind struct {
 	elsewhere bool
 }
 
-// life is one watch of a kind, which ends when the API server does not serve the kind any more.
-// What was seen in it says nothing about a kind that comes again.
+// life represents one watch of a kind, which ends when the API server does not serve the kind any
+// more. Its objects say nothing about a kind that comes again.
 type life struct {
 	reader client.Reader
 	synced func() bool
@@ -66,9 +66,8 @@ type life struct {
 	stop   func()
 }
 
-// seenKind is what can be seen of a kind. By the reader, that is all of its objects. Without one,
-// the API server does not serve the kind in this version; gone says that it does so in no version:
-// there can't be an object of it.
+// seenKind holds the reader of all objects of a kind. Without a reader, the API server does not
+// serve the kind in this version; gone says that no version is served, so that it has no objects.
 type seenKind struct {
 	reader client.Reader
 	gone   bool
@@ -131,9 +130,9 @@ func (k *kinds) begin(ctx context.Context, kind schema.GroupVersionKind) error {
 	return k.find(ctx, kind, 0)
 }
 
-// find asks the API server for a kind, and watches it if it is served. If it is not, that counts as
-// so many misses. Nobody else asks meanwhile (turn). What fails leaves nothing behind, so that it
-// can be repeated.
+// find asks the API server for a kind, and watches it if it is served; if not, that counts as so
+// many misses. The turn keeps other callers from asking meanwhile. A failure leaves nothing behind,
+// so that find can be repeated.
 func (k *kinds) find(ctx context.Context, kind schema.GroupVersionKind, miss int) error {
 	is, err := k.ask(ctx, kind)
 	var opened *life
@@ -161,8 +160,7 @@ func (k *kinds) find(ctx context.Context, kind schema.GroupVersionKind, miss int
 	return err
 }
 
-// lost ends a life: nobody tells any more what happens to its objects. The API server is asked
-// again at once.
+// lost ends a life: no more events of its objects come. The API server is asked again at once.
 func (k *kinds) lost(kind schema.GroupVersionKind, ended *life) {
 	k.mu.Lock()
 	known := k.known[kind]

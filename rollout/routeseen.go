@@ -20,8 +20,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
-// trafficProcess is what this process knows of the traffic of one release beyond what the caches
-// say.
+// trafficProcess holds the knowledge of this process about the traffic of one release beyond the
+// caches.
 type trafficProcess struct {
 	objects  map[v1alpha1.TrafficRouteKind]*kube.Overlay[*unstructured.Unstructured]
 	services *kube.Overlay[*corev1.Service]
@@ -31,8 +31,8 @@ type trafficProcess struct {
 	// the last of them yet.
 	held  []routeKey
 	watch traffic.Watch
-	// problems are why a side could not be written, and unshared why a route could not. Services that
-	// were written are answered by name.
+	// problems of sides that could not be written, and unshared those of routes. Answers for Services
+	// that were written are by name.
 	problems map[traffic.SideName]knownProblem
 	unshared map[heldKey]knownProblem
 	answered map[string]answered
@@ -59,14 +59,14 @@ func newRouteOverlay(now clock.PassiveClock) *kube.Overlay[*unstructured.Unstruc
 
 // trafficSeen are the objects of a release's traffic as a pass sees them.
 type trafficSeen struct {
-	// kinds are what can be seen of those of the routes.
+	// kinds of the routes, as far as they can be seen.
 	kinds map[v1alpha1.TrafficRouteKind]seenKind
-	// routes are those that the release names or holds, and their canary Ingresses.
+	// routes that the release names or holds, and their canary Ingresses.
 	routes map[routeKey]*unstructured.Unstructured
-	// services are those of the sides, by name.
+	// services of the sides, by name.
 	services map[string]*corev1.Service
-	// users are the Services that the release names, and those of somebody else that have the names of
-	// sides, by name. Those that are live were read in this pass.
+	// users hold the Services that the release names, and Services of other owners with the names of
+	// sides, by name. The live ones were read in this pass.
 	users map[string]*corev1.Service
 	live  map[string]bool
 	// reclaimed are routes of which somebody has taken away that the release holds them, as they were
@@ -74,7 +74,7 @@ type trafficSeen struct {
 	reclaimed map[heldKey]*unstructured.Unstructured
 }
 
-// heldKey is what of a route a release holds.
+// heldKey identifies one Service of a route, which a release holds.
 type heldKey struct {
 	routeKey
 
@@ -329,9 +329,9 @@ func heldServices(object *unstructured.Unstructured, release *v1alpha1.BatchRele
 	return services
 }
 
-// seenRoute returns a route that the release names. Of one in another namespace nothing is told
-// while the release may not share it, not even whether it is there: whoever writes the release may
-// have no right to know.
+// seenRoute returns a route that the release names. It reveals nothing about a route in another
+// namespace that the release may not share, not even whether it exists: the author of the release
+// may have no right to know.
 func (r *routeReader) seenRoute(ctx context.Context, v *view, key routeKey, named v1alpha1.TrafficRoute) (traffic.Route, error) {
 	ungranted, err := r.ungranted(ctx, v, key, named)
 	if err != nil {

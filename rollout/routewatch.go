@@ -47,7 +47,7 @@ const granted = "true"
 // routes are the routes of releases as the controller knows them.
 type routes struct {
 	kinds *kinds
-	// namespaces are those that are watched; none means all.
+	// namespaces to watch; none means all.
 	namespaces []string
 }
 
@@ -180,7 +180,7 @@ type routeKey struct {
 
 func (k routeKey) String() string { return string(k.kind) + "/" + k.NamespacedName.String() }
 
-// words name the route to people, who may have routes of that name in several namespaces.
+// words returns the route's name for users, who may have routes of that name in several namespaces.
 func (k routeKey) words() string { return string(k.kind) + " " + k.NamespacedName.String() }
 
 // keyOf returns that of a route that a release in the namespace names.
@@ -252,8 +252,8 @@ func (r *watchMaps) releasesOfRoute(ctx context.Context, obj client.Object) []re
 	return append(requests, releaseOwning(ctx, obj)...)
 }
 
-// releasesOfGrant returns the releases that name routes of other namespaces: nobody has so many of
-// these that it would be worth telling them apart.
+// releasesOfGrant returns all releases that name routes of other namespaces. They are too few to be
+// told apart by grant.
 func (r *watchMaps) releasesOfGrant(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.releasesBy(ctx, client.MatchingFields{indexGranted: granted})
 }

@@ -44,7 +44,7 @@ var notCopied = []string{
 	v1alpha1.HoldAnnotation,
 }
 
-// scale changes the replicas of a ReplicaSet if it still is what was decided on.
+// scale changes the replicas of a ReplicaSet if they still are as decided on.
 func (r *podWriter) scale(ctx context.Context, v *view, a deployment.Scale) error {
 	set := v.set(a.Set.UID)
 	if set == nil || ptr.Deref(set.Spec.Replicas, 1) != a.From {
@@ -117,10 +117,10 @@ func (r *podWriter) shrinkBack(ctx context.Context, v *view, set *appsv1.Replica
 	return err
 }
 
-// resizing returns a patch that holds only while the spec is what was decided on, and the available
-// and the ready pods too where pods were to go because they are not available. If they are all
-// available, or were, nothing depends on it: a ReplicaSet lets go of those that are not first. The
-// status changes all the time, as old pods end for example, and each change would cost a conflict.
+// resizing returns a patch that holds only for the spec that was decided on. Where pods go because
+// they are not available, it holds only for the same numbers of available and ready pods too: a
+// ReplicaSet deletes unavailable pods first. If all are available, the status is left out, since it
+// changes all the time and each change would cost a conflict.
 func resizing(set *appsv1.ReplicaSet, a deployment.Scale) *kube.JSONPatch {
 	patch := new(kube.JSONPatch).
 		Test("/metadata/uid", set.UID).
@@ -218,8 +218,8 @@ func (r *podWriter) madeSet(ctx context.Context, v *view, asked, answer *unstruc
 	return errors.Join(other, r.shrinkBack(ctx, v, made, 0))
 }
 
-// dryRunSet asks the API server for the result of creating a ReplicaSet: nobody would find one of
-// another template, and the next would be made beside it.
+// dryRunSet asks the API server for the result of creating a ReplicaSet. One with another template
+// would not be found again, and the next would be made beside it.
 func (r *podWriter) dryRunSet(ctx context.Context, set *unstructured.Unstructured) error {
 	foreseen := set.DeepCopy()
 	if err := r.client.Create(ctx, foreseen, client.DryRunAll); err != nil {

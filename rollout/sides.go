@@ -25,8 +25,8 @@ import (
 // sliceController is who writes the EndpointSlices of Services that have a selector.
 const sliceController = "endpointslice-controller.k8s.io"
 
-// knownProblem is why a write was of no use, what it rested on, and when that was found out: with
-// something else it may be of use.
+// knownProblem holds the reason why a write was of no use, its basis, and when that was found out.
+// On another basis the write may be of use.
 type knownProblem struct {
 	problem v1alpha1.TrafficProblem
 	of      string
@@ -154,11 +154,10 @@ func (r *sides) endpointsOf(ctx context.Context, service *corev1.Service) (ready
 	return ready, empty, nil
 }
 
-// endpointsIn reads the EndpointSlices of a Service. What they say counts once all of them are
-// about what it selects now, which their controller tells by the Service's labels, and which of the
-// namespace's pods it is about. Slices that others have made don't count, unless they are made up
-// to look like those of their controller, as anyone may who may write EndpointSlices of the
-// namespace.
+// endpointsIn reads the EndpointSlices of a Service. They count once all of them are about the
+// present selector, which their controller shows by the Service's labels, and about pods of the
+// namespace. Slices of other owners don't count, unless they imitate those of the controller, as
+// every user may who can write EndpointSlices of the namespace.
 func endpointsIn(service *corev1.Service, all []discoveryv1.EndpointSlice) (ready int32, empty bool) {
 	pods, ours, serving := map[types.UID]bool{}, false, false
 	for i := range all {
@@ -222,9 +221,8 @@ func (r *sides) pointSide(ctx context.Context, v *view, w traffic.PointSide) err
 	return nil
 }
 
-// sidesFollow returns errOutdated if the user's Service has changed, and its sides not yet: whoever
-// changes a route may have changed the Service right before, and the cache may have the route
-// first.
+// sidesFollow returns errOutdated if the user's Service has changed, and its sides not yet. A user
+// may change the Service right before the route, and the cache may have the route first.
 func (r *sides) sidesFollow(ctx context.Context, v *view, service string) error {
 	user, problem, err := r.userService(ctx, v, service)
 	if problem != nil || err != nil {
@@ -296,8 +294,8 @@ func sawSide(v *view, user, side, answer *corev1.Service) error {
 	return nil
 }
 
-// refreshSide remembers the Service that has the name of a side's, if it is ours: somebody may have
-// taken its labels away, by which it is watched.
+// refreshSide remembers the Service that has the name of a side's, if it is ours. A user may have
+// removed the labels by which it is watched.
 func (r *sides) refreshSide(ctx context.Context, v *view, side *corev1.Service) (*v1alpha1.TrafficProblem, error) {
 	var existing corev1.Service
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(side), &existing); err != nil {

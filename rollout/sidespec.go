@@ -45,9 +45,9 @@ func newSide(release *v1alpha1.BatchRelease, user *corev1.Service, w traffic.Poi
 	return side
 }
 
-// withSide returns the Service that there is as that of a side: what the API server has chosen for
-// it stays. Who makes one of this name that belongs to the release can't have it lead elsewhere, or
-// be reached from elsewhere.
+// withSide returns the known Service, changed to that of a side; fields that the API server has
+// chosen stay. A user who creates a Service of this name that belongs to the release can't make it
+// lead elsewhere, or be reached from elsewhere.
 func withSide(known, side *corev1.Service) *corev1.Service {
 	wanted := known.DeepCopy()
 	if wanted.Labels == nil {
@@ -89,11 +89,11 @@ func keyOfPort(p corev1.ServicePort) portKey { return portKey{p.Protocol, p.Port
 // route that refers to a port from so many changes ago.
 const mostLost = 100
 
-// portsWith returns the ports of a user's Service, and those that a side has besides: ones that the
-// user's has lost stay until the Services go, because the route may still have them. A GitOps tool
-// that leaves shared rules alone brings the route's new port only after the release. What is added
-// by somebody else leads to the same pods, and no route has it. The first of them was lost last: so
-// those that are too many are at the end.
+// portsWith returns the ports of a user's Service, and after them further ports of a side. A port
+// that the user's Service has lost stays until the Services go, because the route may still have
+// it: a GitOps tool that ignores shared rules brings the route's new port only after the release. A
+// port that another user has added leads to the same pods, and no route has it. The port lost last
+// comes first, so surplus ports are at the end.
 func portsWith(users, known []corev1.ServicePort) []corev1.ServicePort {
 	of := map[portKey]bool{}
 	ports := slices.Clone(users)
@@ -112,8 +112,8 @@ func portsWith(users, known []corev1.ServicePort) []corev1.ServicePort {
 	return ports
 }
 
-// namePorts gives each of several ports a name of its own, as the API asks. Those of the routes
-// keep theirs: requests come by them meanwhile.
+// namePorts gives each of several ports a name of its own, as the API requires. Ports of the routes
+// keep their names, since requests use them meanwhile.
 func namePorts(routed, others []corev1.ServicePort) {
 	if len(routed)+len(others) <= 1 {
 		return

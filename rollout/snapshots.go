@@ -24,7 +24,7 @@ type snapshots struct {
 	kept  sync.Map // surveyed by namespace
 }
 
-// surveyed is what a namespace has, and what could not be read.
+// surveyed holds the findings about a namespace, and which reads failed.
 type surveyed struct {
 	found   preflight.Namespace
 	unknown []string
@@ -32,8 +32,8 @@ type surveyed struct {
 	kept bool
 }
 
-// of returns survey.Namespace, as of a few seconds ago at most. Everybody who asked shares what it
-// returns, and only reads it.
+// of returns survey.Namespace, as of a few seconds ago at most. All callers share the result, and
+// only read it.
 func (s *snapshots) of(ctx context.Context, namespace string) (surveyed, error) {
 	if kept, found := s.kept.Load(namespace); found {
 		seen := *kept.(*surveyed)

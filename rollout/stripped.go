@@ -18,10 +18,10 @@ import (
 // its own as a label.
 const hashAnnotation = v1alpha1.Prefix + "pod-template-hash"
 
-// Strip returns a cache transform: of the pod template of workloads and ReplicaSets, which is most
-// of their size, it leaves the digest, and of workloads the name of the version, as annotations of
-// an otherwise empty template. It also takes off what nobody reads. Whoever needs the template of a
-// cached object reads it live.
+// Strip returns a cache transform. It replaces the pod template of workloads and ReplicaSets, which
+// is most of their size, by an empty one with the digest as an annotation, and for workloads the
+// name of the version. It also removes unused fields. Code that needs the template of a cached
+// object reads it live.
 func Strip(obj any) (any, error) {
 	object, ok := obj.(client.Object)
 	if !ok { // a tombstone of the informer
@@ -80,7 +80,7 @@ func StripService(obj any) (any, error) {
 	return service, nil
 }
 
-// strip is a no-op on a template that is stripped already: a transform may meet an object twice.
+// strip does nothing to a stripped template: a transform may get an object twice.
 func strip(template *corev1.PodTemplateSpec) error {
 	if isStripped(template) {
 		return nil

@@ -83,7 +83,7 @@ func (r *workloadWriter) bringing(ctx context.Context, v *view, patch *kube.JSON
 // the plan waits before it asks again.
 const refusalMemory = 50 * time.Second
 
-// handBack is takeOver's counterpart, in one write for the same reason.
+// handBack reverses takeOver, in one write for the same reason.
 func (r *workloadWriter) handBack(ctx context.Context, v *view, a plan.HandBack) error {
 	back := hold.HandBack(v.workload, a.Hold.HeldWorkload, nil)
 	template, err := r.bringing(ctx, v, back, a.Template, a.Digest)

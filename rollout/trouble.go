@@ -83,7 +83,7 @@ func (r *podReader) placedPods(ctx context.Context, v *view, revision string) ([
 	}), nil
 }
 
-// ailment is what is wrong with one pod.
+// ailment holds the problem of one pod.
 type ailment struct {
 	reason v1alpha1.PodTroubleReason
 	text   string

@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// view is what one pass sees of a release. What was read live, or answered to a write, in
-// this pass is marked as live.
+// view holds the snapshot of a release in one pass. Objects that were read live, or returned by a
+// write, in this pass are marked as live.
 type view struct {
 	process *process
 

@@ -4,13 +4,13 @@ package mover
 // docs/architecture.md by other arithmetic than that which has decided on it.
 type Foresees interface {
 	// Foresee returns what a write does to the pods as they were seen, and the workload as it is after
-	// it. The updated pods are those of the version with this digest.
+	// it. The updated pods are the ones of the version with this digest.
 	Foresee(write Write, digest string) (Effect, Foresees)
 }
 
-// Effect is what a write does to pods.
+// Effect holds the consequences of a write for pods.
 type Effect struct {
-	// Revision is that of the version whose pods it changes, where they are those of one.
+	// Revision of the version whose pods it changes; empty if it changes several.
 	Revision string
 	// Grows says that it adds pods to it.
 	Grows bool

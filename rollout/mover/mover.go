@@ -17,7 +17,7 @@ type Mover interface {
 	// Bounds makes pods of maxSurge and maxUnavailable, each nil for the default of the kind, as the
 	// native controller does.
 	Bounds(surge, unavailable *intstr.IntOrString, replicas int32) Bounds
-	// Count counts the pods. The updated ones are those of the version with this digest.
+	// Count counts the pods. The digest tells which version is the updated one.
 	Count(digest string) Counts
 	// Has reports whether the cluster still has the template of a revision.
 	Has(revision string) bool
@@ -69,8 +69,7 @@ type Native struct {
 	// Unsecured is how somebody let it loose, as the reason of the condition Drifted. It counts for a
 	// workload that was secured.
 	Unsecured string
-	// Free says that nothing keeps the native controller from anything: somebody has taken the workload
-	// back.
+	// Free says that nothing restrains the native controller: a user has taken the workload back.
 	Free bool
 	// Ours says that the strategy is the one with which a workload is held. Its user may have chosen
 	// the same.
@@ -78,7 +77,7 @@ type Native struct {
 	// Opened says that the strategy may be one with which Sluice has pods of a workload that is held
 	// updated: only the hold tells.
 	Opened bool
-	// Own is what the workload would get back, if it were taken over as it is.
+	// Own holds the values that the workload would get back, if it were taken over as it is.
 	Own v1alpha1.HeldWorkload
 	// OnDelete says that the native controller updates no pod until somebody deletes it, and Partition
 	// below which ordinal it updates none. They count for a workload that is not held.
@@ -104,9 +103,9 @@ type Bounds struct{ Surge, Unavailable int32 }
 
 // Counts are the pods of a workload by version.
 type Counts struct {
-	// Updated are those of the version that is released, and Others those of all other versions.
+	// Updated counts the version that is released, and Others all other versions.
 	Updated, Others Count
-	// All are those of all versions, with what is being deleted.
+	// All counts all versions, with pods that are being deleted.
 	All Count
 	// Settled says that there are no pods beyond those that are wanted: people find exactly as many.
 	Settled bool
@@ -115,15 +114,15 @@ type Counts struct {
 	// Leaving says that what the updated pods were in is being deleted. Until it is gone they have no
 	// place.
 	Leaving bool
-	// Self says that the native controller may itself change how many pods there are: what was known of
-	// them may be outdated.
+	// Self says that the native controller may itself change the number of pods, so that the known
+	// number may be outdated.
 	Self bool
 	// Final says that updated pods stay updated, however they came to be: only a rollback takes them
 	// back.
 	Final bool
 	// Uncounted says that nobody counts the pods that are terminating.
 	Uncounted bool
-	// Failure is why pods can't be made or deleted; nil if they can.
+	// Failure to make or delete pods; nil if there is none.
 	Failure *Failure
 }
 
@@ -137,7 +136,7 @@ type Count struct {
 	// Ready and Available are of those there are. Staying are the available ones less those that are to
 	// go, and StayingReady the ready ones less those.
 	Ready, Available, Staying, StayingReady int32
-	// Observed says that the numbers are about what is wanted now. What wants no pods counts as
+	// Observed says that the numbers are about the present wish. Parts that want no pods count as
 	// observed in All.
 	Observed bool
 }
@@ -152,7 +151,7 @@ func (c Count) And(more Count) Count {
 	}
 }
 
-// Failure is what the native controllers say of pods that they can't make or delete.
+// Failure holds the native controllers' reason why they can't make or delete pods.
 type Failure struct {
 	Reason, Message string
 	// Since is when it began.

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/order"
 )
 
-// Task is what the pods of a workload are to come to.
+// Task describes the wanted pods of a workload.
 type Task struct {
 	// Digest is that of the version that is released.
 	Digest string
@@ -29,8 +29,8 @@ type Task struct {
 	// Keep are how many pods of a version stay, by revision, whatever the target leaves to it: requests
 	// go to them. A version that has fewer keeps those that it has. One that is missing keeps none.
 	Keep map[string]int32
-	// KeepAll says that all versions keep the pods that they have, up to spec.replicas each: nobody can
-	// say which of them get requests.
+	// KeepAll says that all versions keep the pods that they have, up to spec.replicas each, because it
+	// is unknown which of them get requests.
 	KeepAll bool
 	// OldStays says that versions that keep pods for requests may do so for long, or that most requests
 	// may go to another one.
@@ -68,14 +68,14 @@ type Mode struct {
 	AwaitTermination bool
 	// Blocked says that the step waits for a gate: updated pods beyond the step go.
 	Blocked bool
-	// SteppingBack says that the step was jumped back to with its pods: those beyond it go.
+	// SteppingBack says that the step was jumped back to with its pods: pods beyond it go.
 	SteppingBack bool
 }
 
-// Moves is what one pass may change.
+// Moves hold the changes that one pass may make.
 type Moves struct {
-	// Grow adds pods and Shrink takes some away. GrowsFirst says which comes first; what comes second
-	// depends on it.
+	// Grow adds pods and Shrink takes some away. GrowsFirst says which comes first; the second depends
+	// on the first.
 	Grow, Shrink []Write
 	GrowsFirst   bool
 	// Small says that more of the same kind may come in a moment.
@@ -88,8 +88,8 @@ type Moves struct {
 	// Tidies says that Grow is of no use to the pods that there are, and only to those that somebody
 	// scales up to: it can wait for a while where all pods may be updated.
 	Tidies bool
-	// Guarded says that Grow writes to the workload alone, if its spec still is what was decided on: it
-	// need not be read.
+	// Guarded says that Grow writes to the workload alone, and only if its spec still is as decided on.
+	// The workload need not be read.
 	Guarded bool
 	// Unread says that Shrink rests on counts that were not read live.
 	Unread bool
@@ -117,7 +117,7 @@ type Sorter interface {
 
 // Queue is in which order other pods go.
 type Queue struct {
-	// Pods are those of all versions, and Keys the requested order.
+	// Pods of all versions, and the requested order in Keys.
 	Pods []order.Pod
 	Keys []v1alpha1.OrderKey
 	// Pauses reports whether nothing goes from a pod on, because it has a pause point.
@@ -130,7 +130,7 @@ type Queue struct {
 // spec.replicas asks for it.
 type Limit struct{ Proven, Paused int32 }
 
-// Limited is what an order lets go.
+// Limited holds the pods that an order lets go.
 type Limited struct {
 	// Limits are by UID.
 	Limits map[types.UID]Limit

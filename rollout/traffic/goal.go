@@ -2,17 +2,17 @@ package traffic
 
 import "time"
 
-// Goal is what a release asks of its traffic now.
+// Goal holds the present wishes of a release for its traffic.
 type Goal struct {
 	Way Way
 	// Stable is the revision that serves before the release, or that a rollback goes to, and Canary the
 	// one that is released.
 	Stable, Canary string
-	// Share is what the step says.
+	// Share of the step.
 	Share Share
-	// Pods is how many pods of the canary the step says, and Available that they are. Worth is what
-	// they count for where they are one too few only because the workload was scaled: a percentage is
-	// rounded down then, and up otherwise.
+	// Pods of the canary in the step, and whether they are Available. Worth counts one more pod if they
+	// are one too few only because the workload was scaled: a percentage is rounded down then, and up
+	// otherwise.
 	Pods, Worth int32
 	Available   bool
 	// Stuck says that the API server refuses more pods of the canary now.
@@ -72,10 +72,10 @@ const (
 	Rest
 )
 
-// bounded reports whether a way waits for the status of routes for a time only. It takes requests
-// from the canary side, or gives the routes back: that is done by a write, and what keeps pods for
-// those who don't follow must come to an end, though a Gateway that is dead, and has its entry in
-// the status of a route, never tells. What gives a version more is never bounded.
+// bounded reports whether a way waits for the status of routes for a limited time only. Such a way
+// takes requests from the canary side, or gives the routes back: one write does that. It keeps pods
+// for Gateways that do not follow, which must end although a dead Gateway with an entry in the
+// status never reports. A way that gives a version more is never bounded.
 func (w Way) bounded() bool {
 	switch w {
 	case Back, End, Leave, Rest:

@@ -78,8 +78,8 @@ func (n *next) growCanary() {
 	}
 }
 
-// keepSides keeps the pods of both sides: what forwards requests may not know yet that the routes
-// were given back.
+// keepSides keeps the pods of both sides: data planes may not know yet that the routes were given
+// back.
 func (n *next) keepSides() {
 	n.Keep = map[string]int32{n.seen.Stable.Revision: n.goal.Replicas, n.seen.Canary.Revision: n.goal.Replicas}
 	n.KeepAll = n.blind()
@@ -90,8 +90,8 @@ func (n *next) keepSides() {
 // names no Service any more.
 func (n *next) blind() bool { return n.seen.Stable.Revision == "" || n.seen.Canary.Revision == "" }
 
-// freeze keeps all pods: nobody can say which of them get requests. Both sides follow spec.replicas
-// as requests were shared last.
+// freeze keeps all pods, because it is unknown which of them get requests. Both sides follow
+// spec.replicas as requests were shared last.
 func (n *next) freeze() {
 	n.HoldsUp = n.goal.Way == Forward
 	n.KeepAll = true

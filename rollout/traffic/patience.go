@@ -12,8 +12,8 @@ import (
 func (r *Route) observed() bool { return r.Accepted || r.Observed }
 
 // follows reports whether the status of a route says enough. Where requests are taken away, or
-// routes given back, that it was read is enough: whoever can't find another backend of it has
-// nevertheless done with the sides what it says.
+// routes given back, reading the route is enough: a Gateway that can't find another backend of it
+// still treats the sides as it says.
 func (n *next) follows(r *Route) bool { return r.Accepted || r.Observed && n.goal.Way.bounded() }
 
 // hear notes whose word on a route as it is now is missing.
@@ -38,8 +38,8 @@ func (n *next) inEffectFor(enough time.Duration) bool {
 	return n.beenFor(n.inEffect && n.told, been, enough)
 }
 
-// observedFor reports whether the routes were read as they are, and have been for long enough:
-// nobody forwards requests to where they don't say.
+// observedFor reports whether the routes were read as they are, and have been for long enough: from
+// then on no data plane sends requests elsewhere.
 func (n *next) observedFor(enough time.Duration) bool {
 	return n.beenFor(n.told, max(n.seen.InEffect, n.seen.Observed), enough)
 }
@@ -83,16 +83,16 @@ func (n *next) restoreAbandoned() {
 	}
 }
 
-// mayFall reports whether a share gives the canary side no more than a route does that may not be
-// shared any more for want of consent. What somebody else has made of such a route stays.
+// mayFall reports whether a share gives the canary side no more than a route that may not be shared
+// any more for want of consent. A route that a user has changed stays as it is.
 func (r *Route) mayFall(share Share) bool {
 	return r.Ungranted && r.Problem.Type == v1alpha1.TrafficNotGranted && r.Held && r.Whole && share.Weight <= r.Share.Weight &&
 		(len(share.Matches) == 0 || equality.Semantic.DeepEqual(share.Matches, r.Share.Matches))
 }
 
-// allShare reports whether the routes share requests that are to. On the way back it does not count
-// that one can't, or may not, or that somebody else has given one back, which may be shared again
-// only when more pods are there: what they give the canary side does, and nobody gets more.
+// allShare reports whether all routes of the release share requests. On the way back a route may be
+// missing: it can't or may not be shared, or a user has given it back and it waits for more pods.
+// Its weight counts by itself, and no side gets more.
 func (n *next) allShare() bool {
 	if n.goal.Way == Back {
 		return !n.strays

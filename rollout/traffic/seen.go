@@ -7,15 +7,15 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Seen is what there is of the traffic of one release.
+// Seen holds the snapshot of a release's traffic.
 type Seen struct {
-	// Off is why no route can be read or written at all; nil if they can.
+	// Off holds the problem because of which no route can be read or written at all; nil if there is
+	// none.
 	Off *v1alpha1.TrafficProblem
 	// Stable and Canary are the two sides. Where the routes name several Services, each is all of its
 	// Services together.
 	Stable, Canary Side
-	// Routes are those of the spec, in its order, and then those that this release still holds and its
-	// spec does not name.
+	// Routes of the spec, in its order, and then further routes that this release still holds.
 	Routes []Route
 	// Services says that there is a Service of either side that belongs to this release.
 	Services bool
@@ -39,19 +39,19 @@ func StageOf(release *v1alpha1.BatchRelease, status *v1alpha1.BatchReleaseStatus
 	return fmt.Sprint(status.Attempt, release.DeletionTimestamp != nil, release.Spec.Strategy.Traffic == nil, ends)
 }
 
-// Side is what one version gets requests by.
+// Side holds the Services by which one version gets requests.
 type Side struct {
 	// Made says that all Services of the side exist and belong to this release.
 	Made bool
-	// Problem is why they can't be made or used; nil if they can.
+	// Problem because of which they can't be made or used; nil if there is none.
 	Problem *v1alpha1.TrafficProblem
 	// Revision is the pod-template-hash that all of them select; empty if they differ.
 	Revision string
 	// Ready is how many pods of that revision all of them have as ready endpoints: the fewest of any.
 	// It is 0 while the EndpointSlices are not about what the Services select now.
 	Ready int32
-	// Outdated says that one of them is not as a write of Revision makes it: somebody has changed it,
-	// or what it copies of the user's. If it may lead elsewhere, Ready is 0.
+	// Outdated says that one of them is not as a write of Revision makes it: a user has changed it, or
+	// the user's Service that it copies. If it may lead elsewhere, Ready is 0.
 	Outdated bool
 	// Fewest is the Service that has no more than that, the first of several.
 	Fewest string
@@ -72,7 +72,7 @@ type Route struct {
 
 	// Named says that the spec names it. One that it does not is held from before.
 	Named bool
-	// Problem is why it can't be shared; nil if it can.
+	// Problem because of which it can't be shared; nil if there is none.
 	Problem *v1alpha1.TrafficProblem
 	// Held says that this release holds it: it may refer to the sides.
 	Held bool
@@ -85,9 +85,9 @@ type Route struct {
 	Strays bool
 	// Generation rises with each change of the route's spec.
 	Generation int64
-	// Share is how it shares requests. It counts for a route that is held.
+	// Share of requests by the route. It counts for a route that is held.
 	Share Share
-	// Whole says that it is exactly what a write of Share makes of it: nobody has changed it meanwhile.
+	// Whole says that the route is exactly as a write of Share makes it, without a later change.
 	Whole bool
 	// Observed says that the route's status is about the route as it is now, wherever it has one,
 	// whether or not somebody accepts it. So is that of one that is Accepted.
@@ -97,7 +97,8 @@ type Route struct {
 	Accepted bool
 	// Pending are those who don't say so, for people. There are none of a route that is Accepted.
 	Pending []string
-	// Refused is what the status says against the route as it is now; nil if nothing.
+	// Refused holds the problem that the status reports for the route as it is now; nil if there is
+	// none.
 	Refused *v1alpha1.TrafficProblem
 }
 

@@ -140,7 +140,7 @@ func (g *Goal) Fits(pods int32) int32 {
 }
 
 // lowered returns how far requests may go back now: as far as the pods of the stable side are
-// enough. More come, which is why a small change waits for a moment.
+// enough. More pods come, so a small change waits for a moment.
 func (n *next) lowered(goal Share) Share {
 	stable, most := &n.seen.Stable, int64(all)
 	switch {

@@ -8,10 +8,10 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Standing is where the traffic of a release stands, and what is next.
+// Standing holds the state of a release's traffic, and the next writes.
 type Standing struct {
-	// Writes are next. Those of Raises give a version more than it has: they rest on a release that is
-	// read as it is.
+	// Writes to make next. With Raises they give a version more than it has, and depend on a release
+	// that is read as it is.
 	Writes []Write
 	Raises bool
 	// Repairs are writes that put back what was so before. They come first, and nothing else depends on
@@ -28,12 +28,11 @@ type Standing struct {
 	Keep, Grow map[string]int32
 	KeepAll    bool
 	Most       int32
-	// Weight is what the canary side gets now, and Target what it is to get; Matches are how many are
-	// in effect.
+	// Weight of the canary side now, and the Target; Matches counts the matches in effect.
 	Weight, Target, Matches int32
 	// Stable and Canary are the revisions of the sides.
 	Stable, Canary string
-	// Awaits is what has to come first; empty if nothing.
+	// Awaits names the condition that has to come first; empty if there is none.
 	Awaits v1alpha1.TrafficAwaited
 	// Pending are those whose status for a route is not about the route as it is now, and GivesUp is
 	// after how long they are waited for no more; 0 is never. GaveUp says that what is Done, or
@@ -45,7 +44,7 @@ type Standing struct {
 	// them.
 	Route   *v1alpha1.TrafficRoute
 	Service string
-	// Problem is what somebody has to fix; nil if nothing.
+	// Problem for a user to fix; nil if there is none.
 	Problem *v1alpha1.TrafficProblem
 	// Wake is after how long to look again though nothing has changed; 0 is never.
 	Wake time.Duration
@@ -83,7 +82,7 @@ type next struct {
 	// pass ended between two writes.
 	low, high int32
 	// matched says that a route gives it requests that match, and same that all routes share alike. The
-	// matches are those of the first route, and agreed those of all.
+	// first route has the matches, and all routes have the agreed ones.
 	matched, same   bool
 	matches, agreed []v1alpha1.RequestMatch
 	// whole says that all routes are as they were written, and inEffect that their status says so, too.
@@ -91,8 +90,8 @@ type next struct {
 	// told says that the status of every route, held or not, is about the route as it is, whatever it
 	// says.
 	told bool
-	// strays says that a route refers to the sides that the release does not hold. Nobody knows what it
-	// gives them.
+	// strays says that a route refers to the sides without being held by the release. Its weight is
+	// unknown.
 	strays bool
 	// repairing says that sides are put back before anything else.
 	repairing bool
@@ -178,8 +177,8 @@ func (n *next) has(been, enough time.Duration) bool {
 
 func (n *next) write(w Write) { n.Writes = append(n.Writes, w) }
 
-// leave gives the routes back at once. In the end nobody needs the Services: those that forward
-// requests may do so for a moment.
+// leave gives the routes back at once. The Services stay for a moment, since data planes may still
+// use them.
 func (n *next) leave() {
 	if n.seen.Off != nil {
 		n.freeze()
@@ -411,5 +410,5 @@ func (n *next) done() bool {
 	}
 }
 
-// sameSides reports whether what is released is what the stable side serves already.
+// sameSides reports whether the stable side already serves the released revision.
 func sameSides(n *next) bool { return n.seen.Stable.Revision == n.goal.Canary }

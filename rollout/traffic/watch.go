@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Watch is for how long a process has watched the traffic of one release to be as it is. The zero
-// value has watched nothing yet: a new process begins again, so that what waits for a time waits
-// longer. The times given to it must be those of one clock that does not jump.
+// Watch measures for how long a process has watched the traffic of one release to be as it is. The
+// zero value has watched nothing yet: a new process begins again, and so waits longer. The times
+// given to it must come from one clock that does not jump.
 type Watch struct {
 	// routes is how they are by their status, observed also where nobody accepts one, and shares how
 	// they share requests whatever that says.
@@ -17,8 +17,8 @@ type Watch struct {
 	stable, canary           steady
 }
 
-// held is how the routes are, and since when; the mark is empty while one of them is not in effect
-// as it is.
+// held identifies a state of the routes, and holds when it began; the mark is empty while one of
+// them is not in effect as it is.
 type held struct {
 	mark  string
 	since time.Time
@@ -71,9 +71,9 @@ func (s steady) looked(side *Side, now time.Time) steady {
 	return steady{side.Revision, side.Ready, since}
 }
 
-// markOf tells one state of the routes from another; it is empty where one of them does not count.
-// What the sides select is part of it: requests come to other pods where that changes, or where it
-// was changed and is put back.
+// markOf identifies the state of the routes; it is empty if one of them does not count. The mark
+// includes the selectors of the sides: requests come to other pods when a selector changes, or when
+// a change is put back.
 func markOf(seen *Seen, counts func(*Route) bool) string {
 	var mark strings.Builder
 	fmt.Fprintf(&mark, "%s %t %s %t", seen.Stable.Revision, seen.Stable.Outdated, seen.Canary.Revision, seen.Canary.Outdated)
@@ -88,12 +88,11 @@ func markOf(seen *Seen, counts func(*Route) bool) string {
 	return mark.String()
 }
 
-// sharesOf tells apart how routes share requests. Whoever writes something else to a route doesn't
-// begin the wait again that is bounded, and no status does. Whoever changes how one shares requests
-// does: until it is written again, they go elsewhere, and those who follow it have to do so again.
-// So those who may write to a route that the release names can hold it up, but not those who may
-// write to a route of another namespace that has not consented: they may say again and again that
-// the release holds it.
+// sharesOf identifies how routes share requests. Unrelated writes to a route do not restart the
+// bounded wait, and a status never does. A changed share restarts it: until it is written again,
+// requests go elsewhere, and all Gateways have to follow again. So users who may write to a route
+// that the release names can delay it. Users of a route in another namespace without consent can't,
+// though they may claim again and again that the release holds it.
 func sharesOf(seen *Seen) string {
 	var mark strings.Builder
 	fmt.Fprintf(&mark, "%s %s %s", seen.Stage, seen.Stable.Revision, seen.Canary.Revision)

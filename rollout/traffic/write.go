@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Write is one write. The set of writes is closed: those of this file.
+// Write changes a route or a Service. The set of writes is closed and complete in this file.
 //
 //sumtype:decl
 type Write interface {
@@ -17,7 +17,7 @@ type Write interface {
 	// Key tells what is written from other writes. Writes of one key are refused for the same reason:
 	// it has no weights.
 	Key() string
-	// Words say what is written to people, and follow "to".
+	// Words describes the write to users, to follow "to".
 	Words() string
 }
 
@@ -81,19 +81,19 @@ func (w ShareRoute) Key() string { return "traffic/" + key(w.Route) }
 // Key returns the route.
 func (w RestoreRoute) Key() string { return "traffic/" + key(w.Route) }
 
-// Words say that Services are written.
+// Words describes the write of a Service.
 func (w PointSide) Words() string { return "write the " + string(w.Name) + " Service" }
 
-// Words say that Services are deleted.
+// Words describes the deletion of the Services.
 func (DropSides) Words() string { return "delete the stable and canary Services" }
 
-// Words say that a route is written.
+// Words describes the write of a route.
 func (w ShareRoute) Words() string { return "write " + Words(w.Route) }
 
-// Words say that a route is written.
+// Words describes the restoring of a route.
 func (w RestoreRoute) Words() string { return "restore " + Words(w.Route) }
 
-// Words name a route to people.
+// Words returns the name of a route for users.
 func Words(r v1alpha1.TrafficRoute) string {
 	if r.Namespace == "" {
 		return fmt.Sprintf("%s %s", r.Kind, r.Name)
@@ -101,8 +101,8 @@ func Words(r v1alpha1.TrafficRoute) string {
 	return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name)
 }
 
-// WordsIn name a route to people who may have routes of that name in several namespaces; the
-// release is in the namespace.
+// WordsIn returns the name of a route for users who may have routes of that name in several
+// namespaces; the release is in the namespace.
 func WordsIn(namespace string, r v1alpha1.TrafficRoute) string {
 	r.Namespace = cmp.Or(r.Namespace, namespace)
 	return Words(r)

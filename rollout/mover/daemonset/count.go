@@ -14,9 +14,9 @@ type tally struct {
 	going           bool
 	// beside is how many pods each node has that are not going: natively one, or two for a moment (D7).
 	beside map[string]int32
-	// wanted is how many nodes are to have a pod. With those that are misscheduled (D6) that is as many
-	// as counted says, by the status. There are slots: those, or more that have a pod already. Of them,
-	// old are those with pods of other versions alone.
+	// wanted counts the nodes that are to have a pod. Together with misscheduled pods (D6) the status
+	// counts them as counted. There are slots: the wanted nodes, or more if more have a pod. In old of
+	// the slots, all pods are of other versions.
 	wanted, counted, slots, old int32
 }
 
@@ -74,7 +74,7 @@ func (t tally) available() int32 {
 	return t.count(t.others).Staying + t.count(t.updated).Staying
 }
 
-// Count implements mover.Mover. What is missing comes back in the version of the template.
+// Count implements mover.Mover. A missing pod comes back in the version of the template.
 func (m Mover) Count(digest string) mover.Counts {
 	if !m.Listed {
 		return m.countStatus(digest)

@@ -29,7 +29,7 @@ func (m Mover) Move(t mover.Task) mover.Moves {
 // do old ones.
 func (Mover) Keep(mover.Task) mover.Moves { return mover.Moves{} }
 
-// plan is what the pods are to come to, and what there is of them.
+// plan holds the wanted pods, and the present ones.
 type plan struct {
 	tally
 	mover.Task
@@ -68,9 +68,8 @@ func (p plan) going(most int32) []inplace.Pod {
 	return going
 }
 
-// room returns how many available pods may go: those beyond replicas - maxUnavailable, as
-// rollingUpdate of the native controller counts, for which misscheduled pods are pods like others
-// (D6).
+// room returns how many available pods may go: all beyond replicas - maxUnavailable. As in
+// rollingUpdate of the native controller, misscheduled pods count like others (D6).
 func (p plan) room() int32 { return p.available() - (p.slots - p.Unavailable) }
 
 // foreign reports whether a pod is of a template that somebody else has given the DaemonSet.
@@ -85,11 +84,10 @@ func (p plan) limited(pod inplace.Pod) bool {
 	return max(limit.Paused, limit.Proven) > 0
 }
 
-// queue returns the order in which old pods go: those that are not available first, which costs
-// nothing, then foreign ones, and those of the stable version last: others are of a version that
-// was rolled back, or that nobody has approved in full. Where a turn is given, others that have
-// none wait: nobody knows their place. So do those that are not alone on their node: the native
-// controller deletes one of them (D7).
+// queue returns the order in which old pods go. Pods that are not available go first, since that
+// costs nothing, then foreign ones, and pods of the stable version last: other versions were rolled
+// back, or never approved in full. If the task has a turn, pods without one wait, since their place
+// is unknown. So do pods that share a node: the native controller deletes one of them (D7).
 func (p plan) queue() []inplace.Pod {
 	place := map[types.UID]int{}
 	for i, uid := range p.Turn {

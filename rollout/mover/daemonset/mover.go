@@ -32,13 +32,13 @@ type Mover struct {
 	Status  Status
 	// Listed says that Pods is known, and Live that it was read in this pass.
 	Listed, Live bool
-	// Pods are those that the DaemonSet owns, those that are terminating too.
+	// Pods that the DaemonSet owns, with terminating ones.
 	Pods []inplace.Pod
 	// Vacant are nodes whose pod is gone, and whose next one is not made yet.
 	Vacant []string
 }
 
-// Status is what the status of a DaemonSet counts.
+// Status holds the counts in the status of a DaemonSet.
 type Status struct {
 	// Updated, Ready, Available and Current are updatedNumberScheduled, numberReady, numberAvailable
 	// and currentNumberScheduled.

@@ -25,7 +25,7 @@ func (Mover) Bounds(surge, unavailable *intstr.IntOrString, replicas int32) move
 	return b
 }
 
-// scaled returns 0 for what can't be read; whoever takes the value in refuses it.
+// scaled returns 0 for a value that can't be read; the API refuses such a value on input.
 func scaled(value *intstr.IntOrString, replicas int32, roundUp bool) int32 {
 	n, err := intstr.GetScaledValueFromIntOrPercent(cmp.Or(value, &DefaultBound), int(replicas), roundUp)
 	if err != nil {

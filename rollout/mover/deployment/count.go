@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// Count implements mover.Mover. Updated pods are those of the oldest ReplicaSet of the version that
-// is not being deleted.
+// Count implements mover.Mover. Updated pods belong to the oldest ReplicaSet of the version that is
+// not being deleted.
 func (m Mover) Count(digest string) mover.Counts {
 	c := mover.Counts{
 		Settled:   !slices.ContainsFunc(m.Sets, func(s Set) bool { return !s.Observed || s.shrinking() }),

@@ -15,12 +15,13 @@
 // R is spec.replicas, S maxSurge and U maxUnavailable, both in pods. What holds at every write, in
 // the order of Changes:
 //
-//   - I1: growth takes the ReplicaSets to at most R+S in sum, or Most if that is more, with the exception of one pod where the traps
-//     below require it;
+//   - I1: growth takes the ReplicaSets to at most R+S in sum, or Most if that is more, with the
+//     exception of one pod where the traps below require it;
 //   - I2: a shrink leaves at least R-U pods available, even if the worst pods of a set go first;
 //   - the new ReplicaSet grows to at most Target, and others to at most the rest of R;
 //   - the new ReplicaSet shrinks only as Mode says;
-//   - no ReplicaSet shrinks below what Keep says of its version, and others grow to what Grow says, for which the new one leaves room.
+//   - no ReplicaSet shrinks below what Keep says of its version, and others grow to what Grow says,
+//     for which the new one leaves room.
 //
 // Applied again and again, with pods that become available, move reaches the target and takes all
 // that is too many away.
@@ -30,11 +31,13 @@
 // The Deployment is paused and has the strategy Recreate meanwhile. Its controller then still runs
 // sync in pkg/controller/deployment/sync.go, whose function scale is the reason for three rules:
 //
-//   - T1: it sets a lone active ReplicaSet to R, whatever size somebody gave it (FindActiveOrLatest). So the new one has a
-//     pod before an old one shrinks (pinned), updated pods go back only beside another version (alone), and of two old
-//     ones none is left alone before there is an updated pod (keepTwoActive).
-//   - T2: if the new ReplicaSet is noted to be complete (IsSaturated reads the annotation desired-replicas), it sets all
-//     others to 0. So the note is taken off before another one grows (Changes), and wherever old pods stay for requests (keepBeside).
-//   - T3: of two or more active ReplicaSets it scales none, because the strategy is not RollingUpdate. So move and keep
-//     follow spec.replicas themselves.
+//   - T1: it sets a lone active ReplicaSet to R, whatever size somebody gave it
+//     (FindActiveOrLatest). So the new one has a pod before an old one shrinks (pinned), updated
+//     pods go back only beside another version (alone), and of two old ones none is left alone
+//     before there is an updated pod (keepTwoActive).
+//   - T2: if the new ReplicaSet is noted to be complete (IsSaturated reads the annotation
+//     desired-replicas), it sets all others to 0. So the note is taken off before another one grows
+//     (Changes), and wherever old pods stay for requests (keepBeside).
+//   - T3: of two or more active ReplicaSets it scales none, because the strategy is not
+//     RollingUpdate. So move and keep follow spec.replicas themselves.
 package deployment

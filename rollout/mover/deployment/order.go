@@ -24,8 +24,8 @@ func (s Sizes) Shrinks() bool {
 	return slices.ContainsFunc(s.table.old, func(r *row) bool { return r.want < r.Replicas })
 }
 
-// Unordered returns how many old pods need no cost yet: those that outlive the step, less those
-// that the next one may begin with before it adds a pod.
+// Unordered returns how many old pods need no cost yet: the number that outlives the step, less the
+// number with which the next step may begin before it adds a pod.
 func (s Sizes) Unordered() int32 { return max(s.table.others()-s.table.Unavailable, 0) }
 
 // Sort gives the old pods that go next their costs; nil if they have them.
@@ -86,7 +86,7 @@ func (s Sizes) Limits(q mover.Queue) mover.Limited {
 func (b *table) beyond() bool { return sum(b.rows(), size) > b.most() }
 
 // pausePoint returns the first of the pods with a pause point, and how many may go before it; nil
-// and all of them if there is none. Nobody knows which of the pods that are not ready goes first.
+// and all of them if there is none. The order among pods that are not ready is unknown.
 func pausePoint(q mover.Queue, going []order.Pod) (int32, *order.Pod) {
 	i := slices.IndexFunc(going, q.Pauses)
 	if i < 0 {

@@ -8,8 +8,8 @@ import "slices"
 // rest returns how many pods the target leaves to other versions.
 func (b *table) rest() int32 { return max(b.Replicas-b.Target, 0) }
 
-// others returns how many pods are to run other versions: what the target leaves, and no fewer than
-// requests go to.
+// others returns how many pods are to run other versions: the rest that the target leaves, and at
+// least as many as requests need.
 func (b *table) others() int32 { return max(b.rest(), sum(b.old, b.floor)) }
 
 // floor returns how many pods of a set are to be there for requests: as many as it keeps of those

@@ -28,8 +28,8 @@ type Set struct {
 	// Noted says that it bears the native controller's note of the replicas it was scaled for, which
 	// makes a new set that has them all a reason to empty the old ones (T2). A scale takes it off.
 	Noted bool
-	// Failure is why its controller can't make the pods it wants, or delete those it does not, for want
-	// of quota for example; nil if it can.
+	// Failure of its controller to make or delete pods, for want of quota for example; nil if there is
+	// none.
 	Failure *mover.Failure
 	// Current, Ready and Available are status.replicas, readyReplicas and availableReplicas.
 	Current, Ready, Available int32

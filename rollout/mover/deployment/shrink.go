@@ -1,9 +1,9 @@
 package deployment
 
-// shrinkUpdated takes updated pods away after spec.replicas has changed: it fell, or the native
-// controller made every pod an updated one while there were no others. It takes away too what goes
-// beyond the step while the step waits for a gate: somebody had unpaused the workload. Or the step
-// was jumped back to, and pods go back with it.
+// shrinkUpdated takes updated pods away in three cases. spec.replicas has changed: it fell, or the
+// native controller made every pod an updated one while there were no others. The step waits for a
+// gate and a user had unpaused the workload, so that pods went beyond the step. Or the step was
+// jumped back to with its pods.
 func (b *table) shrinkUpdated(target int32) {
 	r := b.updated
 	if b.Grown && !b.SteppingBack {
@@ -33,7 +33,8 @@ func (b *table) emptied() bool {
 // version does not block the one that fixes it, then the rest; the oldest set first.
 func (b *table) shrinkOld(others int32) {
 	excess := b.oldTotal() - others
-	if b.active() > 1 { // the native controller scales a lone one back up, which also the new set must not be short of all pods (T1)
+	// The native controller scales a lone set back up, also a new one that lacks pods (T1).
+	if b.active() > 1 {
 		excess = max(excess, min(excess+b.lacking(), b.oldTotal()-min(b.rest(), 1)))
 	}
 	broken := min(excess, b.brokenRoom())

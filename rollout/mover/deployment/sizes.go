@@ -10,8 +10,8 @@ import (
 // Sizes are the ReplicaSets of a Deployment with the sizes that they are to have.
 type Sizes struct{ table *table }
 
-// Changes returns the writes that the sizes come to: what grows and what shrinks is one step each.
-// GrowsFirst says which is first. What requests wait for is the first to grow.
+// Changes returns the writes that lead to the sizes. Growing is one step, and shrinking another;
+// GrowsFirst says which is first. A set that requests wait for grows first.
 func (s Sizes) Changes() (grow, shrink []Scale) {
 	b := s.table
 	if u := b.updated; u != nil && u.Noted && (b.keepOthers || b.beside || b.oldTotal() > b.oldReplicas()) {

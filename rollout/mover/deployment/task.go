@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// task is what the pods of a Deployment are to come to, and what there is of them.
+// task holds the wanted pods of a Deployment, and the present ones.
 type task struct {
 	mover.Task
 

@@ -7,8 +7,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/order"
 )
 
-// Write is a write that moves pods of a Deployment. The set of writes is closed: those of this
-// file.
+// Write moves pods of a Deployment. The set of writes is closed and complete in this file.
 //
 //sumtype:decl
 type Write interface {

@@ -16,7 +16,7 @@ const Held = math.MaxInt32
 // back in the new version wherever it is, and the native controller itself deletes none.
 const Anywhere = -1
 
-// Write is a write that moves pods with places. The set of writes is closed: those of this file.
+// Write moves pods with places. The set of writes is closed and complete in this file.
 //
 //sumtype:decl
 type Write interface {

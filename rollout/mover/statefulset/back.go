@@ -7,9 +7,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// excess returns how many updated pods are to go back: somebody scaled the StatefulSet while a
-// window was open, or the step waits for a gate, or was jumped back to. Where pods come back
-// updated wherever they are none can go back.
+// excess returns how many updated pods are to go back: a user scaled the StatefulSet while a window
+// was open, or the step waits for a gate, or was jumped back to. None can go back where every pod
+// comes back updated.
 func (t task) excess() int32 {
 	if t.Rollback || t.set.oneRevision() || !t.Rescaling && !t.Blocked && !t.SteppingBack {
 		return 0
@@ -22,7 +22,7 @@ func (t task) excess() int32 {
 }
 
 // goBack deletes updated pods, once the partition is closed: they come back as they were before.
-// Those that are not available go first, then the lowest: the highest stay.
+// Pods that are not available go first, then the lowest: the highest stay.
 func (t task) goBack(excess int32) mover.Moves {
 	if now := t.set.partition(); now != inplace.Held {
 		return mover.Moves{GrowsFirst: true, Guarded: true, Grow: []mover.Write{t.window(inplace.Held)}}

@@ -29,9 +29,9 @@ func count(slots []slot, counts func(slot) bool) int32 {
 // controller would fill it itself (S2).
 func (t task) inRow(most int32) choice { return t.choose(most, t.outdated(false), true) }
 
-// inAnyOrder chooses places that are not updated: those whose pods do not serve first, then the
-// highest. In a rollback all that do not serve go: one of them may keep the native controller from
-// making others (S4).
+// inAnyOrder chooses places that are not updated: first places whose pods do not serve, then the
+// highest. In a rollback all pods that do not serve go: one of them may keep the native controller
+// from making others (S4).
 func (t task) inAnyOrder(most int32) choice { return t.choose(most, t.outdated(true), false) }
 
 // outdated returns the places that are not updated, the highest first; the pods that are not

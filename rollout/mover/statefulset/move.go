@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// task is what the pods of a StatefulSet are to come to, and what there is of them.
+// task holds the wanted pods of a StatefulSet, and the present ones.
 type task struct {
 	mover.Task
 
@@ -17,8 +17,8 @@ type task struct {
 
 func (m Mover) task(t mover.Task) task { return task{t, m, m.slots()} }
 
-// acts reports whether the pods are known well enough to be moved: what is seen of revisions is
-// about the template that is released.
+// acts reports whether the pods are known well enough to be moved: the observed revisions must be
+// about the released template.
 func (m Mover) acts(t mover.Task) bool {
 	return m.secured() && m.listed() && m.Observed && t.Digest == m.Digest
 }
@@ -69,8 +69,8 @@ func (t task) replace(partition int32, taken choice) mover.Moves {
 	return moves
 }
 
-// window sets another partition. All that it reaches may go at once, as far as maxUnavailable of
-// the release lets it: what the StatefulSet has for its own is put back later (S3).
+// window sets another partition. Every pod that it reaches may go at once, within the release's
+// maxUnavailable; the StatefulSet's own value is put back later (S3).
 func (t task) window(to int32) inplace.Window {
 	w := inplace.Window{Partition: to, Why: mover.Forward}
 	if to > t.set.partition() {

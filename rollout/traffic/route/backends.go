@@ -86,8 +86,8 @@ func asCopies(backends []backend) []backend {
 }
 
 // commonDivisor returns the largest number that divides all weights. It is 1 in an inserted rule,
-// and at least whole in one that is shared and in which only the canary side gets requests, which
-// is what tells the two apart.
+// and at least whole in a shared rule whose requests all go to the canary side, so that the two
+// differ.
 func commonDivisor(backends []backend) int64 {
 	divisor := int64(0)
 	for _, b := range backends {

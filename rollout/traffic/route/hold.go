@@ -18,7 +18,7 @@ type Holder struct {
 	UID     string `json:"uid"`
 }
 
-// Use is what a release has to do with a route.
+// Use identifies a release and the Service whose requests it shares by a route.
 type Use struct {
 	// Namespace is that of the release and of the Service.
 	Namespace string
@@ -32,16 +32,16 @@ func (u Use) in(route string) names {
 	return names{Sides: SidesOf(u.Service), namespace: u.Namespace, route: route}
 }
 
-// hold is what the annotation of a route says about a Service: who shares its requests, and what
-// was written last. The weight counts only where the rules don't tell.
+// hold represents a Service's entry in the annotation of a route: the release that shares its
+// requests, and the last write. The weight counts only where the rules don't show it.
 type hold struct {
 	Holder  `json:",inline"`
 	Weight  int32                   `json:"weight"`
 	Matches []v1alpha1.RequestMatch `json:"matches,omitempty"`
 }
 
-// holds are those of a route by Service, as they are in its annotation: what is not understood in
-// one is not lost. A Service of another namespace than that of the route is named with it.
+// holds map Services to the entries in a route's annotation, as they are: an entry that is not
+// understood is not lost. The key of a Service in another namespace includes that namespace.
 type holds map[string]json.RawMessage
 
 // annotationPlace is where the annotation is, for people.

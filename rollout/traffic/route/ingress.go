@@ -60,7 +60,7 @@ func ingressRefersToSide(route *unstructured.Unstructured, use Use) bool {
 	return slices.ContainsFunc(own, func(service object) bool { return service["name"] == sides.Stable || service["name"] == sides.Canary })
 }
 
-// isWhole reports whether both Ingresses are what a share makes of them.
+// isWhole reports whether both Ingresses are exactly as a share makes them.
 func (i ingress) isWhole(route, canary *unstructured.Unstructured, use Use, share traffic.Share) bool {
 	want, bad := i.Share(route, use, share)
 	if bad != nil || !same(want.Object, route.Object) {
@@ -324,7 +324,7 @@ func refersTo(in object, field string, sides Sides) bool {
 	return true
 }
 
-// canaryAnnotations say which requests a canary Ingress takes.
+// canaryAnnotations returns the annotations that select the requests of a canary Ingress.
 func canaryAnnotations(share traffic.Share) (object, *problem) {
 	if share.Weight < 0 || share.Weight > whole {
 		return nil, notShareable("a weight must be from 0 to %d, is %d", whole, share.Weight)

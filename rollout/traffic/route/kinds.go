@@ -35,8 +35,8 @@ type Held struct {
 // backends each, and a Service that is shared has two.
 const mostHeld = 16 * 16 / 2
 
-// Holders returns the releases that share requests of a route, as its annotation says, sorted by
-// Service; and whether all of it can be read. What can't be was not written by Sluice.
+// Holders returns the releases that share requests of a route by its annotation, sorted by Service,
+// and whether all of it can be read. An entry that can't be read was not written by Sluice.
 func Holders(route metav1.Object) (holders []Held, readable bool) {
 	text, found := route.GetAnnotations()[v1alpha1.TrafficAnnotation]
 	if !found {

@@ -20,7 +20,7 @@ const (
 	byExact     = string(v1alpha1.MatchExact)
 )
 
-// dialect is how the matches of a kind of route read.
+// dialect describes how to read the matches of a kind of route.
 type dialect struct{ grpc bool }
 
 // both returns the match of requests for which a match of a rule and one of a step hold; nil if
@@ -95,8 +95,8 @@ func (p path) within(prefix path) bool {
 	}
 }
 
-// regular reports whether nobody can tell which paths are meant: Sluice does not read regular
-// expressions, which are those of the data plane.
+// regular reports whether the matching paths are unknown: Sluice does not read regular expressions,
+// whose syntax depends on the data plane.
 func (p path) regular() bool { return p.kind != byPrefix && p.kind != byExact }
 
 // bothPaths gives a match the path for which both conditions hold. It reports whether there can be

@@ -11,7 +11,7 @@ type requests struct {
 	path path
 	// verb is the method of HTTP; empty for all.
 	verb string
-	// rpc, service and method are how a method of gRPC is compared, and with what; empty for all.
+	// rpc holds the way in which a method of gRPC is compared with service and method; empty for all.
 	rpc, service, method string
 	headers, params      []value
 }

@@ -17,7 +17,8 @@ const (
 	parentLength  = 128
 )
 
-// problem is why a route can't be shared. Its object is filled in where it leaves the package.
+// problem holds the reason why a route can't be shared. Its object is filled in where it leaves the
+// package.
 type problem struct {
 	kind    v1alpha1.TrafficProblemType
 	message string

@@ -9,14 +9,14 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// Reclaimed returns a route as it was before somebody took the release's hold out of its
-// annotation; nil if nobody can tell what it was. It is told where nobody is on record for the
-// Service, and sharing makes exactly these rules: so what is returned can be restored like any
-// other that is held. Which rules are for matches is known by those of the release's steps. The
-// canary is the second Ingress of an Ingress that belongs to the release; nil if there is none.
+// Reclaimed returns a route as it was before a user took the release's hold out of its annotation;
+// nil if that is unknown. It needs a Service without another holder, and rules exactly as sharing
+// makes them, so the result can be restored like any other held route. The matches of the release's
+// steps show which rules are for matches. The canary is the second Ingress of an Ingress that
+// belongs to the release; nil if there is none.
 //
-// Whoever asks must know that the two Services are the release's, or don't exist: rules that refer
-// to Services of somebody else may look alike.
+// The caller must know that the two Services are the release's, or don't exist: rules that refer to
+// Services of another owner may look alike.
 func Reclaimed(
 	kind v1alpha1.TrafficRouteKind, route, canary *unstructured.Unstructured, use Use, steps []v1alpha1.Step,
 ) *unstructured.Unstructured {

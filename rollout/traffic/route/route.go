@@ -9,8 +9,8 @@ import (
 
 // Kind is a kind of route. Nothing that is given to it is changed.
 type Kind interface {
-	// Read says how a route is for a use. What it leaves to whoever knows the spec is Named. The second
-	// object is the canary Ingress of an Ingress that is held; nil if there is none.
+	// Read returns the state of a route for a use. It leaves Named to callers that know the spec. The
+	// second object is the canary Ingress of an Ingress that is held; nil if there is none.
 	Read(route, canary *unstructured.Unstructured, use Use) traffic.Route
 	// Share returns the route as it shares requests, held by the release.
 	Share(route *unstructured.Unstructured, use Use, share traffic.Share) (*unstructured.Unstructured, *v1alpha1.TrafficProblem)

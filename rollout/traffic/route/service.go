@@ -12,7 +12,7 @@ import (
 )
 
 // ServiceProblem returns why a user's Service can't be replaced by two that select one version
-// each; nil if it can. The pods are those of a workload, such as Deployment web, and have these
+// each; nil if it can. The pods belong to a workload, such as Deployment web, and have these
 // labels.
 func ServiceProblem(service *corev1.Service, workload string, pods map[string]string) *v1alpha1.TrafficProblem {
 	problem := &v1alpha1.TrafficProblem{
@@ -36,16 +36,15 @@ func ServiceProblem(service *corev1.Service, workload string, pods map[string]st
 
 // Port is a port of a Service that a route refers to.
 type Port struct {
-	// Place is where the route does.
+	// Place of the reference in the route.
 	Place string
 	// Number is the port's, or Name, if the route has that.
 	Number int64
 	Name   string
 }
 
-// PortsOf returns the ports of the Service of a use that a route refers to. A reference without
-// one, or that can't be read, is left out: what is wrong with it, Kind.Share and the API server
-// say.
+// PortsOf returns the ports of the Service of a use that a route refers to. It leaves out a
+// reference without a port, or one that can't be read: Kind.Share and the API server report these.
 func PortsOf(kind v1alpha1.TrafficRouteKind, route *unstructured.Unstructured, use Use) []Port {
 	spec, _ := objectIn(route.Object, "spec", "")
 	if kind == v1alpha1.RouteIngress {

@@ -9,13 +9,13 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// status is what those say that a route is attached to.
+// status holds the reports of a route's parents.
 type status struct {
 	generation int64
 	parents    []parent
 }
 
-// parent is what one of them says.
+// parent holds the report of one of them.
 type parent struct {
 	name               string
 	accepted, resolved condition
