@@ -209,8 +209,8 @@ func (l *latest) see(revision *appsv1.ControllerRevision) {
 
 // forged reports whether another version has the label too, so that its pods would count as
 // updated, or whether the label is not a valid name. If several in the cluster have it, the one
-// with the native controller's name owns it. Users can't delete the kept template of a released
-// version.
+// with the native controller's name owns it. The kept template of a released version
+// must not be deleted.
 func (p nodes) forged(ctx context.Context, r *kindShell, v *view, found latest) (bool, error) {
 	if found.others[found.label] && found.object != p.d.RevisionName(found.label) || len(validation.IsDNS1123Label(found.label)) > 0 {
 		return true, nil
