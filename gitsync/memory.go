@@ -20,8 +20,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
-// memory is what is remembered of a source between passes. It only saves work:
-// without it a pass has the same result. One pass at a time uses it.
+// memory holds what is remembered of a source between passes. A process that begins without it
+// leads to the same releases. One pass at a time uses it.
 type memory struct {
 	uid types.UID
 	// failures in a row.
@@ -54,13 +54,14 @@ type memory struct {
 	// app gives tokens to read with, where the source's Secret holds a GitHub App.
 	app *app
 
-	// releases are answers to our own writes, until the cache has them too.
+	// releases are answers to our own writes, until the cache has them too. Without them a pass soon
+	// after another one decides on objects from before its writes.
 	releases *kube.Overlay[*v1alpha1.BatchRelease]
-	// applied are the releases when they were as Git asked.
+	// applied are the releases when they were as Git asked. They save comparing each in full.
 	applied map[plan.Key]plan.Applied
-	// soleOwner are the releases that share no field that Git gives.
+	// soleOwner are the releases that share no field that Git gives. They save a live list per pass.
 	soleOwner map[plan.Key]soleOwned
-	// claims were compared, of each release.
+	// claims were compared, of each release. They save a live read of each StatefulSet per pass.
 	claims map[plan.Key]comparedClaims
 }
 

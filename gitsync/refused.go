@@ -13,11 +13,11 @@ import (
 func refused(now plan.Plan, desired plan.Desired, observed plan.Observed, failures []failure) []plan.Key {
 	var keys []plan.Key
 	for _, problem := range now.Problems {
-		keys = append(keys, plan.KeyOfProblem(problem))
+		keys = append(keys, problem.Of())
 	}
 	for _, failed := range failures {
 		if !failed.unanswered() {
-			keys = append(keys, plan.KeyOfWrite(failed.write))
+			keys = append(keys, failed.write.Of())
 		}
 	}
 	if len(desired.Content.Errors) > 0 || len(now.Vanished) > 0 {

@@ -1,6 +1,7 @@
 package gitsync_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -223,6 +224,22 @@ func TestRefusedByTheAPIServer(t *testing.T) {
 	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
 }
 
+// wantLabelled takes the label of its source off a release, and expects it back.
+func wantLabelled(w *world, name string) {
+	w.Helper()
+	patch := `{"metadata":{"labels":{"` + v1alpha1.SourceLabel + `":null}}}`
+	if err := w.Patch(w.Context(), w.release(name), client.RawPatch("application/merge-patch+json", []byte(patch)), client.FieldOwner("somebody")); err != nil {
+		w.Fatal(err)
+	}
+	cptest.Eventually(w.T, soon, func() error {
+		w.sync("shop")
+		if label := w.release(name).Labels[v1alpha1.SourceLabel]; label == "" {
+			return errors.New("the release still lacks the label of its source")
+		}
+		return nil
+	})
+}
+
 func TestDriftIsUndone(t *testing.T) {
 	w := newWorld(t)
 	w.push(merge(app("web", "web:1"), app("api", "api:1")))
@@ -255,6 +272,7 @@ func TestDriftIsUndone(t *testing.T) {
 	editAs("hider", `,"metadata":{"annotations":{"`+v1alpha1.AppliedDigestAnnotation+`":null}}`)
 	wantUndone("without the annotation")
 	w.wantEvent(v1alpha1.ReasonEdited, `field manager "hider" at `)
+	wantLabelled(w, "web")
 	if got := w.release("web").Annotations[v1alpha1.CommitAnnotation]; got != settled.Annotations[v1alpha1.CommitAnnotation] {
 		t.Errorf("the commit changed to %s", got)
 	}

@@ -69,12 +69,12 @@ type Shared struct {
 	Owners []metav1.ManagedFieldsEntry
 }
 
-// Remembered is what this process knows of its own writes. Without it the end is the same, at the
-// cost of comparing everything.
+// Remembered holds what this process knows of its own writes. A process without it reaches the same
+// end, but a release that was deleted gets the commit that Git has now.
 type Remembered struct {
-	// Applied are releases when they were as Git asked.
+	// Applied are releases when they were as Git asked. BenchmarkAtRest has what it saves.
 	Applied map[Key]Applied
-	// Sent are the writes of this pass: none is sent twice in one.
+	// Sent are the writes of this pass: without them a pass with a refused write has no end.
 	Sent map[Sent]Fate
 }
 
@@ -87,6 +87,8 @@ type Applied struct {
 	// Template is the digest of the template, and Origin the commit that brought it.
 	Template string
 	Origin   Origin
+	// Labels and Annotations are those that Git gives.
+	Labels, Annotations map[string]string
 }
 
 // Plan is what to do now, and how things stand.
@@ -131,42 +133,6 @@ func keyOf(object metav1.Object) Key {
 
 // KeyOf returns the name of a release.
 func KeyOf(release *spec.Release) Key { return Key{Namespace: release.Namespace, Name: release.Name} }
-
-// KeyOfProblem returns the name of the release that a problem is about.
-func KeyOfProblem(problem Problem) Key {
-	switch p := problem.(type) {
-	case Contested:
-		return KeyOf(p.Release)
-	case WorkloadChanged:
-		return KeyOf(p.Release)
-	case Rewritten:
-		return KeyOf(p.Release)
-	case ClaimsChanged:
-		return KeyOf(p.Release)
-	case FixedChanged:
-		return KeyOf(p.Release)
-	case NothingApproved:
-		return KeyOf(p.Release)
-	}
-	return Key{}
-}
-
-// KeyOfWrite returns the name of the release that a write is for.
-func KeyOfWrite(write Write) Key {
-	switch w := write.(type) {
-	case SetFreeze:
-		return keyOf(w.Release)
-	case CreateWorkload:
-		return KeyOf(w.Release)
-	case ApplyRelease:
-		return KeyOf(w.Release)
-	case TakeOwnership:
-		return KeyOf(w.Release)
-	case DeleteRelease:
-		return keyOf(w.Release)
-	}
-	return Key{}
-}
 
 // Missing returns the releases of the source that are in the cluster and not in Git, by name.
 func Missing(desired Desired, observed Observed) []Key {

@@ -14,7 +14,11 @@ import (
 // answered to a write is not among them.
 //
 //sumtype:decl
-type Problem interface{ problem() }
+type Problem interface {
+	// Of returns the name of the release.
+	Of() Key
+	problem()
+}
 
 type (
 	// Contested says that another source writes the release: the two would undo each other.
@@ -60,6 +64,24 @@ func (ClaimsChanged) problem()   {}
 func (FixedChanged) problem()    {}
 func (NothingApproved) problem() {}
 
+// Of returns the name of the release.
+func (p Contested) Of() Key { return KeyOf(p.Release) }
+
+// Of returns the name of the release.
+func (p WorkloadChanged) Of() Key { return KeyOf(p.Release) }
+
+// Of returns the name of the release.
+func (p Rewritten) Of() Key { return KeyOf(p.Release) }
+
+// Of returns the name of the release.
+func (p ClaimsChanged) Of() Key { return KeyOf(p.Release) }
+
+// Of returns the name of the release.
+func (p FixedChanged) Of() Key { return KeyOf(p.Release) }
+
+// Of returns the name of the release.
+func (p NothingApproved) Of() Key { return KeyOf(p.Release) }
+
 // releases brings what Git has into the cluster.
 func releases(desired Desired, observed Observed, remembered Remembered) Plan {
 	next := Plan{Settled: map[Key]Applied{}}
@@ -77,7 +99,7 @@ func releases(desired Desired, observed Observed, remembered Remembered) Plan {
 				next.Writes = append(next.Writes, write)
 			}
 		default:
-			if live := observed.Releases[KeyOf(release)]; live != nil && !known(remembered, live, release) {
+			if live := observed.Releases[KeyOf(release)]; live != nil && !known(desired, remembered, live, release) {
 				next.Settled[KeyOf(release)] = applied(desired, live, release)
 			}
 		}
@@ -103,7 +125,7 @@ func stepTo(desired Desired, observed Observed, remembered Remembered, release *
 		return nil, FixedChanged{release, fields}
 	}
 	lacksWorkload := release.HasWorkload() && !observed.Workloads[WorkloadOf(release)]
-	if live != nil && !lacksWorkload && known(remembered, live, release) {
+	if live != nil && !lacksWorkload && known(desired, remembered, live, release) {
 		return nil, nil
 	}
 	var lost Problem
@@ -139,25 +161,42 @@ func applyOf(desired Desired, remembered Remembered, release *spec.Release, live
 	return apply
 }
 
-// known reports, without looking far, whether a release is as it was when it was as Git asks.
-func known(remembered Remembered, live *v1alpha1.BatchRelease, release *spec.Release) bool {
+// known reports, without comparing specs, whether a release is as it was when it was as Git asks.
+// An edit of the spec changes the generation; one of the metadata does not.
+func known(desired Desired, remembered Remembered, live *v1alpha1.BatchRelease, release *spec.Release) bool {
 	last, found := remembered.Applied[KeyOf(release)]
-	return found && last.Digest == release.Digest && last.UID == live.UID && last.Generation == live.Generation
+	return found && last.Digest == release.Digest && last.UID == live.UID && last.Generation == live.Generation &&
+		recorded(desired, live, release) && contains(live.Labels, last.Labels) && contains(live.Annotations, last.Annotations)
 }
 
 func applied(desired Desired, live *v1alpha1.BatchRelease, release *spec.Release) Applied {
+	object := release.Object()
 	return Applied{
 		UID: live.UID, Generation: live.Generation, Digest: release.Digest,
 		Template: release.TemplateDigest, Origin: originOf(desired, live, release),
+		Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 	}
 }
 
-// asGitAsks reports whether a release is what was applied last and nobody has changed what Git says
-// of it.
+// asGitAsks reports whether a release was applied last and nobody has changed what Git gives.
 func asGitAsks(desired Desired, live *v1alpha1.BatchRelease, release *spec.Release) bool {
+	return recorded(desired, live, release) && holds(live, release)
+}
+
+// recorded reports whether the metadata of a release names its source and what was applied last.
+func recorded(desired Desired, live *v1alpha1.BatchRelease, release *spec.Release) bool {
 	return live.Annotations[v1alpha1.AppliedDigestAnnotation] == release.Digest &&
-		live.Annotations[v1alpha1.GitTemplateAnnotation] == release.TemplateDigest &&
-		Ours(desired.Source, live) && holds(live, release)
+		live.Annotations[v1alpha1.GitTemplateAnnotation] == release.TemplateDigest && Ours(desired.Source, live)
+}
+
+// contains reports whether labels or annotations include the given ones.
+func contains(all, given map[string]string) bool {
+	for key, value := range given {
+		if got, found := all[key]; !found || got != value {
+			return false
+		}
+	}
+	return true
 }
 
 // holds reports whether a release has all that its manifest says, whatever else

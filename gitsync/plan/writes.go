@@ -16,6 +16,8 @@ import (
 //sumtype:decl
 type Write interface {
 	write()
+	// Of returns the name of the release.
+	Of() Key
 	// Sent identifies the write within a pass.
 	Sent() Sent
 }
@@ -94,8 +96,14 @@ const (
 	Took
 )
 
+// Of returns the name of the release.
+func (w SetFreeze) Of() Key { return keyOf(w.Release) }
+
 // Sent identifies the write.
 func (w SetFreeze) Sent() Sent { return Sent{kind: freezing, key: keyOf(w.Release)} }
+
+// Of returns the name of the release.
+func (w CreateWorkload) Of() Key { return KeyOf(w.Release) }
 
 // Sent identifies the write.
 func (w CreateWorkload) Sent() Sent {
@@ -103,11 +111,20 @@ func (w CreateWorkload) Sent() Sent {
 	return Sent{creating, workload.Kind, workload.Key}
 }
 
+// Of returns the name of the release.
+func (w ApplyRelease) Of() Key { return KeyOf(w.Release) }
+
 // Sent identifies the write.
 func (w ApplyRelease) Sent() Sent { return Sent{kind: applying, key: KeyOf(w.Release)} }
 
+// Of returns the name of the release.
+func (w TakeOwnership) Of() Key { return KeyOf(w.Release) }
+
 // Sent identifies the write.
 func (w TakeOwnership) Sent() Sent { return Sent{kind: owning, key: KeyOf(w.Release)} }
+
+// Of returns the name of the release.
+func (w DeleteRelease) Of() Key { return keyOf(w.Release) }
 
 // Sent identifies the write.
 func (w DeleteRelease) Sent() Sent { return Sent{kind: deleting, key: keyOf(w.Release)} }
