@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -74,19 +73,20 @@ func (LetGateGo) gateIntent()    {}
 // Text is what people read of a pull request, with a digest that tells two texts apart.
 type Text struct{ Title, Body, Digest string }
 
-// GateFacts is what is known of a gate beside what it says itself.
+// GateFacts holds what is known of a gate besides its own fields.
 type GateFacts struct {
 	gate.Facts
 
-	// Text is what people are to read of the pull request: needed while it is to be opened, or is open.
+	// Stage is the stage that the facts were gathered for.
+	Stage GateStage
+	// Decision is the gate's decision by the facts; nil if the stage needs none yet.
+	Decision *gate.Decision
+	// Text is the pull request's text, set while the pull request is unopened or open.
 	Text Text
-	// Unmet are the accounts that names in the policy mean, of names that the source does not know yet.
+	// Unmet are the accounts of policy names that the source does not know yet.
 	Unmet []v1alpha1.NamedAccount
-	// BranchGoes says that the forge removes branches when they are merged: asked of a gate that has
-	// passed.
+	// BranchGoes reports whether the forge removes merged branches, set for a gate that has passed.
 	BranchGoes bool
-	// Now is the time of the decision.
-	Now time.Time
 }
 
 // GateStage is where a gate is in its life on the forge. What facts it takes depends on it.
@@ -136,23 +136,23 @@ func Opened(g *v1alpha1.Gate) bool {
 // Claimed reports whether something may have been opened for a gate.
 func Claimed(g *v1alpha1.Gate) bool { return slices.Contains(g.Finalizers, v1alpha1.ForgeFinalizer) }
 
-// NextOfGate says what is to be done for a gate now, in this order.
+// NextOfGate returns the intents for a gate, in the order to carry them out.
 func NextOfGate(g *v1alpha1.Gate, facts GateFacts) []GateIntent {
-	switch GateStageOf(g, facts.Facts) {
+	switch facts.Stage {
 	case GateUnasked:
 		return judged(g, facts)
 	case GateUnopened:
 		return opening(g, facts)
 	case GateAsked:
-		if facts.Forge == nil { // it need not be asked yet
+		if facts.Forge == nil { // the next poll is not due
 			return nil
 		}
 		return asked(g, facts)
 	case GateOver:
 		return closing(g, facts)
-	default: // GateIdle
-		return nil
+	case GateIdle:
 	}
+	return nil
 }
 
 func opening(g *v1alpha1.Gate, facts GateFacts) []GateIntent {
@@ -200,8 +200,11 @@ func asked(g *v1alpha1.Gate, facts GateFacts) []GateIntent {
 // judged returns the decision, where it says something new, and what people are told who have
 // answered in vain.
 func judged(g *v1alpha1.Gate, facts GateFacts) []GateIntent {
+	if facts.Decision == nil {
+		return nil
+	}
 	var next []GateIntent
-	status := Fit(gate.Evaluate(g, facts.Facts, facts.Now).Status)
+	status := Fit(facts.Decision.Status)
 	if !equality.Semantic.DeepEqual(g.Status, status) {
 		next = append(next, RecordGate{status})
 	}

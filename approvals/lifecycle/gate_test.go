@@ -120,11 +120,15 @@ func newGateWorld(t testing.TB, crash int) *gateWorld {
 // facts are those that the stage of the gate takes.
 func (w *gateWorld) facts() lifecycle.GateFacts {
 	facts := lifecycle.GateFacts{
-		Facts: gate.Facts{Release: w.release, Source: w.source}, Now: start.Add(time.Hour),
-		Text: lifecycle.Text{Title: w.title, Body: "body", Digest: lifecycle.Digest(w.title, "body")},
+		Facts: gate.Facts{Release: w.release, Source: w.source},
+		Text:  lifecycle.Text{Title: w.title, Body: "body", Digest: lifecycle.Digest(w.title, "body")},
 	}
-	if lifecycle.GateStageOf(w.gate, facts.Facts) == lifecycle.GateAsked {
+	facts.Stage = lifecycle.GateStageOf(w.gate, facts.Facts)
+	if facts.Stage == lifecycle.GateAsked {
 		facts.Forge = &gate.ForgeFacts{Self: sluice, OwnPrefix: "sluice/", Approval: w.approval(w.forge.numbered(int(w.gate.Status.PullRequest.Number)))}
+	}
+	if facts.Stage == lifecycle.GateUnasked || facts.Stage == lifecycle.GateAsked {
+		facts.Decision = new(gate.Evaluate(w.gate, facts.Facts, start.Add(time.Hour)))
 	}
 	return facts
 }

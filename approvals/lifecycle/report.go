@@ -20,8 +20,7 @@ type (
 	RepeatStatus struct{}
 	// PostStatus posts a status, if the forge does not have it, and writes it down.
 	PostStatus struct {
-		// Of says whether status.report or status.refusal keeps it.
-		Of   Told
+		Of   report.Subject
 		Post report.Post
 	}
 	// EndDeployment ends a deployment that another release took over from.
@@ -41,17 +40,6 @@ func (RepeatStatus) reportIntent()  {}
 func (PostStatus) reportIntent()    {}
 func (EndDeployment) reportIntent() {}
 func (Deploy) reportIntent()        {}
-
-// Told is what a status is about.
-type Told int
-
-// What a status is about.
-const (
-	// ToldOfRelease: the commit that is, or was last, released.
-	ToldOfRelease Told = iota
-	// ToldOfWaiting: a commit that can't be released, or not yet.
-	ToldOfWaiting
-)
 
 // ReportFacts is what is known of a release's reports beside what it says itself.
 type ReportFacts struct {
@@ -75,11 +63,11 @@ func NextOfReport(release *v1alpha1.BatchRelease, facts ReportFacts) []ReportInt
 		next = append(next, RepeatStatus{})
 	}
 	for _, post := range report.Waiting(release, facts.Words) {
-		next = append(next, PostStatus{ToldOfWaiting, post})
+		next = append(next, PostStatus{report.OfWaiting, post})
 	}
 	told := release.DeepCopy()
 	for _, post := range posts {
-		next = append(next, PostStatus{ToldOfRelease, post})
+		next = append(next, PostStatus{report.OfRelease, post})
 		told.Status.Report = report.After(told.Status.Report, post, time.Time{})
 	}
 	return append(next, deploying(told, facts.Environment)...)

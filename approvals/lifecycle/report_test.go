@@ -84,14 +84,11 @@ func (w *reportWorld) do(intent lifecycle.ReportIntent) error {
 		}
 		return w.does(func() { status.Report = report.Repeated(status.Report, start) })
 	case lifecycle.PostStatus:
-		slot := &status.Report
-		if intent.Of == lifecycle.ToldOfWaiting {
-			slot = &status.Refusal
-		}
+		last := intent.Of.Last(status)
 		if err := post(intent.Post.Status); err != nil {
 			return err
 		}
-		return w.does(func() { *slot = report.After(*slot, intent.Post, start) })
+		return w.does(func() { *last = report.After(*last, intent.Post, start) })
 	case lifecycle.EndDeployment:
 		return w.deployed(intent.ID, forge.DeploymentInactive)
 	case lifecycle.Deploy:

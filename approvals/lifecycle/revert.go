@@ -44,7 +44,7 @@ type RevertFacts struct {
 	First bool
 }
 
-// Proposal is what Git is asked to change: a Change, a Refusal, or Ahead.
+// Proposal is what Git is asked to change: a Change, Impossible, or Ahead.
 //
 //sumtype:decl
 type Proposal interface{ proposal() }
@@ -52,16 +52,16 @@ type Proposal interface{ proposal() }
 type (
 	// Change is a change of one file.
 	Change struct{ Request forge.ChangeRequest }
-	// Refusal says why there is no pull request, whenever it is tried.
-	Refusal struct{ Reason string }
+	// Impossible holds why no pull request can put the template back.
+	Impossible struct{ Reason string }
 	// Ahead says that the tracked branch has another template by now, which gitsync has not brought
 	// yet.
 	Ahead struct{}
 )
 
-func (Change) proposal()  {}
-func (Refusal) proposal() {}
-func (Ahead) proposal()   {}
+func (Change) proposal()     {}
+func (Impossible) proposal() {}
+func (Ahead) proposal()      {}
 
 // RevertStage is where the pull request of a rollback is in its life. What facts it takes depends
 // on it.
@@ -152,7 +152,7 @@ func proposing(release *v1alpha1.BatchRelease, facts RevertFacts) []RevertIntent
 		request := proposal.Request
 		request.First = facts.First
 		return []RevertIntent{OpenRevert{request}}
-	case Refusal:
+	case Impossible:
 		return recorded(release, refusedRevert(release, proposal.Reason))
 	case Ahead:
 		return nil

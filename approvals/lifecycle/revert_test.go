@@ -48,7 +48,7 @@ func (w *revertWorld) facts(first bool) lifecycle.RevertFacts {
 	case lifecycle.RevertUnopened:
 		facts.Proposal = lifecycle.Change{Request: forge.ChangeRequest{Branch: revert.Branch, Tip: tipCommit, Title: "Put back"}}
 		if w.refusal != "" {
-			facts.Proposal = lifecycle.Refusal{Reason: w.refusal}
+			facts.Proposal = lifecycle.Impossible{Reason: w.refusal}
 		}
 	case lifecycle.RevertOpened, lifecycle.RevertOver:
 		if p := w.forge.of(revert.Branch); p != nil {

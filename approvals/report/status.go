@@ -42,6 +42,26 @@ type Post struct {
 	Content v1alpha1.ReportContent
 }
 
+// Subject is the commit that a status reports on.
+type Subject int
+
+// The subjects of a release's statuses.
+const (
+	// OfRelease is the commit that is released, or was released last.
+	OfRelease Subject = iota
+	// OfWaiting is a commit that can't be released, or not yet.
+	OfWaiting
+)
+
+// Last returns the field of a status that holds the last report on the subject. The API calls the
+// report on a waiting commit refusal.
+func (s Subject) Last(status *v1alpha1.BatchReleaseStatus) **v1alpha1.ForgeReport {
+	if s == OfWaiting {
+		return &status.Refusal
+	}
+	return &status.Report
+}
+
 // Next says which statuses to post now, in this order: none where everything is reported. Gates are
 // those that the release waits for; while one of them is not there yet, or not asked for yet, there
 // is nothing to say of the wait.
