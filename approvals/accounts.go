@@ -9,19 +9,18 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// keepNames records whom the names in a policy mean, for names that were not met before: before
-// anything is decided by them, and on the source as it was judged. A source that has changed since
-// is an error, so that the gate is judged again.
+// keepNames records the accounts of new policy names on the source, before a decision rests on them.
+// It fails if the source has changed since the gate was judged, so that the gate is judged again.
 func (r *ForgeGates) keepNames(ctx context.Context, source *v1alpha1.ReleaseSource, added []v1alpha1.NamedAccount) error {
 	wanted := source.DeepCopy()
 	wanted.Status.Accounts = append(wanted.Status.Accounts, added...)
-	if err := kube.Err(kube.PatchStatus(ctx, r.judge.client, source, wanted)); err != nil {
+	if err := kube.Err(kube.PatchStatus(ctx, r.gates.client, source, wanted)); err != nil {
 		return fmt.Errorf("write down whom policies name: %w", err)
 	}
 	return nil
 }
 
-// unmet returns those of the names that a source does not have yet.
+// unmet returns the accounts of policy names that the source does not know yet.
 func unmet(source *v1alpha1.ReleaseSource, named []v1alpha1.NamedAccount) []v1alpha1.NamedAccount {
 	if source == nil {
 		return nil

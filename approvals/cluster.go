@@ -14,17 +14,27 @@ import (
 	"github.com/sluice-dev/sluice/approvals/gate"
 )
 
-// cluster is what the controllers of this package read, write and get the time from.
+// cluster is the API server, its cache and the clock, for the reconcilers of this package.
 type cluster struct {
 	client client.Client
 	live   client.Reader
 	events events.EventRecorder
 	clock  clock.PassiveClock
-	// shared are the namespaces that sources of any namespace write into.
+	// shared are the namespaces that the sources of all namespaces may write into.
 	shared []string
 }
 
-// factsOf returns the release of a gate and where that comes from, as reader has them.
+func newCluster(cached client.Client, live client.Reader, recorder events.EventRecorder, now clock.PassiveClock, shared ...string) cluster {
+	return cluster{
+		client: client.WithFieldOwner(cached, v1alpha1.OwnerApprovals),
+		live:   live,
+		events: recorder,
+		clock:  now,
+		shared: shared,
+	}
+}
+
+// factsOf reads the release of a gate and that release's source.
 func (c cluster) factsOf(ctx context.Context, reader client.Reader, g *v1alpha1.Gate) (gate.Facts, error) {
 	release, err := releaseOf(ctx, reader, g)
 	if err != nil || release == nil || !gate.Asks(g.Spec.Type) {
@@ -47,7 +57,7 @@ func releaseOf(ctx context.Context, reader client.Reader, g *v1alpha1.Gate) (*v1
 	return release, nil
 }
 
-// until returns the time until then; 0, which means none, if there is no such time.
+// until returns the time until then; 0, which means no wake-up, for a zero time.
 func (c cluster) until(then time.Time) time.Duration {
 	if then.IsZero() {
 		return 0

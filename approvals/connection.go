@@ -63,11 +63,11 @@ func (e *pausedError) lasting() bool {
 // connections are the forges of all sources. One that is slow, limited or gone delays its own
 // source and no other.
 type connections struct {
-	writer  client.Client
-	live    client.Reader
-	clock   clock.PassiveClock
-	options Options
-	refused refusals
+	writer   client.Client
+	live     client.Reader
+	clock    clock.PassiveClock
+	options  Options
+	rejected rejections
 
 	mu  sync.Mutex
 	all map[types.NamespacedName]*connection

@@ -18,11 +18,12 @@ import (
 	"github.com/sluice-dev/sluice/forge/record"
 )
 
-// ForgeGates answers one Gate at a time that waits for something on a forge.
+// ForgeGates decides Gates that wait for something on a forge.
 type ForgeGates struct {
-	judge  judge
+	gates  store[*v1alpha1.Gate]
 	forges *connections
 	polls  *polls
+	// prefix begins the contexts of our own statuses.
 	prefix string
 }
 
@@ -31,90 +32,103 @@ type ForgeGates struct {
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list
 
-// Reconcile gathers what is known of g, carries out what follows from it, and cleans up when g is
-// no longer needed.
-func (r *ForgeGates) Reconcile(ctx context.Context, g *v1alpha1.Gate) (reconcile.Result, error) {
-	g, _ = r.judge.own.Newest(g)
+// Reconcile opens and decides a gate, and cleans up once the gate needs nothing else.
+func (r *ForgeGates) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	g, found, err := r.gates.read(ctx, req.NamespacedName, &v1alpha1.Gate{})
+	if err != nil || !found {
+		return reconcile.Result{}, err
+	}
+	a := &asking{ForgeGates: r, gate: newJudging(r.gates, g)}
 	if !lifecycle.GateIsOver(g) {
-		result, err := r.answer(ctx, g)
-		if err != nil || !lifecycle.GateIsOver(g) {
+		result, err := a.answer(ctx)
+		if err != nil || !lifecycle.GateIsOver(a.gate.object) {
 			return result, err
 		}
 	}
 	r.polls.forget(g.UID)
-	return r.tidy(ctx, g)
+	return a.tidy(ctx)
 }
 
-// answer opens a gate on the forge, and judges it.
-func (r *ForgeGates) answer(ctx context.Context, g *v1alpha1.Gate) (reconcile.Result, error) {
-	facts, err := r.gather(ctx, g)
-	if err == nil {
-		err = r.carryOut(ctx, g, facts)
+// asking decides one gate by what its forge says.
+type asking struct {
+	*ForgeGates
+	gate *judging
+}
+
+// run carries out the intents for the gate.
+func (a *asking) run(ctx context.Context, gather func(context.Context) (lifecycle.GateFacts, error)) (lifecycle.GateFacts, error) {
+	next := func(facts lifecycle.GateFacts) []lifecycle.GateIntent {
+		return lifecycle.NextOfGate(a.gate.object, facts)
 	}
-	switch stage := lifecycle.GateStageOf(g, facts.Facts); {
+	facts, done, err := run(ctx, gather, next, a.do)
+	if !done {
+		a.polls.forget(a.gate.object.UID) // the answer of the forge is lost
+	}
+	return facts, err
+}
+
+// answer opens the gate on the forge, and decides it.
+func (a *asking) answer(ctx context.Context) (reconcile.Result, error) {
+	facts, err := a.run(ctx, a.gather)
+	switch {
 	case ctx.Err() == nil && forge.KindOf(err) != "":
-		return r.trouble(ctx, g, facts, err)
-	case err != nil, stage == lifecycle.GateIdle, stage == lifecycle.GateUnasked:
+		return a.recordTrouble(ctx, facts.Source, err)
+	case err != nil, facts.Stage == lifecycle.GateIdle, facts.Stage == lifecycle.GateUnasked:
 		return reconcile.Result{}, err
 	default:
-		return reconcile.Result{RequeueAfter: r.judge.until(r.polls.next(g))}, nil
+		return reconcile.Result{RequeueAfter: a.gates.until(a.polls.next(a.gate.object))}, nil
 	}
 }
 
-// gather reads what a gate is judged by, as far as its stage needs it.
-func (r *ForgeGates) gather(ctx context.Context, g *v1alpha1.Gate) (lifecycle.GateFacts, error) {
-	facts := lifecycle.GateFacts{Now: r.judge.clock.Now()}
+// gather reads the facts that the gate's stage needs.
+func (a *asking) gather(ctx context.Context) (lifecycle.GateFacts, error) {
+	g, facts := a.gate.object, lifecycle.GateFacts{}
 	var err error
-	if facts.Facts, err = r.judge.factsOf(ctx, r.judge.client, g); err != nil {
+	if facts.Facts, err = a.gate.factsOf(ctx); err != nil {
 		return facts, err
 	}
-	switch lifecycle.GateStageOf(g, facts.Facts) {
+	facts.Stage = lifecycle.GateStageOf(g, facts.Facts)
+	switch facts.Stage {
 	case lifecycle.GateUnasked:
-		facts.Facts, err = r.judge.judged(ctx, g, facts.Facts)
+		return a.gate.decide(ctx, facts)
 	case lifecycle.GateUnopened:
-		facts.Text, err = r.judge.textOf(ctx, g, facts.Release)
+		facts.Text, err = a.gates.textOf(ctx, g, facts.Release)
 	case lifecycle.GateAsked:
-		if onBranch := gate.RecordOnBranch(g, facts.Source); r.polls.due(g, onBranch, facts.Now) {
-			facts, err = r.gatherAsked(ctx, g, facts, onBranch)
+		if onBranch := gate.RecordOnBranch(g, facts.Source); a.polls.due(g, onBranch, a.gates.clock.Now()) {
+			return a.gatherAsked(ctx, facts, onBranch)
 		}
 	case lifecycle.GateIdle, lifecycle.GateOver:
 	}
 	return facts, err
 }
 
-// gatherAsked asks the forge. What would open the gate, and whom names mean that were not met
-// before, is checked against a live read of the cluster.
-func (r *ForgeGates) gatherAsked(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts, onBranch bool) (lifecycle.GateFacts, error) {
-	known := &gate.ForgeFacts{OwnPrefix: r.prefix}
-	err := r.forges.ask(ctx, facts.Source, needsTeams(g), func(ctx context.Context, api *github.Client) error {
+// gatherAsked asks the forge. Names that the source does not know yet are compared with a live read
+// of the cluster.
+func (a *asking) gatherAsked(ctx context.Context, facts lifecycle.GateFacts, onBranch bool) (lifecycle.GateFacts, error) {
+	g, known := a.gate.object, &gate.ForgeFacts{OwnPrefix: a.prefix}
+	err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
 		return askForge(ctx, api, g, facts.Facts, known)
 	})
 	if err != nil {
 		return facts, err
 	}
 	facts.Forge = known
-	r.polls.done(g, onBranch, r.judge.clock.Now().Add(intervalOf(facts.Source)))
-	defer func() {
-		if err != nil {
-			r.polls.forget(g.UID)
-		}
-	}()
+	a.polls.done(g, onBranch, a.gates.clock.Now().Add(intervalOf(facts.Source)))
 	if known.Approval != nil && known.Approval.PullRequest.State == forge.PullOpen {
-		if facts.Text, err = r.judge.textOf(ctx, g, facts.Release); err != nil {
+		if facts.Text, err = a.gates.textOf(ctx, g, facts.Release); err != nil {
 			return facts, err
 		}
 	}
 	named := gate.Named(g, known)
 	if len(unmet(facts.Source, named)) == 0 {
-		facts.Facts, err = r.judge.judged(ctx, g, facts.Facts)
-		return facts, err
+		return a.gate.decide(ctx, facts)
 	}
-	facts.Facts, err = r.judge.reread(ctx, g, facts.Facts)
+	facts, err = a.gate.decideLive(ctx, facts)
 	facts.Unmet = unmet(facts.Source, named)
 	return facts, err
 }
 
-// askForge reads what the forge says of what a gate waits for.
+// askForge reads the forge's facts on a gate.
 func askForge(ctx context.Context, api *github.Client, g *v1alpha1.Gate, facts gate.Facts, into *gate.ForgeFacts) error {
 	var err error
 	if into.Self, err = api.Self(ctx); err != nil {
@@ -156,60 +170,54 @@ func (c cluster) textOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1
 	return lifecycle.Text{Title: title, Body: body, Digest: lifecycle.Digest(title, body)}, nil
 }
 
-// trouble says on the gate that the forge could not be asked, and when that is tried again. A
-// single failure is not reported.
-func (r *ForgeGates) trouble(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts, err error) (reconcile.Result, error) {
-	paused, isPaused := errors.AsType[*pausedError](err)
-	again := r.judge.clock.Now().Add(intervalOf(facts.Source))
-	if isPaused {
-		again = paused.until
-	}
-	result := reconcile.Result{RequeueAfter: r.judge.until(again)}
-	if isPaused && !paused.lasting() {
+// recordTrouble records on the gate that the forge failed, and schedules the next try. It leaves out
+// a single failure.
+func (a *asking) recordTrouble(ctx context.Context, source *v1alpha1.ReleaseSource, err error) (reconcile.Result, error) {
+	result := reconcile.Result{RequeueAfter: a.gates.until(a.againAfter(err, source))}
+	if paused, is := errors.AsType[*pausedError](err); is && !paused.lasting() {
 		return result, nil
 	}
-	_, err = r.judge.record(ctx, g, facts.Release, lifecycle.TroubledStatus(g, err))
+	status := lifecycle.TroubledStatus(a.gate.object, err)
+	_, err = a.gate.record(ctx, func(s *v1alpha1.GateStatus) { *s = status })
 	return result, err
 }
 
-// patience is how long a gate that is to go is kept for the sake of what is open on a forge
-// that can't be reached.
+// patience is the time for which a deleted gate waits for a forge that can't be reached.
 const patience = 15 * time.Minute
 
-// tidy closes what was opened for a gate that is passed or void, and then lets the gate go.
-func (r *ForgeGates) tidy(ctx context.Context, g *v1alpha1.Gate) (reconcile.Result, error) {
-	facts, err := r.gatherOver(ctx, g)
-	if err == nil {
-		err = r.carryOut(ctx, g, facts)
-	}
+// tidy closes what was opened for a gate that has passed or is void, and then releases the gate.
+func (a *asking) tidy(ctx context.Context) (reconcile.Result, error) {
+	facts, err := a.run(ctx, a.gatherOver)
 	switch {
 	case err == nil:
 		return reconcile.Result{}, nil
 	case ctx.Err() != nil, forge.KindOf(err) == "":
 		return reconcile.Result{}, errors.Join(err, ctx.Err())
-	case !r.givesUp(g, err):
-		return reconcile.Result{RequeueAfter: r.judge.until(r.againAfter(err, facts.Source))}, nil
+	case !a.givesUp(err):
+		return reconcile.Result{RequeueAfter: a.gates.until(a.againAfter(err, facts.Source))}, nil
 	}
-	r.judge.events.Eventf(g, nil, "Warning", "NotClosed", "CloseApproval",
+	g := a.gate.object
+	a.gates.events.Eventf(g, nil, "Warning", "NotClosed", "CloseApproval",
 		"%s of %s is left open: %v", record.Branch(g), client.ObjectKeyFromObject(facts.Source), err)
-	_, err = r.letGo(ctx, g, nil)
+	_, err = a.letGo(ctx)
 	return reconcile.Result{}, err
 }
 
-// gatherOver reads what is needed to close what was opened for a gate.
-func (r *ForgeGates) gatherOver(ctx context.Context, g *v1alpha1.Gate) (lifecycle.GateFacts, error) {
-	facts := lifecycle.GateFacts{}
+// gatherOver reads the facts to close what was opened for the gate.
+func (a *asking) gatherOver(ctx context.Context) (lifecycle.GateFacts, error) {
+	g, facts := a.gate.object, lifecycle.GateFacts{Stage: lifecycle.GateOver}
 	if !lifecycle.Claimed(g) {
 		return facts, nil
 	}
 	var err error
-	if facts.Source, err = r.judge.sourceOf(ctx, r.judge.client, g); err != nil || facts.Source == nil || facts.Source.Spec.Forge == nil {
+	if facts.Source, err = a.gates.sourceOf(ctx, a.gates.client, g); err != nil || facts.Source == nil || facts.Source.Spec.Forge == nil {
 		return facts, err
 	}
-	if facts.Release, err = releaseOf(ctx, r.judge.client, g); err != nil || !lifecycle.PassedOnForge(g) {
+	if facts.Release, err = releaseOf(ctx, a.gates.client, g); err != nil || !lifecycle.PassedOnForge(g) {
 		return facts, err
 	}
-	err = r.forges.ask(ctx, facts.Source, false, func(ctx context.Context, api *github.Client) error {
+	a.gate.release = facts.Release
+	err = a.forges.ask(ctx, facts.Source, false, func(ctx context.Context, api *github.Client) error {
 		repository, err := api.Repository(ctx)
 		facts.BranchGoes = repository.DeleteBranchOnMerge
 		return err
@@ -217,17 +225,18 @@ func (r *ForgeGates) gatherOver(ctx context.Context, g *v1alpha1.Gate) (lifecycl
 	return facts, err
 }
 
-// givesUp reports whether what is left open on the forge is left for good: what it refuses it will
-// refuse again, and a gate that is to go is not kept for ever.
-func (r *ForgeGates) givesUp(g *v1alpha1.Gate, err error) bool {
+// givesUp reports whether the gate is released although its pull request stays open: the forge
+// refuses for good, or the gate has waited for too long.
+func (a *asking) givesUp(err error) bool {
 	refused := []forge.Kind{forge.NotFound, forge.Forbidden, forge.Invalid}
-	return slices.Contains(refused, forge.KindOf(err)) ||
-		g.DeletionTimestamp != nil && r.judge.clock.Since(g.DeletionTimestamp.Time) > patience
+	deleted := a.gate.object.DeletionTimestamp
+	return slices.Contains(refused, forge.KindOf(err)) || deleted != nil && a.gates.clock.Since(deleted.Time) > patience
 }
 
-func (r *ForgeGates) againAfter(err error, source *v1alpha1.ReleaseSource) time.Time {
+// againAfter returns when to ask again after an error of the forge.
+func (a *asking) againAfter(err error, source *v1alpha1.ReleaseSource) time.Time {
 	if again := retryAt(err); !again.IsZero() {
 		return again
 	}
-	return r.judge.clock.Now().Add(intervalOf(source))
+	return a.gates.clock.Now().Add(intervalOf(source))
 }

@@ -10,142 +10,105 @@ import (
 	"github.com/sluice-dev/sluice/approvals/lifecycle"
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/github"
-	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// carryOut does what is to be done for a gate, as far as it comes: where the gate is not what was
-// judged the rest is dropped, and the watch brings what it is.
-func (r *ForgeGates) carryOut(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts) error {
-	done, err := carryOut(ctx, lifecycle.NextOfGate(g, facts), func(ctx context.Context, intent lifecycle.GateIntent) (bool, error) {
-		return r.do(ctx, g, facts, intent)
-	})
-	if !done {
-		r.polls.forget(g.UID) // what was seen is lost
-	}
-	return err
-}
-
-// do carries out one intent. It reports false if the gate is not what was judged.
-func (r *ForgeGates) do(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts, intent lifecycle.GateIntent) (bool, error) {
-	status := *g.Status.DeepCopy()
+// do carries out one intent. It reports false if the gate is not the version that was judged.
+func (a *asking) do(ctx context.Context, facts lifecycle.GateFacts, intent lifecycle.GateIntent) (bool, error) {
 	switch intent := intent.(type) {
 	case lifecycle.ClaimGate:
-		return r.claim(ctx, g, facts.Release, intent)
+		return a.claim(ctx, intent)
 	case lifecycle.OpenPull:
-		return r.open(ctx, g, facts, intent)
+		return a.open(ctx, facts, intent)
 	case lifecycle.MovePull:
-		moved, err := r.move(ctx, g, facts, intent)
-		if err != nil || !moved {
-			return err == nil, err
-		}
-		status.PullRequest.Base = intent.Request.Tip
+		return a.move(ctx, facts, intent)
 	case lifecycle.RewritePull:
-		err := r.onForge(ctx, g, facts, func(ctx context.Context, api *github.Client) error {
+		err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
 			_, err := api.UpdateApproval(ctx, intent.Number, intent.Text.Title, intent.Text.Body)
 			return err
 		})
-		if err != nil {
-			return false, err
-		}
-		status.PullRequest.TextDigest = intent.Text.Digest
+		return a.recordAfter(ctx, err, func(s *v1alpha1.GateStatus) { s.PullRequest.TextDigest = intent.Text.Digest })
 	case lifecycle.KeepNames:
-		return true, r.keepNames(ctx, facts.Source, intent.Added)
+		return true, a.keepNames(ctx, facts.Source, intent.Added)
 	case lifecycle.RecordGate:
-		intent.Status.PullRequest = status.PullRequest
-		status = intent.Status
+		return a.gate.recordDecision(ctx, intent.Status)
 	case lifecycle.CommentPull:
-		err := r.onForge(ctx, g, facts, func(ctx context.Context, api *github.Client) error {
+		err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
 			return api.Comment(ctx, intent.Number, intent.Text)
 		})
-		if err != nil {
-			return false, err
-		}
-		status.Refusal.ToldDigest = intent.Digest
+		return a.recordAfter(ctx, err, func(s *v1alpha1.GateStatus) { s.Refusal.ToldDigest = intent.Digest })
 	case lifecycle.ClosePull:
-		err := r.closePull(ctx, g, facts, intent)
-		return err == nil, err
+		err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
+			return api.CloseApproval(ctx, intent.Number, intent.Comment)
+		})
+		if err == nil || forge.KindOf(err) == forge.NotFound { // one that is gone is closed
+			return true, nil
+		}
+		return false, err
 	case lifecycle.RemoveBranch:
-		err := r.onForge(ctx, g, facts, func(ctx context.Context, api *github.Client) error {
+		err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
 			return api.DeleteBranch(ctx, intent.Branch)
 		})
 		return err == nil, err
 	case lifecycle.LetGateGo:
-		return r.letGo(ctx, g, facts.Release)
+		return a.letGo(ctx)
 	}
-	return r.judge.record(ctx, g, facts.Release, status)
+	return false, nil
 }
 
-// onForge does something on the forge of a gate's source.
-func (r *ForgeGates) onForge(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts, what func(context.Context, *github.Client) error) error {
-	return r.forges.ask(ctx, facts.Source, needsTeams(g), what)
+// onForge sends a request to the forge of the gate's source.
+func (a *asking) onForge(ctx context.Context, facts lifecycle.GateFacts, what func(context.Context, *github.Client) error) error {
+	return a.forges.ask(ctx, facts.Source, needsTeams(a.gate.object), what)
 }
 
-// claim records on a gate that something is about to be opened for it, and where, before it is.
-func (r *ForgeGates) claim(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease, intent lifecycle.ClaimGate) (bool, error) {
-	wanted := g.DeepCopy()
-	controllerutil.AddFinalizer(wanted, v1alpha1.ForgeFinalizer)
-	if wanted.Labels == nil {
-		wanted.Labels = map[string]string{}
-	}
-	wanted.Labels[v1alpha1.SourceLabel] = intent.SourceLabel
-	return r.patch(ctx, g, wanted, release, "claim gate")
-}
-
-// letGo takes the finalizer off: nothing is open for the gate any more.
-func (r *ForgeGates) letGo(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease) (bool, error) {
-	wanted := g.DeepCopy()
-	controllerutil.RemoveFinalizer(wanted, v1alpha1.ForgeFinalizer)
-	return r.patch(ctx, g, wanted, release, "let gate go")
-}
-
-// patch writes a gate. It reports false if the gate is not what it was: the watch brings what it
-// is.
-func (r *ForgeGates) patch(ctx context.Context, g, wanted *v1alpha1.Gate, release *v1alpha1.BatchRelease, what string) (bool, error) {
-	outcome := kube.Patch(ctx, r.judge.client, g, wanted)
-	if _, is := outcome.(kube.Written); is {
-		r.judge.take(g, wanted)
-	}
-	done, err := holds(outcome, what)
+// recordAfter records a change of the status, unless the request before it failed.
+func (a *asking) recordAfter(ctx context.Context, err error, change func(*v1alpha1.GateStatus)) (bool, error) {
 	if err != nil {
-		r.judge.tellUnwritten(g, release, outcome)
+		return false, err
 	}
-	return done, err
+	return a.gate.record(ctx, change)
 }
 
-// open makes the pull request of a gate, or finds the one that was made before, and records it.
-func (r *ForgeGates) open(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts, intent lifecycle.OpenPull) (bool, error) {
+// claim records on the gate that something is about to be opened for it, and where.
+func (a *asking) claim(ctx context.Context, intent lifecycle.ClaimGate) (bool, error) {
+	return a.gate.patch(ctx, "claim gate", func(g *v1alpha1.Gate) {
+		controllerutil.AddFinalizer(g, v1alpha1.ForgeFinalizer)
+		if g.Labels == nil {
+			g.Labels = map[string]string{}
+		}
+		g.Labels[v1alpha1.SourceLabel] = intent.SourceLabel
+	})
+}
+
+// letGo removes the finalizer, as nothing is open for the gate.
+func (a *asking) letGo(ctx context.Context) (bool, error) {
+	return a.gate.patch(ctx, "let gate go", func(g *v1alpha1.Gate) { controllerutil.RemoveFinalizer(g, v1alpha1.ForgeFinalizer) })
+}
+
+// open opens the pull request of the gate, or finds an earlier one, and records it.
+func (a *asking) open(ctx context.Context, facts lifecycle.GateFacts, intent lifecycle.OpenPull) (bool, error) {
+	g := a.gate.object
 	var pull forge.PullRequest
-	err := r.onForge(ctx, g, facts, func(ctx context.Context, api *github.Client) error {
+	err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
 		var err error
 		pull, err = api.OpenChange(ctx, intent.Request)
 		return err
 	})
-	if err != nil {
-		return false, err
+	if err == nil && pull.State == forge.PullOpen { // people may have answered any other: ask at once
+		a.polls.done(g, gate.RecordOnBranch(g, facts.Source), a.gates.clock.Now().Add(intervalOf(facts.Source)))
 	}
-	if pull.State == forge.PullOpen { // else it was answered before it was recorded: ask at once
-		r.polls.done(g, gate.RecordOnBranch(g, facts.Source), r.judge.clock.Now().Add(intervalOf(facts.Source)))
-	}
-	return r.judge.record(ctx, g, facts.Release, lifecycle.OpenedStatus(g, facts.Source, intent, pull))
+	return a.recordAfter(ctx, err, func(s *v1alpha1.GateStatus) { *s = lifecycle.OpenedStatus(a.gate.object, facts.Source, intent, pull) })
 }
 
-// closePull closes a pull request. One that is gone is closed.
-func (r *ForgeGates) closePull(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts, intent lifecycle.ClosePull) error {
-	err := r.onForge(ctx, g, facts, func(ctx context.Context, api *github.Client) error {
-		return api.CloseApproval(ctx, intent.Number, intent.Comment)
-	})
-	if forge.KindOf(err) == forge.NotFound {
-		return nil
-	}
-	return err
-}
-
-// move reports whether the branch of a pull request had to be put onto the tracked branch again.
-func (r *ForgeGates) move(ctx context.Context, g *v1alpha1.Gate, facts lifecycle.GateFacts, intent lifecycle.MovePull) (moved bool, err error) {
-	err = r.onForge(ctx, g, facts, func(ctx context.Context, api *github.Client) error {
+// move puts the branch of the pull request onto the tracked branch again, where that was rewritten.
+func (a *asking) move(ctx context.Context, facts lifecycle.GateFacts, intent lifecycle.MovePull) (bool, error) {
+	moved := false
+	err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
 		var err error
 		moved, err = api.MoveChange(ctx, intent.Request, intent.MadeOn)
 		return err
 	})
-	return moved, err
+	if err != nil || !moved {
+		return err == nil, err
+	}
+	return a.gate.record(ctx, func(s *v1alpha1.GateStatus) { s.PullRequest.Base = intent.Request.Tip })
 }

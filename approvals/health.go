@@ -78,9 +78,7 @@ func (c *connections) publish(ctx context.Context, con *connection, generation i
 	_, outcome := kube.ChangeStatus(ctx, c.writer, c.live, source, func(source *v1alpha1.ReleaseSource) {
 		meta.SetStatusCondition(&source.Status.Conditions, condition)
 	})
-	switch outcome.(type) {
-	case kube.Written, kube.Unchanged, kube.Gone:
-	case kube.Outdated, kube.Refused, kube.Failed:
+	if _, gone := outcome.(kube.Gone); !gone && kube.Err(outcome) != nil {
 		return fmt.Errorf("write condition of source: %w", kube.Err(outcome))
 	}
 	con.remember(condition)

@@ -13,87 +13,99 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// judge judges gates, and records the result.
-type judge struct {
-	cluster
-	own *kube.Overlay[*v1alpha1.Gate]
+// judging decides one gate, and records the decision.
+type judging struct {
+	subject[*v1alpha1.Gate]
+	// release is the object of the gate's events; nil before it is read, or if it is gone.
+	release *v1alpha1.BatchRelease
 }
 
-// judged returns the facts that a gate is decided by: those that are known, or those of a live read
-// of the cluster where the decision would open it.
-func (j judge) judged(ctx context.Context, g *v1alpha1.Gate, known gate.Facts) (gate.Facts, error) {
-	if gate.Evaluate(g, known, j.clock.Now()).Status.Decision != v1alpha1.DecisionPassed || gate.Decided(g) {
-		return known, nil
+func newJudging(gates store[*v1alpha1.Gate], g *v1alpha1.Gate) *judging {
+	j := &judging{subject: subject[*v1alpha1.Gate]{store: gates, object: g}}
+	j.written, j.failed = j.announce, j.reportUnwritten
+	return j
+}
+
+// factsOf reads the release of the gate and that release's source.
+func (j *judging) factsOf(ctx context.Context) (gate.Facts, error) {
+	facts, err := j.store.factsOf(ctx, j.store.client, j.object)
+	j.release = facts.Release
+	return facts, err
+}
+
+// decide adds the decision to known facts. A decision that would open the gate rests on a live read
+// of the cluster.
+func (j *judging) decide(ctx context.Context, known lifecycle.GateFacts) (lifecycle.GateFacts, error) {
+	decision := gate.Evaluate(j.object, known.Facts, j.store.clock.Now())
+	if decision.Status.Decision == v1alpha1.DecisionPassed && !gate.Decided(j.object) {
+		return j.decideLive(ctx, known)
 	}
-	return j.reread(ctx, g, known)
+	known.Decision = &decision
+	return known, nil
 }
 
-// reread returns facts of a live read of the cluster, with what the forge has said.
-func (j judge) reread(ctx context.Context, g *v1alpha1.Gate, known gate.Facts) (gate.Facts, error) {
-	live, err := j.factsOf(ctx, j.live, g)
-	live.Forge = known.Forge
-	return live, err
-}
-
-// record writes a status that differs from the gate's, with the event of a gate that was decided,
-// and leaves g as it is then. It reports false if g is no longer what was judged: the watch brings
-// what it is now, and it is judged again.
-func (j judge) record(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease, status v1alpha1.GateStatus) (bool, error) {
-	wanted := g.DeepCopy()
-	wanted.Status = lifecycle.Fit(status)
-	outcome := kube.PatchStatus(ctx, j.client, g, wanted)
-	done, err := holds(outcome, "write status of gate")
+// decideLive adds the decision by a live read of the cluster and what is known of the forge.
+func (j *judging) decideLive(ctx context.Context, known lifecycle.GateFacts) (lifecycle.GateFacts, error) {
+	live, err := j.store.factsOf(ctx, j.store.live, j.object)
 	if err != nil {
-		j.tellUnwritten(g, release, outcome)
+		return known, err
 	}
-	if _, is := outcome.(kube.Written); !is {
-		return done, err
-	}
-	before := g.Status.Decision
-	j.take(g, wanted)
-	if release != nil && before != g.Status.Decision {
-		j.announce(g, release)
-	}
-	return true, nil
+	live.Forge, j.release = known.Forge, live.Release
+	known.Facts, known.Decision = live, new(gate.Evaluate(j.object, live, j.store.clock.Now()))
+	return known, nil
 }
 
-// tellUnwritten says that a gate can't be written, and who is in the way: else it would seem to
-// wait for an approval that has come. The same words again count as one event.
-func (j judge) tellUnwritten(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, outcome kube.Outcome) {
+// record changes the status of the gate, if the gate is still the version that was judged.
+func (j *judging) record(ctx context.Context, change func(*v1alpha1.GateStatus)) (bool, error) {
+	return j.patchStatus(ctx, "write status of gate", func(g *v1alpha1.Gate) {
+		change(&g.Status)
+		g.Status = lifecycle.Fit(g.Status)
+	})
+}
+
+// recordDecision writes a decision. The gate's pull request stays.
+func (j *judging) recordDecision(ctx context.Context, decided v1alpha1.GateStatus) (bool, error) {
+	return j.record(ctx, func(status *v1alpha1.GateStatus) {
+		decided.PullRequest = status.PullRequest
+		*status = decided
+	})
+}
+
+// reportUnwritten publishes an event that names the webhook or policy in the way. Without it the
+// gate would seem to wait for an approval that has come. Equal notes count as one event.
+func (j *judging) reportUnwritten(outcome kube.Outcome) {
 	words, err := "the API server refuses to write gate ", kube.Err(outcome)
 	if _, refused := outcome.(kube.Refused); !refused {
 		if words = "the API server can't decide whether to write gate "; !kube.Unanswered(err) {
 			return
 		}
 	}
-	about := runtime.Object(g)
-	if release != nil {
-		about = release
+	about := runtime.Object(j.object)
+	if j.release != nil {
+		about = j.release
 	}
-	j.events.Eventf(about, g, corev1.EventTypeWarning, v1alpha1.ReasonWriteRefused, "WriteGate", "%s",
-		plain.UpTo(words+g.Name+", and is asked again every few seconds: "+plain.Line(kube.Refusal(err)), longestNote))
+	j.store.events.Eventf(about, j.object, corev1.EventTypeWarning, v1alpha1.ReasonWriteRefused, "WriteGate", "%s",
+		plain.UpTo(words+j.object.Name+", and is asked again every few seconds: "+plain.Line(kube.Refusal(err)), longestNote))
 }
 
 // longestNote limits the note of an event.
 const longestNote = 1000
 
-// take updates g to what was written. One that is about to go is of no use to anybody.
-func (j judge) take(g, written *v1alpha1.Gate) {
-	written.DeepCopyInto(g)
-	if g.DeletionTimestamp == nil {
-		j.own.Saw(g)
+// announce publishes the event of a new decision.
+func (j *judging) announce(before *v1alpha1.Gate) {
+	g := j.object
+	if j.release == nil || before.Status.Decision == g.Status.Decision {
+		return
 	}
-}
-
-// announce publishes the event of a decision.
-func (j judge) announce(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) {
-	const words = "%s gate after batch %d: %s"
+	publish := func(kind, reason, action string) {
+		j.store.events.Eventf(j.release, g, kind, reason, action, "%s gate after batch %d: %s", g.Spec.Type, g.Spec.Step+1, g.Status.Message)
+	}
 	switch {
 	case g.Forced() != nil:
-		j.events.Eventf(release, g, corev1.EventTypeWarning, "GateForced", "PassGate", words, g.Spec.Type, g.Spec.Step+1, g.Status.Message)
+		publish(corev1.EventTypeWarning, "GateForced", "PassGate")
 	case g.Status.Decision == v1alpha1.DecisionPassed:
-		j.events.Eventf(release, g, corev1.EventTypeNormal, "GatePassed", "PassGate", words, g.Spec.Type, g.Spec.Step+1, g.Status.Message)
+		publish(corev1.EventTypeNormal, "GatePassed", "PassGate")
 	case g.Status.Decision == v1alpha1.DecisionRejected:
-		j.events.Eventf(release, g, corev1.EventTypeWarning, "GateRejected", "RejectGate", words, g.Spec.Type, g.Spec.Step+1, g.Status.Message)
+		publish(corev1.EventTypeWarning, "GateRejected", "RejectGate")
 	}
 }

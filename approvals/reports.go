@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -18,60 +17,65 @@ import (
 	"github.com/sluice-dev/sluice/approvals/report"
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/github"
-	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// doubtful is how young a report must be to be compared with what the forge has, when a process
-// sees it for the first time: a request of the process before may have come in later.
-const doubtful = 10 * time.Minute
+// verifyWithin is the age up to which a report is compared with the forge's, once after a start: a
+// request of the previous process may have arrived later.
+const verifyWithin = 10 * time.Minute
 
-// Reports tells the forge how each release goes.
+// Reports reports the progress of each release to its forge.
 type Reports struct {
-	cluster
-	forges *connections
-	words  report.Options
-	seen   *sightings
-	told   *kube.Overlay[*v1alpha1.BatchRelease]
+	releases store[*v1alpha1.BatchRelease]
+	forges   *connections
+	words    report.Options
+	seen     *sightings
 }
 
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=batchreleases/status,verbs=patch
 
 // Reconcile posts what is new about a release.
 func (r *Reports) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	release := &v1alpha1.BatchRelease{}
-	if err := r.client.Get(ctx, req.NamespacedName, release); err != nil {
+	release, found, err := r.releases.read(ctx, req.NamespacedName, &v1alpha1.BatchRelease{})
+	if err != nil || !found {
 		r.seen.forget(req.NamespacedName)
-		r.told.Forget(req.NamespacedName)
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, err
 	}
-	release, _ = r.told.Newest(release)
-	source, err := r.sourceOf(ctx, r.client, release)
+	source, err := r.releases.sourceOf(ctx, r.releases.client, release)
 	if err != nil || source == nil || source.Spec.Forge == nil {
 		return reconcile.Result{}, err
 	}
-	facts, err := r.gather(ctx, release, source)
-	if err == nil {
-		_, err = carryOut(ctx, lifecycle.NextOfReport(release, facts), (&reporting{Reports: r, release: release, source: source}).do)
+	p := &reporting{Reports: r, on: &subject[*v1alpha1.BatchRelease]{store: r.releases, object: release}, source: source}
+	next := func(facts lifecycle.ReportFacts) []lifecycle.ReportIntent {
+		return lifecycle.NextOfReport(release, facts)
 	}
+	_, _, err = run(ctx, p.gather, next, p.do)
 	if kind := forge.KindOf(err); kind == forge.Forbidden || kind == forge.NotFound || kind == forge.Invalid {
-		r.events.Eventf(release, source, corev1.EventTypeWarning, "ReportFailed", "Report", "%v", err)
+		r.releases.events.Eventf(release, source, corev1.EventTypeWarning, "ReportFailed", "Report", "%v", err)
 	}
 	return r.forges.outcome(ctx, source, err)
 }
 
-// gather reads what is needed to report how a release goes. Once for each process it compares the
-// last report with what the forge has.
-func (r *Reports) gather(ctx context.Context, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) (lifecycle.ReportFacts, error) {
-	facts := lifecycle.ReportFacts{Words: r.words, Environment: source.Spec.Forge.Environment}
+// reporting reports one release.
+type reporting struct {
+	*Reports
+	on     *subject[*v1alpha1.BatchRelease]
+	source *v1alpha1.ReleaseSource
+}
+
+// gather reads the facts for the reports of the release. Once in a process it compares the last
+// report with the forge's.
+func (r *reporting) gather(ctx context.Context) (lifecycle.ReportFacts, error) {
+	release := r.on.object
+	facts := lifecycle.ReportFacts{Words: r.words, Environment: r.source.Spec.Forge.Environment}
 	var err error
 	if facts.Gates, err = r.gatesOf(ctx, release); err != nil {
 		return facts, err
 	}
 	last, key := release.Status.Report, client.ObjectKeyFromObject(release)
-	if !r.seen.first(key, release.UID) || last == nil || last.Time == nil || r.clock.Since(last.Time.Time) > doubtful {
+	if !r.seen.first(key, release.UID) || last == nil || last.Time == nil || r.releases.clock.Since(last.Time.Time) > verifyWithin {
 		return facts, nil
 	}
-	err = r.forges.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
+	err = r.onForge(ctx, func(ctx context.Context, api *github.Client) error {
 		standing, err := api.CommitStatuses(ctx, last.Commit, last.Context)
 		if facts.Doubted = err == nil; len(standing) > 0 {
 			facts.Standing = &standing[0]
@@ -84,12 +88,12 @@ func (r *Reports) gather(ctx context.Context, release *v1alpha1.BatchRelease, so
 	return facts, err
 }
 
-// gatesOf lists the gates that a release waits for, or waited for.
+// gatesOf returns the gates that a release waits for, or has waited for.
 func (r *Reports) gatesOf(ctx context.Context, release *v1alpha1.BatchRelease) ([]v1alpha1.Gate, error) {
 	var found []v1alpha1.Gate
 	for _, reference := range release.Status.Gates {
 		var g v1alpha1.Gate
-		err := r.client.Get(ctx, client.ObjectKey{Namespace: release.Namespace, Name: reference.Name}, &g)
+		err := r.releases.client.Get(ctx, client.ObjectKey{Namespace: release.Namespace, Name: reference.Name}, &g)
 		switch {
 		case apierrors.IsNotFound(err): // the watch brings it
 		case err != nil:
@@ -101,22 +105,15 @@ func (r *Reports) gatesOf(ctx context.Context, release *v1alpha1.BatchRelease) (
 	return found, nil
 }
 
-// reporting is one release that is reported to the forge, as it was last read or written.
-type reporting struct {
-	*Reports
-	release *v1alpha1.BatchRelease
-	source  *v1alpha1.ReleaseSource
-}
-
 // do carries out one intent. It reports false if the release is gone.
-func (r *reporting) do(ctx context.Context, intent lifecycle.ReportIntent) (bool, error) {
+func (r *reporting) do(ctx context.Context, _ lifecycle.ReportFacts, intent lifecycle.ReportIntent) (bool, error) {
 	switch intent := intent.(type) {
 	case lifecycle.RepeatStatus:
 		return r.repeat(ctx)
 	case lifecycle.PostStatus:
 		return r.post(ctx, intent)
 	case lifecycle.EndDeployment:
-		err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+		err := r.onForge(ctx, func(ctx context.Context, api *github.Client) error {
 			return api.PostDeploymentStatus(ctx, forge.DeploymentStatusRequest{
 				DeploymentID: intent.ID, State: forge.DeploymentInactive, Description: "superseded",
 			})
@@ -128,43 +125,41 @@ func (r *reporting) do(ctx context.Context, intent lifecycle.ReportIntent) (bool
 	return false, nil
 }
 
-// repeat posts what was posted last again.
+// onForge sends a request to the forge of the release's source.
+func (r *reporting) onForge(ctx context.Context, what func(context.Context, *github.Client) error) error {
+	return r.forges.ask(ctx, r.source, false, what)
+}
+
+// repeat posts the last status again.
 func (r *reporting) repeat(ctx context.Context) (bool, error) {
-	last := r.release.Status.Report
-	posted, err := r.forges.post(ctx, r.source, r.release.UID, report.Again(last))
+	last := r.on.object.Status.Report
+	posted, err := r.forges.post(ctx, r.source, r.on.object.UID, report.Again(last))
 	if err != nil {
-		r.seen.forget(client.ObjectKeyFromObject(r.release))
+		r.seen.forget(client.ObjectKeyFromObject(r.on.object))
 	}
 	if err != nil || !posted {
 		return err == nil, err
 	}
-	told := report.Repeated(last, r.clock.Now())
-	return r.writeDown(ctx, func(s *v1alpha1.BatchReleaseStatus) { s.Report = told })
+	return r.record(ctx, report.OfRelease, report.Repeated(last, r.releases.clock.Now()))
 }
 
-// post sends one status, unless the forge has it, or has refused it before.
+// post posts one status, unless the forge has rejected it before.
 func (r *reporting) post(ctx context.Context, intent lifecycle.PostStatus) (bool, error) {
-	posted, err := r.forges.post(ctx, r.source, r.release.UID, intent.Post.Status)
+	posted, err := r.forges.post(ctx, r.source, r.on.object.UID, intent.Post.Status)
 	if err != nil || !posted {
 		return err == nil, err
 	}
-	slot := func(s *v1alpha1.BatchReleaseStatus) **v1alpha1.ForgeReport {
-		if intent.Of == lifecycle.ToldOfWaiting {
-			return &s.Refusal
-		}
-		return &s.Report
-	}
-	told := report.After(*slot(&r.release.Status), intent.Post, r.clock.Now())
-	return r.writeDown(ctx, func(s *v1alpha1.BatchReleaseStatus) { *slot(s) = told })
+	last := *intent.Of.Last(&r.on.object.Status)
+	return r.record(ctx, intent.Of, report.After(last, intent.Post, r.releases.clock.Now()))
 }
 
-// deploy shows the release as a deployment, once something has been reported of it.
+// deploy shows a reported release as a deployment.
 func (r *reporting) deploy(ctx context.Context, intent lifecycle.Deploy) (bool, error) {
-	if r.release.Status.Report == nil {
+	if r.on.object.Status.Report == nil {
 		return true, nil
 	}
-	next := r.release.Status.Report.DeepCopy()
-	err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+	next := r.on.object.Status.Report.DeepCopy()
+	err := r.onForge(ctx, func(ctx context.Context, api *github.Client) error {
 		made, err := api.OpenDeployment(ctx, intent.Request)
 		if err != nil {
 			return err
@@ -177,114 +172,12 @@ func (r *reporting) deploy(ctx context.Context, intent lifecycle.Deploy) (bool, 
 	if err != nil {
 		return false, err
 	}
-	return r.writeDown(ctx, func(s *v1alpha1.BatchReleaseStatus) { s.Report = next })
+	return r.record(ctx, report.OfRelease, next)
 }
 
-// writeDown records what was reported. It reports false if the release is gone.
-func (r *reporting) writeDown(ctx context.Context, change func(*v1alpha1.BatchReleaseStatus)) (bool, error) {
-	written, done, err := keep(ctx, r.cluster, r.told, r.release, "write report of release", func(release *v1alpha1.BatchRelease) { change(&release.Status) })
-	r.release = written
-	return done, err
-}
-
-// SyncReports tells the forge of files that are wrong.
-type SyncReports struct {
-	cluster
-	forges *connections
-	words  report.Options
-	told   *kube.Overlay[*v1alpha1.ReleaseSource]
-}
-
-// +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=releasesources/status,verbs=patch
-
-// Reconcile posts what is new about a source.
-func (r *SyncReports) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	source := &v1alpha1.ReleaseSource{}
-	if err := r.client.Get(ctx, req.NamespacedName, source); err != nil {
-		r.forges.forget(req.NamespacedName)
-		r.told.Forget(req.NamespacedName)
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	if source.Spec.Forge == nil {
-		r.forges.forget(req.NamespacedName)
-		return reconcile.Result{}, nil
-	}
-	source, _ = r.told.Newest(source)
-	post, due := report.Sync(source, r.words)
-	var err error
-	switch {
-	case due:
-		due, err = r.forges.post(ctx, source, source.UID, post.Status)
-	case !r.forges.of(source).current(source):
-		err = r.forges.ask(ctx, source, false, func(context.Context, *github.Client) error { return nil })
-	}
-	if due && err == nil {
-		after := report.After(source.Status.Report, post, r.clock.Now())
-		_, _, err = keep(ctx, r.cluster, r.told, source, "write report of source", func(source *v1alpha1.ReleaseSource) { source.Status.Report = after })
-	}
-	return r.forges.outcome(ctx, source, err)
-}
-
-// post sends a status. It reports false for one that the forge has refused before: that is not sent
-// again until the source changes.
-func (c *connections) post(ctx context.Context, source *v1alpha1.ReleaseSource, of types.UID, status forge.StatusRequest) (bool, error) {
-	refusal := refusal{status, source.UID, source.Generation}
-	if c.refused.has(of, refusal) {
-		return false, nil
-	}
-	err := c.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
-		_, err := api.PostStatus(ctx, status)
-		return err
-	})
-	if forge.KindOf(err) == forge.Invalid {
-		c.refused.add(of, refusal)
-	}
-	return err == nil, err
-}
-
-// outcome returns what a reconciliation that asked a forge returns: when to try again.
-func (c *connections) outcome(ctx context.Context, source *v1alpha1.ReleaseSource, err error) (reconcile.Result, error) {
-	switch {
-	case err == nil:
-		return reconcile.Result{}, nil
-	case ctx.Err() != nil, forge.KindOf(err) == "":
-		return reconcile.Result{}, errors.Join(err, ctx.Err())
-	case forge.KindOf(err) == forge.Invalid:
-		return reconcile.Result{}, nil
-	}
-	again := c.clock.Now().Add(intervalOf(source))
-	if at := retryAt(err); !at.IsZero() {
-		again = at
-	}
-	return reconcile.Result{RequeueAfter: max(again.Sub(c.clock.Now()), time.Millisecond)}, nil
-}
-
-// refusal is a status that the forge of a source, as it was then, did not take.
-type refusal struct {
-	status     forge.StatusRequest
-	source     types.UID
-	generation int64
-}
-
-// refusals remembers the last one of each object.
-type refusals struct {
-	mu  sync.Mutex
-	all map[types.UID]refusal
-}
-
-func (r *refusals) has(of types.UID, one refusal) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.all[of] == one
-}
-
-func (r *refusals) add(of types.UID, one refusal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.all == nil {
-		r.all = map[types.UID]refusal{}
-	}
-	r.all[of] = one
+// record writes the last report on a subject. It reports false if the release is gone.
+func (r *reporting) record(ctx context.Context, of report.Subject, last *v1alpha1.ForgeReport) (bool, error) {
+	return r.on.changeStatus(ctx, "write report of release", func(release *v1alpha1.BatchRelease) { *of.Last(&release.Status) = last })
 }
 
 // sightings remembers which releases this process has seen.

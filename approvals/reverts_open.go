@@ -19,69 +19,69 @@ import (
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
-// refusedError says why there is no pull request, whenever it is tried.
-type refusedError struct{ reason string }
+// impossibleError holds why no pull request can put the template back.
+type impossibleError struct{ reason string }
 
-func (e *refusedError) Error() string { return e.reason }
+func (e *impossibleError) Error() string { return e.reason }
 
-func refuse(format string, args ...any) error { return &refusedError{fmt.Sprintf(format, args...)} }
+func impossible(format string, args ...any) error {
+	return &impossibleError{fmt.Sprintf(format, args...)}
+}
 
-// errAhead says that the tracked branch has another template by now, which gitsync has not brought
-// yet.
+// errAhead reports that the tracked branch has a newer template, which gitsync has not applied yet.
 var errAhead = errors.New("the branch is ahead of the release")
 
-// proposal returns what the pull request is to be, made from what the forge has of the file now and
-// then.
+// proposal returns the change that puts the template back, by the file as it is and as it was.
 func (r *reverting) proposal(ctx context.Context) (lifecycle.Proposal, error) {
 	request := forge.ChangeRequest{}
-	kept, err := r.kept(ctx, r.release)
+	kept, err := r.kept(ctx, r.on.object)
 	if err == nil {
 		err = r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
 			var err error
-			request, err = proposed{api, r.release, r.source}.change(ctx, kept)
+			request, err = proposed{api, r.on.object, r.source}.change(ctx, kept)
 			return err
 		})
 	}
-	refused, isRefused := errors.AsType[*refusedError](err)
+	problem, is := errors.AsType[*impossibleError](err)
 	switch {
 	case errors.Is(err, errAhead):
 		return lifecycle.Ahead{}, nil
-	case isRefused:
-		return lifecycle.Refusal{Reason: refused.reason}, nil
+	case is:
+		return lifecycle.Impossible{Reason: problem.reason}, nil
 	case err != nil:
 		return nil, err
 	}
 	return lifecycle.Change{Request: request}, nil
 }
 
-// kept returns the template that is put back, as the cluster has it.
+// kept returns the template to put back, as the cluster holds it.
 func (r *Reverts) kept(ctx context.Context, release *v1alpha1.BatchRelease) (*appsv1.ControllerRevision, error) {
 	to := release.Status.RolledBackTo()
 	if built := release.Annotations[v1alpha1.KustomizationAnnotation]; built != "" {
-		return nil, refuse("its template is built by %s", built)
+		return nil, impossible("its template is built by %s", built)
 	}
 	var named appsv1.ControllerRevisionList
 	labels := client.MatchingLabels{v1alpha1.ReleaseLabel: release.Name, v1alpha1.RevisionLabel: to}
-	if err := r.live.List(ctx, &named, client.InNamespace(release.Namespace), labels); err != nil {
+	if err := r.releases.live.List(ctx, &named, client.InNamespace(release.Namespace), labels); err != nil {
 		return nil, fmt.Errorf("list ControllerRevisions: %w", err)
 	}
 	i := slices.IndexFunc(named.Items, func(kept appsv1.ControllerRevision) bool { return v1alpha1.KeptFor(&kept) == release.UID })
 	switch {
 	case len(named.Items) == 0:
-		return nil, refuse("revision %s is no longer kept", to)
+		return nil, impossible("revision %s is no longer kept", to)
 	case i < 0:
-		return nil, refuse("revision %s is not kept for this release", to)
+		return nil, impossible("revision %s is not kept for this release", to)
 	case named.Items[i].Annotations[v1alpha1.CommitAnnotation] != "":
 		return &named.Items[i], nil
 	}
 	return r.alike(ctx, release, &named.Items[i])
 }
 
-// alike returns the same template as another, kept with its commit. The control plane may give a
-// template another hash than we do, and then it is kept under both.
+// alike returns an equal template that was kept with its commit. The control plane may hash a
+// template differently, and then both hashes name a copy.
 func (r *Reverts) alike(ctx context.Context, release *v1alpha1.BatchRelease, kept *appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
 	var all appsv1.ControllerRevisionList
-	err := r.live.List(ctx, &all, client.InNamespace(release.Namespace), client.MatchingLabels{v1alpha1.ReleaseLabel: release.Name})
+	err := r.releases.live.List(ctx, &all, client.InNamespace(release.Namespace), client.MatchingLabels{v1alpha1.ReleaseLabel: release.Name})
 	if err != nil {
 		return nil, fmt.Errorf("list ControllerRevisions: %w", err)
 	}
@@ -92,17 +92,17 @@ func (r *Reverts) alike(ctx context.Context, release *v1alpha1.BatchRelease, kep
 			return other, nil
 		}
 	}
-	return nil, refuse("no commit is known that brought revision %s", release.Status.RolledBackTo())
+	return nil, impossible("no commit is known that brought revision %s", release.Status.RolledBackTo())
 }
 
-// proposed is what Git is asked to change for a release.
+// proposed builds the change for a release.
 type proposed struct {
 	api     *github.Client
 	release *v1alpha1.BatchRelease
 	source  *v1alpha1.ReleaseSource
 }
 
-// change returns that of the file, as it is at the tip of the tracked branch.
+// change returns the change of the file at the tip of the tracked branch.
 func (p proposed) change(ctx context.Context, kept *appsv1.ControllerRevision) (forge.ChangeRequest, error) {
 	status, then := &p.release.Status, kept.Annotations[v1alpha1.CommitAnnotation]
 	tip, err := p.api.Tip(ctx, p.source.Branch())
@@ -121,11 +121,11 @@ func (p proposed) change(ctx context.Context, kept *appsv1.ControllerRevision) (
 		return forge.ChangeRequest{}, err
 	}
 	if !podtemplate.Within(before.Template(), kept.Data.Raw) {
-		return forge.ChangeRequest{}, refuse("the template in it at commit %s is not that of revision %s", plain.Commit(then), status.RolledBackTo())
+		return forge.ChangeRequest{}, impossible("the template in it at commit %s is not that of revision %s", plain.Commit(then), status.RolledBackTo())
 	}
 	changed, err := now.With(before)
 	if err != nil {
-		return forge.ChangeRequest{}, refuse("%v", err)
+		return forge.ChangeRequest{}, impossible("%v", err)
 	}
 	words := report.RevertWords{Release: p.release, Commit: then, File: status.Revert.File, Before: text, After: changed}
 	return forge.ChangeRequest{
@@ -134,11 +134,11 @@ func (p proposed) change(ctx context.Context, kept *appsv1.ControllerRevision) (
 	}, nil
 }
 
-// read reads the file with the template as it was at a commit.
+// read returns the file with the template at a commit, and its text.
 func (p proposed) read(ctx context.Context, commit string) (*revert.File, []byte, error) {
 	text, err := p.api.ReadFile(ctx, p.release.Status.Revert.File, commit)
 	if kind := forge.KindOf(err); kind == forge.NotFound || kind == forge.Invalid {
-		return nil, nil, refuse("it can't be read at commit %s: %v", plain.Commit(commit), err)
+		return nil, nil, impossible("it can't be read at commit %s: %v", plain.Commit(commit), err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -148,7 +148,7 @@ func (p proposed) read(ctx context.Context, commit string) (*revert.File, []byte
 		Kind: p.release.Spec.WorkloadRef.Kind, Workload: p.release.Spec.WorkloadRef.Name,
 	})
 	if err != nil {
-		return nil, nil, refuse("at commit %s %v", plain.Commit(commit), err)
+		return nil, nil, impossible("at commit %s %v", plain.Commit(commit), err)
 	}
 	return file, text, nil
 }

@@ -37,23 +37,24 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	recorder := kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerApprovals), mgr.GetLogger().WithName(v1alpha1.OwnerApprovals))
 	in := newCluster(mgr.GetClient(), mgr.GetAPIReader(), recorder, clock.RealClock{}, options.SharedNamespaces...)
 	forges, words := newConnections(in.client, in.live, in.clock, options), report.Options{Cluster: options.Cluster, Page: options.Page}
-	if err := (&Reconciler{newJudge(in)}).SetupWithManager(mgr); err != nil {
+	if err := (&Reconciler{newStore[*v1alpha1.Gate](in)}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gates: %w", err)
 	}
-	if err := setupForgeGates(mgr, &ForgeGates{judge: newJudge(in), forges: forges, polls: newPolls(), prefix: words.Prefix()}); err != nil {
+	if err := setupForgeGates(mgr, &ForgeGates{
+		gates: newStore[*v1alpha1.Gate](in), forges: forges, polls: newPolls(), prefix: words.Prefix(),
+	}); err != nil {
 		return fmt.Errorf("set up gates of forges: %w", err)
 	}
 	if err := setupReports(mgr, &Reports{
-		cluster: in, forges: forges, words: words,
-		seen: &sightings{all: map[types.NamespacedName]types.UID{}}, told: kube.NewOverlay[*v1alpha1.BatchRelease](in.clock, 0),
+		releases: newStore[*v1alpha1.BatchRelease](in), forges: forges, words: words, seen: &sightings{all: map[types.NamespacedName]types.UID{}},
 	}); err != nil {
 		return fmt.Errorf("set up reports: %w", err)
 	}
-	if err := setupReverts(mgr, &Reverts{cluster: in, forges: forges, own: kube.NewOverlay[*v1alpha1.BatchRelease](in.clock, 0)}); err != nil {
+	if err := setupReverts(mgr, &Reverts{releases: newStore[*v1alpha1.BatchRelease](in), forges: forges}); err != nil {
 		return fmt.Errorf("set up reverts: %w", err)
 	}
 	if err := setupSyncReports(mgr, &SyncReports{
-		cluster: in, forges: forges, words: words, told: kube.NewOverlay[*v1alpha1.ReleaseSource](in.clock, 0),
+		sources: newStore[*v1alpha1.ReleaseSource](in), forges: forges, words: words,
 	}); err != nil {
 		return fmt.Errorf("set up reports of sources: %w", err)
 	}
@@ -67,7 +68,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(needsNoForge))).
 		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates(false))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.BackOff()}).
-		Complete(reconcile.AsReconciler(r.judge.client, r))
+		Complete(r)
 }
 
 func setupForgeGates(mgr ctrl.Manager, r *ForgeGates) error {
@@ -78,7 +79,7 @@ func setupForgeGates(mgr ctrl.Manager, r *ForgeGates) error {
 		Watches(&v1alpha1.ReleaseSource{}, handler.EnqueueRequestsFromMapFunc(r.gatesOfSource),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: brings})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers, RateLimiter: kube.BackOff()}).
-		Complete(reconcile.AsReconciler(r.judge.client, r))
+		Complete(r)
 }
 
 func setupReports(mgr ctrl.Manager, r *Reports) error {
@@ -159,7 +160,7 @@ func requestsFor(release *v1alpha1.BatchRelease, onForge bool) []reconcile.Reque
 // gatesOfSource returns the gates that releases from a source wait for.
 func (r *ForgeGates) gatesOfSource(ctx context.Context, object client.Object) []reconcile.Request {
 	var requests []reconcile.Request
-	for _, release := range r.judge.fromSource(ctx, object) {
+	for _, release := range r.gates.fromSource(ctx, object) {
 		requests = append(requests, requestsFor(&release, true)...)
 	}
 	return requests
@@ -168,7 +169,7 @@ func (r *ForgeGates) gatesOfSource(ctx context.Context, object client.Object) []
 // releasesOfSource returns the releases from a source.
 func (r *Reports) releasesOfSource(ctx context.Context, object client.Object) []reconcile.Request {
 	var requests []reconcile.Request
-	for _, release := range r.fromSource(ctx, object) {
+	for _, release := range r.releases.fromSource(ctx, object) {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&release)})
 	}
 	return requests

@@ -7,32 +7,42 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals"
 )
 
-// lagging is a client whose cache still has a release as it was.
+// lagging is a client whose cache holds old versions of a release and a gate.
 type lagging struct {
 	client.Client
 	release *v1alpha1.BatchRelease
+	gate    *v1alpha1.Gate
 }
 
-// Get answers from the past for the release, and from the API server for all else.
+// Get returns the old versions of both, and reads all else from the API server.
 func (l lagging) Get(ctx context.Context, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
-	if release, ok := object.(*v1alpha1.BatchRelease); ok && key.Name == l.release.Name {
-		l.release.DeepCopyInto(release)
-		return nil
+	switch object := object.(type) {
+	case *v1alpha1.BatchRelease:
+		if key.Name == l.release.Name {
+			l.release.DeepCopyInto(object)
+			return nil
+		}
+	case *v1alpha1.Gate:
+		if key.Name == l.gate.Name {
+			l.gate.DeepCopyInto(object)
+			return nil
+		}
 	}
 	return l.Client.Get(ctx, key, object, opts...)
 }
 
-// reconcile answers the gate once, with a cache that has the release and the gate as given.
+// reconcile decides the gate once, with a cache that holds the release and the gate as given.
 func (w *world) reconcile(cached *v1alpha1.BatchRelease, gate *v1alpha1.Gate) {
 	w.Helper()
 	reconciler := approvals.NewReconciler(
-		lagging{Client: w.Client, release: cached}, w.Client, events.NewFakeRecorder(10), clock.RealClock{})
-	if _, err := reconciler.Reconcile(w.Context(), gate.DeepCopy()); err != nil {
+		lagging{Client: w.Client, release: cached, gate: gate}, w.Client, events.NewFakeRecorder(10), clock.RealClock{})
+	if _, err := reconciler.Reconcile(w.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(gate)}); err != nil {
 		w.Fatalf("reconcile: %v", err)
 	}
 }

@@ -1,0 +1,77 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/github"
+)
+
+// post sends a status. It reports false for a status that the forge has rejected before, and sends
+// that again only once the source changes.
+func (c *connections) post(ctx context.Context, source *v1alpha1.ReleaseSource, of types.UID, status forge.StatusRequest) (bool, error) {
+	sent := post{status, source.UID, source.Generation}
+	if c.rejected.has(of, sent) {
+		return false, nil
+	}
+	err := c.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
+		_, err := api.PostStatus(ctx, status)
+		return err
+	})
+	if forge.KindOf(err) == forge.Invalid {
+		c.rejected.add(of, sent)
+	}
+	return err == nil, err
+}
+
+// outcome returns the result of a pass that asked a forge, with the time of the next try.
+func (c *connections) outcome(ctx context.Context, source *v1alpha1.ReleaseSource, err error) (reconcile.Result, error) {
+	switch {
+	case err == nil:
+		return reconcile.Result{}, nil
+	case ctx.Err() != nil, forge.KindOf(err) == "":
+		return reconcile.Result{}, errors.Join(err, ctx.Err())
+	case forge.KindOf(err) == forge.Invalid:
+		return reconcile.Result{}, nil
+	}
+	again := c.clock.Now().Add(intervalOf(source))
+	if at := retryAt(err); !at.IsZero() {
+		again = at
+	}
+	return reconcile.Result{RequeueAfter: max(again.Sub(c.clock.Now()), time.Millisecond)}, nil
+}
+
+// post is a status as sent to the forge of one generation of a source.
+type post struct {
+	status     forge.StatusRequest
+	source     types.UID
+	generation int64
+}
+
+// rejections holds the last post of each object that a forge rejected.
+type rejections struct {
+	mu  sync.Mutex
+	all map[types.UID]post
+}
+
+func (r *rejections) has(of types.UID, one post) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[of] == one
+}
+
+func (r *rejections) add(of types.UID, one post) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil {
+		r.all = map[types.UID]post{}
+	}
+	r.all[of] = one
+}
