@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// keepNames records the accounts of new policy names on the source, before a decision rests on them.
+// keepNames records the accounts of new policy names on the source, before any decision by them.
 // It fails if the source has changed since the gate was judged, so that the gate is judged again.
 func (r *ForgeGates) keepNames(ctx context.Context, source *v1alpha1.ReleaseSource, added []v1alpha1.NamedAccount) error {
 	wanted := source.DeepCopy()

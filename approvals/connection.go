@@ -35,9 +35,9 @@ const (
 type Options struct {
 	// Cluster is the name of this cluster in commit statuses; empty if there is only one.
 	Cluster string
-	// Page is where people see how a release goes; nil for nowhere.
+	// Page returns the address of a release's page; nil for no pages.
 	Page func(release *v1alpha1.BatchRelease) string
-	// SharedNamespaces are those that sources of any namespace write into.
+	// SharedNamespaces are the namespaces that the sources of all namespaces may write into.
 	SharedNamespaces []string
 	// Forges make the clients that talk to forges.
 	Forges *github.Clients
@@ -92,13 +92,13 @@ type connection struct {
 	mu       sync.Mutex
 	failures int
 	paused   *pausedError
-	// letIn says that the forge knows the present client and its repository, and condition is what was
-	// last written about that.
+	// letIn reports whether the current client has reached its repository once, and condition is the
+	// last ForgeReady condition written.
 	letIn     bool
 	condition metav1.Condition
 }
 
-// identity is what a client is for, credentials aside.
+// identity holds all that a client is made from but its credentials.
 type identity struct {
 	uid   types.UID
 	forge v1alpha1.Forge

@@ -8,11 +8,11 @@
 //	                                   └─ would pass ──► BatchRelease (live) ──► gate.Evaluate
 //	                                                                   └──► Gate.status, event
 //
-// What exists on a forge has a controller of its own, so that a forge that hangs does not delay
-// anything else. Each gathers facts, without a write; package lifecycle decides what is to be done;
-// one function carries it out:
+// Each kind of thing on a forge has a controller of its own, so that a forge that hangs delays
+// nothing else. All controllers run the same pass (run, in intents.go): gather facts without a
+// write, derive the intents in package lifecycle, and carry out one after the other:
 //
-//	object ──► stage ──► facts ──► lifecycle.Next ──► intents ──► do, one after the other
+//	store.read ──► gather ──► lifecycle.Next ──► intents ──► do ──► subject.settle
 //
 // A gate: webhook (annotation), Git (ReleaseSource.status.approvals) or an interval are reasons to
 // ask the forge:
@@ -28,17 +28,18 @@
 //
 // A rollback that Git did not request gets a pull request that brings Git back in line:
 //
-//	BatchRelease (quarantined) ──► ClaimRevert (status.revert) ──► file at the tip, file of then ──► revert.With ──► OpenRevert
+//	BatchRelease (quarantined) ──► ClaimRevert (status.revert)
+//	    ──► file at the tip, file of then ──► revert.With ──► OpenRevert
 //	quarantine over ──► ClosePull, RemoveBranch ──► RecordRevert
 //
 // What must hold:
 //
 //   - a gate is opened on a live read of its release only: a cache that lags opens nothing;
-//   - a decision is written to the very version of the Gate that it was made on. If the Gate
-//     has changed since, the decision is dropped and made again on what the watch brings;
-//   - nothing is opened on a forge before the Gate says so: after a crash it is looked for, and never
-//     opened twice;
-//   - each source has a connection of its own: one that is slow, limited or gone is left alone for a
-//     while, and costs no other source anything;
+//   - a decision is written to the version of the Gate that it was made on. If the Gate has changed
+//     since, the watch starts another pass;
+//   - nothing is opened on a forge before the Gate claims it: after a crash it is looked for, and
+//     never opened twice;
+//   - each source has a connection of its own: a slow, limited or missing forge is left alone for a
+//     while, and delays no other source;
 //   - nothing is written where nothing changed, and the event follows the write.
 package approvals

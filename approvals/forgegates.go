@@ -170,8 +170,8 @@ func (c cluster) textOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1
 	return lifecycle.Text{Title: title, Body: body, Digest: lifecycle.Digest(title, body)}, nil
 }
 
-// recordTrouble records on the gate that the forge failed, and schedules the next try. It leaves out
-// a single failure.
+// recordTrouble records on the gate that the forge failed, and schedules the next try. It does not
+// record a single failure.
 func (a *asking) recordTrouble(ctx context.Context, source *v1alpha1.ReleaseSource, err error) (reconcile.Result, error) {
 	result := reconcile.Result{RequeueAfter: a.gates.until(a.againAfter(err, source))}
 	if paused, is := errors.AsType[*pausedError](err); is && !paused.lasting() {

@@ -51,8 +51,8 @@ func health(err error, proved bool) (metav1.Condition, bool) {
 	return condition, true
 }
 
-// prove finds out whether the forge knows us and the repository. Both are requested once: what
-// comes later needs them.
+// prove checks that the forge accepts the client and knows the repository. Later requests need the
+// answers to both.
 func prove(ctx context.Context, api *github.Client) error {
 	if _, err := api.Self(ctx); err != nil {
 		return err

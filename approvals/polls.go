@@ -22,8 +22,8 @@ type polls struct {
 type poll struct {
 	// next is when to ask again although nothing is known to have happened.
 	next time.Time
-	// requested and onBranch are what was known then: the annotation that asks for it, and
-	// whether Git had the gate's record.
+	// requested is the value of the requestedAt annotation then, and onBranch reports whether Git had
+	// the gate's record.
 	requested string
 	onBranch  bool
 }

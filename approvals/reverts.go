@@ -114,13 +114,15 @@ func (r *reverting) pull(ctx context.Context) (*forge.PullRequest, error) {
 	return &pull, nil
 }
 
-// newBranch returns a random name for the branch of a revert, so that no other account can make it first.
+// newBranch returns a random name for the branch of a revert. No other account can make the branch
+// first.
 func newBranch(release *v1alpha1.BatchRelease) string {
 	const random = 12
 	return lifecycle.BranchOfNewRevert(release) + "-" + strings.ToLower(rand.Text()[:random])
 }
 
-// do carries out one intent. It reports false if the release is not the version that was decided on.
+// do carries out one intent. It reports false if the release is not the version that was decided
+// on.
 func (r *reverting) do(ctx context.Context, _ lifecycle.RevertFacts, intent lifecycle.RevertIntent) (bool, error) {
 	switch intent := intent.(type) {
 	case lifecycle.ClaimRevert:

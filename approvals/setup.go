@@ -133,8 +133,8 @@ func brings(e event.UpdateEvent) bool {
 		!equality.Semantic.DeepEqual(before.Status.Approvals, after.Status.Approvals))
 }
 
-// awaitedGates returns the gates that a release waits for, which are the only ones that a change
-// of it can decide: those that are decided on a forge, or the others.
+// awaitedGates maps a release to the gates that it waits for, decided on a forge or not. A change
+// of the release can decide no other gate.
 func awaitedGates(onForge bool) handler.MapFunc {
 	return func(_ context.Context, object client.Object) []reconcile.Request {
 		release, ok := object.(*v1alpha1.BatchRelease)

@@ -44,12 +44,12 @@ type Team struct {
 // Name returns organization/slug.
 func (t Team) Name() string { return t.Organization + "/" + t.Slug }
 
-// Repository is where a release comes from.
+// Repository is the repository of a release.
 type Repository struct {
 	ID int64
 	// FullName is owner/name.
 	FullName string
-	// DefaultBranch is what people see first.
+	// DefaultBranch is the branch that the forge shows first.
 	DefaultBranch string
 	// DeleteBranchOnMerge is set where the forge removes the branch of a pull request that is merged.
 	// It shows that to those alone who may write.

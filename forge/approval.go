@@ -20,12 +20,12 @@ type ChangeRequest struct {
 	// Tip and Tree are a commit of the tracked branch, as Git has it, and its tree: the branch is made
 	// on top of it. Where they are not given the forge is asked.
 	Tip, Tree string
-	// First says that nobody has asked for this before, so that there is nothing to look for. It only
-	// saves requests: whoever is not sure leaves it out.
+	// First reports whether this is the first request for the change, so that there is none to look
+	// for. It only saves requests: leave it out if in doubt.
 	First bool
 	// Message is the message of the commit.
 	Message string
-	// Title and Body are what people read.
+	// Title and Body are the text of the pull request.
 	Title string
 	Body  string
 }
@@ -33,7 +33,7 @@ type ChangeRequest struct {
 // Tip is the last commit of a branch, with its tree.
 type Tip struct{ Commit, Tree string }
 
-// ApprovalQuery says what is to be known of an approval. What is not asked for is not read.
+// ApprovalQuery selects the facts to read on an approval.
 type ApprovalQuery struct {
 	// Number of the pull request.
 	Number int
@@ -55,8 +55,8 @@ type ApprovalQuery struct {
 	Teams []string
 }
 
-// Approval is what an approval is judged by. Before the merge only Repository, Self and
-// PullRequest are set. What each rule is read from:
+// Approval holds the facts that an approval is judged by. Before the merge only Repository, Self
+// and PullRequest are set. Each rule reads these fields:
 //
 //	into the tracked branch of the repository   PullRequest.Base, Repository.ID
 //	merged, and by somebody other than us       PullRequest.Merged, MergedBy, Self
@@ -81,7 +81,7 @@ type Approval struct {
 	// OnTracked reports whether the result of the merge is the tip that was asked about, or
 	// one of its ancestors.
 	OnTracked bool
-	// Result is what the merge made of the branch.
+	// Result is the branch after the merge.
 	Result Result
 	// Pushes are the moves of the tracked branch, newest first, as far back as is asked about.
 	Pushes []Push
@@ -97,7 +97,7 @@ type Approval struct {
 	Commits []Commit
 	// Release is set if its commits were asked about.
 	Release ReleaseOrigin
-	// Permissions are what the people asked about may do with the repository.
+	// Permissions are the permissions of the accounts that were asked about.
 	Permissions []Permission
 	// Approvers are the accounts of the logins asked about, in that order; one that nobody
 	// has is not Known.

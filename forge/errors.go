@@ -19,7 +19,7 @@ const (
 	Forbidden Kind = "Forbidden"
 	// Limited: the forge wants no requests for now. The error is a *LimitedError.
 	Limited Kind = "Limited"
-	// Conflict: somebody else was faster; decide again.
+	// Conflict: another writer was faster; decide again.
 	Conflict Kind = "Conflict"
 	// Invalid: the forge will not take it, whenever it is tried.
 	Invalid Kind = "Invalid"
@@ -27,7 +27,7 @@ const (
 	Transient Kind = "Transient"
 )
 
-// Error is what went wrong with a forge. Its message holds no credentials.
+// Error is a failure of a forge. Its message holds no credentials.
 type Error struct {
 	Kind    Kind
 	Message string

@@ -15,8 +15,8 @@ const (
 	EventCheckSuite  EventKind = "check_suite"
 )
 
-// Event is what a webhook says has happened. It is a hint where to look, and proves nothing: it can
-// be late, come twice or not at all.
+// Event is the event that a webhook reports. It hints at an object to read, and proves nothing: it
+// can be late, come twice or not at all.
 type Event struct {
 	Kind EventKind
 	// Action is the forge's word for what was done, where a kind has several: opened, closed,

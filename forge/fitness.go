@@ -22,7 +22,7 @@ const (
 // Writes reports whether the right changes something.
 func (r Right) Writes() bool { return r != ReadContents && r != ReadChecks }
 
-// Protection is what the forge requires of those who change a branch.
+// Protection holds the forge's requirements for changes of a branch.
 type Protection struct {
 	// Protected reports whether there is any; Hidden, that there is some that the forge does not show
 	// us.

@@ -9,25 +9,25 @@ import (
 // no more of a comparison at a time, and each takes requests.
 const MaxCommits = 250
 
-// PushKind is how a branch was moved.
+// PushKind is the way in which a branch was moved.
 type PushKind string
 
 // Kinds of move.
 const (
-	// PushPlain, PushForced and PushCreated are somebody's push: the actor is who pushed.
+	// PushPlain, PushForced and PushCreated are pushes by their actor.
 	PushPlain   PushKind = "push"
 	PushForced  PushKind = "force_push"
 	PushCreated PushKind = "branch_creation"
 	// PushDeleted ends a branch. Another of its name may follow.
 	PushDeleted PushKind = "branch_deletion"
-	// PushMerge and PushQueue are pushes by the forge itself: it merged pull requests, and the actor is
-	// who requested that.
+	// PushMerge and PushQueue are pushes by the forge itself: it merged pull requests, on the request
+	// of the actor.
 	PushMerge PushKind = "pr_merge"
 	PushQueue PushKind = "merge_queue_merge"
 )
 
-// Push is one move of a branch, with the account that made it. Nobody can choose that account,
-// unlike the names in commits.
+// Push is one move of a branch, with the account that made it. Unlike the names in commits, a user
+// can't choose that account.
 type Push struct {
 	Before, After string
 	Kind          PushKind
@@ -42,16 +42,16 @@ func (p Push) ByForge() bool { return p.Kind == PushMerge || p.Kind == PushQueue
 // forced one may put it back.
 func (p Push) Brought(sha string) bool { return p.After == sha && p.Kind != PushForced }
 
-// Result is what the merge of a pull request made of the base branch.
+// Result is the base branch after the merge of a pull request.
 type Result struct {
 	// Commit is the merge commit, the squashed commit, or the last of the rebased ones.
 	Commit Commit
-	// Files are those that it changes against its first parent: all of them, unless there are More.
+	// Files are the files changed against the first parent: all of them, unless there are More.
 	Files []ChangedFile
 	More  bool
 }
 
-// ReleaseOrigin is what a release consists of, and who brought it.
+// ReleaseOrigin holds the changes of a release, and their contributors.
 type ReleaseOrigin struct {
 	// Stable is the commit that ran before, and Head the release commit.
 	Stable, Head string
@@ -60,12 +60,12 @@ type ReleaseOrigin struct {
 	Total int
 	// Commits are these commits, oldest first.
 	Commits []Commit
-	// Changes are those of the commits that follow from Head by first parents.
+	// Changes are the changes of the commits that follow from Head by first parents.
 	Changes []Change
 	// Proposals are the pull requests that brought changes.
 	Proposals []Proposal
-	// Addresses are the accounts of co-authors, by their e-mail address in lower case; those that the
-	// forge knows.
+	// Addresses are the accounts of co-authors that the forge knows, by their e-mail address in lower
+	// case.
 	Addresses map[string]Account
 }
 
@@ -74,7 +74,7 @@ type Change struct {
 	SHA string
 	// PullRequests are the numbers of the merged pull requests that brought it.
 	PullRequests []int
-	// Result is what it changes. It is read where we opened the pull request.
+	// Result is the change itself, read if we opened the pull request.
 	Result Result
 }
 
@@ -135,7 +135,7 @@ func PushesOf(line []Commit, pushes []Push) map[string]Push {
 	return by
 }
 
-// Permission is what somebody may do with the repository.
+// Permission is the permission of an account on the repository.
 type Permission struct {
 	Account Account
 	// Write reports whether that includes writing.

@@ -40,7 +40,7 @@ type PullRequest struct {
 	MergedBy Account
 	// ClosedBy closed it. It is known only of an approval that was closed without being merged.
 	ClosedBy Account
-	// MergeCommit is what the merge made of the base branch: the merge commit, the squashed
+	// MergeCommit is the head of the base branch after the merge: the merge commit, the squashed
 	// commit, or the last of the rebased ones. Empty before the merge.
 	MergeCommit string
 }
@@ -48,7 +48,7 @@ type PullRequest struct {
 // Rejected reports whether it was closed without being merged.
 func (p PullRequest) Rejected() bool { return p.State == PullClosed && !p.Merged }
 
-// FileStatus is what a pull request does to a file.
+// FileStatus is the kind of a pull request's change of a file.
 type FileStatus string
 
 // What a pull request can do to a file.
@@ -64,14 +64,14 @@ const (
 // ChangedFile is a file that a pull request touches.
 type ChangedFile struct {
 	Path string
-	// PreviousPath is where a renamed file was before.
+	// PreviousPath is the earlier path of a renamed file.
 	PreviousPath string
 	Status       FileStatus
 	// BlobSHA is the content at the head of the pull request.
 	BlobSHA string
 }
 
-// ReviewState is what a reviewer said.
+// ReviewState is the answer of a reviewer.
 type ReviewState string
 
 // The states of a review.
@@ -103,7 +103,7 @@ type Review struct {
 type Commit struct {
 	SHA string
 	// Author and Committer are not known where the forge has no account for the e-mail address.
-	// Addresses are free text: whoever makes a commit can name somebody else.
+	// Addresses are free text: the maker of a commit can name another account.
 	Author    Account
 	Committer Account
 	// AuthorAddress is the e-mail address of the author, and CoAuthors those of the message's

@@ -43,7 +43,7 @@ type CheckStatus string
 // CheckCompleted is the status of a check run that has a conclusion.
 const CheckCompleted CheckStatus = "completed"
 
-// Conclusion is how a check run ended.
+// Conclusion is the end of a check run.
 type Conclusion string
 
 // The conclusions that are commonly waited for. There are more.

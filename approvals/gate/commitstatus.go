@@ -33,9 +33,9 @@ func checkCommitStatus(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	}
 	switch {
 	case newest == nil && policy.SinceOpened:
-		return waiting("waits for "+what+", posted since the gate opened"+others+nobody(policy.Creators, facts.Forge.Creators), time.Time{})
+		return waiting("waits for "+what+", posted since the gate opened"+others+unknownCreators(policy.Creators, facts.Forge.Creators), time.Time{})
 	case newest == nil:
-		return waiting("waits for "+what+others+nobody(policy.Creators, facts.Forge.Creators), time.Time{})
+		return waiting("waits for "+what+others+unknownCreators(policy.Creators, facts.Forge.Creators), time.Time{})
 	case newest.State != forge.StateSuccess:
 		return waiting(fmt.Sprintf("waits for %s: it is %s", what, newest.State), time.Time{})
 	}
@@ -62,7 +62,8 @@ func askable(g *v1alpha1.Gate, facts Facts) (Decision, bool) {
 	return Decision{}, true
 }
 
-// ownContext reports whether a context is one of ours; everything is where we don't know which are.
+// ownContext reports whether a context is one of ours. Without a known prefix every context counts
+// as ours.
 func ownContext(context, prefix string) bool { return hasPrefixFold(context, prefix) }
 
 func hasPrefixFold(s, prefix string) bool {
@@ -93,8 +94,8 @@ func sinceOpened(g *v1alpha1.Gate, when time.Time) bool {
 	return !g.CreationTimestamp.IsZero() && !when.Before(g.CreationTimestamp.Time)
 }
 
-// mayPost reports whether a status is of somebody whose statuses count. What we post ourselves
-// counts only where it is about another cluster.
+// mayPost reports whether the statuses of a status's creator count. Our own statuses count only if
+// they are about another cluster.
 func (f *ForgeFacts) mayPost(status *forge.Status) bool {
 	if status.Creator.Same(f.Self) && !hasPrefixFold(status.Context, sluicePrefix) {
 		return false
@@ -114,8 +115,8 @@ func notCounted(posters []string) string {
 	return fmt.Sprintf(": what %s posted does not count, by the gate's creators", strings.Join(posters, ", "))
 }
 
-// nobody names the creators that are no account.
-func nobody(logins []string, accounts []forge.Account) string {
+// unknownCreators returns the names of the creators without an account.
+func unknownCreators(logins []string, accounts []forge.Account) string {
 	var unknown []string
 	for i, login := range logins {
 		if i >= len(accounts) || !accounts[i].Known() {

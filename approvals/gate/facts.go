@@ -5,19 +5,18 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// Facts is what is known of what a gate waits for. It is only read, and what is not set is not
-// known.
+// Facts holds the facts on the conditions that a gate waits for. It is read only, and a fact that
+// is not set is not known.
 type Facts struct {
 	// Release is the BatchRelease that the gate names; nil where there is none.
 	Release *v1alpha1.BatchRelease
 	// Source is the ReleaseSource that the release comes from; nil where it comes from none.
 	Source *v1alpha1.ReleaseSource
-	// Forge is what the source's forge says; nil where it could not be asked, or need not be yet.
+	// Forge holds the facts from the source's forge; nil if it could not be asked, or need not be yet.
 	Forge *ForgeFacts
 }
 
-// ForgeFacts is what the forge says of what one gate waits for. Of the lists only those of the
-// gate's type are set.
+// ForgeFacts holds the forge's facts for one gate. Only the lists of the gate's type are set.
 type ForgeFacts struct {
 	// Self is the account that we act as.
 	Self forge.Account

@@ -16,9 +16,10 @@
 //   - a soak never passes early, and a window gate only while the window is open, whatever
 //     the clock did before;
 //   - a policy that can't be read keeps its gate closed and says why;
-//   - a gate that is forced passes whatever it waits for, and its evidence says that, by whom and why;
-//   - what a forge says opens a gate only if every rule of the policy holds on it; what was not
-//     read, or is not known, is as if it did not hold.
+//   - a forced gate passes without regard to its policy, and its evidence holds who forced it and
+//     why;
+//   - a forge's answer opens a gate only if every rule of the policy holds; a fact that was not
+//     read, or is not known, breaks its rule.
 package gate
 
 import (
@@ -33,11 +34,11 @@ import (
 
 // Kinds of evidence that a decision of this package rests on.
 const (
-	// EvidenceStatusPatch: somebody set the release's status.currentStepState to Completed.
+	// EvidenceStatusPatch: a user set the release's status.currentStepState to Completed.
 	EvidenceStatusPatch = "StatusPatch"
-	// EvidenceAnswer: somebody has answered the gate, by name.
+	// EvidenceAnswer: a user has answered the gate, by name.
 	EvidenceAnswer = "Answer"
-	// EvidenceForced: somebody has passed the gate despite its policy.
+	// EvidenceForced: a user has passed the gate despite its policy.
 	EvidenceForced = v1alpha1.EvidenceForced
 	// EvidenceSoakElapsed: the time to soak has gone by.
 	EvidenceSoakElapsed = "SoakElapsed"
@@ -45,11 +46,11 @@ const (
 	EvidenceWindowOpen = "WindowOpen"
 	// EvidenceNoGate: the policy asks for nothing.
 	EvidenceNoGate = "NoGate"
-	// EvidencePullRequestMerged: somebody merged the gate's pull request.
+	// EvidencePullRequestMerged: a user merged the gate's pull request.
 	EvidencePullRequestMerged = v1alpha1.EvidencePullRequestMerged
 	// EvidencePullRequestClosed: the gate's pull request was closed and not merged.
 	EvidencePullRequestClosed = "PullRequestClosed"
-	// EvidenceReview: somebody who may approve has approved what was merged.
+	// EvidenceReview: an allowed reviewer has approved the merged commit.
 	EvidenceReview = "Review"
 	// EvidenceRecordMerged: Git has the gate's record on the tracked branch.
 	EvidenceRecordMerged = "RecordMerged"
@@ -59,7 +60,7 @@ const (
 	EvidenceCheckRun = "CheckRun"
 )
 
-// Decision is what is to be recorded of a gate, and when to look again.
+// Decision holds the status to record on a gate, and the time of the next pass.
 type Decision struct {
 	// Status is the complete status of the gate; equal to what it was where nothing is to be said.
 	Status v1alpha1.GateStatus

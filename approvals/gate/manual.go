@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// checkManual judges what is decided by who answers this gate, and passes when somebody has set the step's
-// state to Completed.
+// checkManual decides by the answers to the gate, and passes once a user has set the step's state
+// to Completed.
 func checkManual(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	if answer := answerTo(g, facts.Release); answer != nil {
 		return answered(answer, now)
@@ -53,10 +53,10 @@ func answered(answer *v1alpha1.Answer, now time.Time) Decision {
 }
 
 // confirmation reports whether the step's state was set to Completed by anybody but the rollout
-// part, and through which field manager as far as managedFields tell. Managed fields that are not
-// there tell nothing; those that name the rollout part alone tell that it wrote the state itself,
-// which confirms nothing. Whoever patches chooses the name of the field manager: it is told as
-// such, and names no actor.
+// part, and returns the field manager as far as managedFields name it. Missing managed fields show
+// nothing. Managed fields that name the rollout part alone show that it wrote the state itself,
+// which confirms nothing. A user chooses the name of the field manager in a patch, so the evidence
+// shows it as a field manager and names no actor.
 func confirmation(release *v1alpha1.BatchRelease) (fact v1alpha1.Evidence, manager string, confirmed bool) {
 	fact = v1alpha1.Evidence{
 		Kind:   EvidenceStatusPatch,

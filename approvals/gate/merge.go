@@ -70,7 +70,7 @@ func (a approval) mergedByAnother() string {
 	return ""
 }
 
-// recordAlone: the merge adds or changes the record, and nothing else.
+// recordAlone requires that the merge adds or changes the record, and no other file.
 func (a approval) recordAlone() string {
 	path := record.Path(a.gate.Namespace, a.gate.Spec.ReleaseRef.Name)
 	if len(a.Files) != 1 {
@@ -84,8 +84,8 @@ func (a approval) recordAlone() string {
 	return ""
 }
 
-// recordRead: Git has the record of this gate on the branch. Sluice reads it from Git alone, so
-// that nobody has to trust what the forge says of the branch.
+// recordRead requires that Git has the record of this gate on the branch. Sluice reads it from Git
+// alone, and trusts no answer of the forge on the branch.
 func (a approval) recordRead() string {
 	found := recordOf(a.gate, a.source)
 	problem := missing(found, a.gate)
@@ -98,8 +98,8 @@ func (a approval) recordRead() string {
 	return ""
 }
 
-// recordAsMerged: what Git has is what people saw in the pull request. Blobs stay the same in a
-// merge, a squash and a rebase, where commits don't.
+// recordAsMerged requires that Git has the record that reviewers saw in the pull request. It
+// compares blobs, which a merge, a squash and a rebase keep; commits change.
 func (a approval) recordAsMerged() string {
 	have := recordOf(a.gate, a.source)
 	if have == nil || have.Blob == "" || len(a.Files) == 0 || have.Blob != a.Files[0].BlobSHA {
@@ -115,7 +115,7 @@ func (a approval) stillTracked() string {
 	return ""
 }
 
-// notTheRelease: an approval comes after what it approves.
+// notTheRelease requires that the approval comes after the commit that it approves.
 func (a approval) notTheRelease() string {
 	switch made := a.PullRequest.MergeCommit; {
 	case made == "":
@@ -126,8 +126,8 @@ func (a approval) notTheRelease() string {
 	return ""
 }
 
-// mergedAlone: what brought the record to the branch brought nothing else. A forge takes a pull
-// request for merged as soon as the branch has its head, whatever that came with.
+// mergedAlone requires that the push with the record brought nothing else. A forge counts a pull
+// request as merged once the branch has its head, even if other commits came in the same push.
 func (a approval) mergedAlone() string {
 	path, made := record.Path(a.gate.Namespace, a.gate.Spec.ReleaseRef.Name), a.Result
 	sha := made.Commit.SHA
@@ -154,7 +154,7 @@ func (a approval) signedByForge(commit forge.Commit) bool {
 	return commit.Verified && commit.Committer.Known() && strings.EqualFold(commit.Committer.Login, forgesOwn)
 }
 
-// selfKnown: who contributed to the release must be known for the policy to keep them out.
+// selfKnown requires that the contributors to the release are known, if the policy excludes them.
 func (a approval) selfKnown() string {
 	if !a.policy.ForbidSelfApproval {
 		return ""
@@ -162,8 +162,8 @@ func (a approval) selfKnown() string {
 	return a.behind.unknown
 }
 
-// commitsRead: where people must not approve what they contributed to, the gate's own pull request
-// counts.
+// commitsRead requires the commits of the gate's own pull request, if contributors must not
+// approve: they contributed to it too.
 func (a approval) commitsRead() string {
 	if (a.policy.ForbidSelfApproval || a.policy.MinApprovals > 0) && len(a.Commits) == 0 {
 		return "who made its commits is not known"
@@ -171,7 +171,8 @@ func (a approval) commitsRead() string {
 	return ""
 }
 
-// mergerMay: where the gate requires no reviews the merge is the approval, so the merger gives it.
+// mergerMay requires that the merger may approve, if the gate requires no reviews: the merge is the
+// approval then.
 func (a approval) mergerMay() string {
 	if a.policy.MinApprovals > 0 {
 		return ""
@@ -210,8 +211,8 @@ func (a approval) unlisted(who forge.Account) string {
 
 const madeCommit = "made a commit of the pull request"
 
-// madeCommit reports whether somebody has made a commit of the gate's own pull request. What the
-// button "Update branch" makes is no contribution.
+// madeCommit reports whether an account has made a commit of the gate's own pull request. A commit
+// of the button "Update branch" is no contribution.
 func (a approval) madeCommit(who forge.Account) bool {
 	return slices.ContainsFunc(a.Commits, func(c forge.Commit) bool {
 		return (who.Same(c.Author) || who.Same(c.Committer)) && !a.updates(c)

@@ -10,7 +10,7 @@ import (
 )
 
 // Named returns the accounts and apps that the policy of g names without a number, as the forge
-// knows them now: what is to be kept, so that a name never means somebody else later.
+// knows them now. The caller records them, so that a name never means another account later.
 func Named(g *v1alpha1.Gate, known *ForgeFacts) []v1alpha1.NamedAccount {
 	var found []v1alpha1.NamedAccount
 	add := func(kind v1alpha1.AccountKind, name string, id int64) {

@@ -10,23 +10,23 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// behind are those who contributed to a release, by the number of their account, with what they
-// did.
+// behind holds the contributors to a release, by the number of their account, with their
+// contributions.
 //
-// Two kinds of fact are told apart. Who opened a pull request, who pushed and whose key signed a
-// commit is what the forge itself knows. Authors, committers and co-authors are text that whoever
-// makes a commit chooses: it can keep somebody from approving, and never shows that somebody else
-// did not contribute.
+// It keeps two kinds of fact apart. The forge itself knows who opened a pull request, who pushed,
+// and whose key signed a commit. Authors, committers and co-authors are text that the maker of a
+// commit chooses: it can keep an account from approving, and never proves that another account did
+// not contribute.
 type behind struct {
 	parts map[int64]string
-	// unknown is why nobody knows who contributed to the release; empty if that is known.
+	// unknown is the reason that the contributors are not known; empty if they are.
 	unknown string
 }
 
 // part says what somebody did for the release; empty if nothing.
 func (b behind) part(who forge.Account) string { return b.parts[who.ID] }
 
-// add notes what somebody did. What was noted first stays.
+// add records the contribution of an account. An earlier record of the account stays.
 func (b behind) add(who forge.Account, did string) {
 	if _, noted := b.parts[who.ID]; who.Known() && !noted {
 		b.parts[who.ID] = did

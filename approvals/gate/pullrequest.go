@@ -65,7 +65,7 @@ func Candidates(g *v1alpha1.Gate, facts Facts) []forge.Account {
 	return nil
 }
 
-// approval is what the forge says of a pull request, and what it is judged by.
+// approval holds a pull request's facts from the forge, and the gate that it is judged for.
 type approval struct {
 	*forge.Approval
 	// self is the account that we act as.

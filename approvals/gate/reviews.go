@@ -12,7 +12,7 @@ import (
 // maxNamed is how many reviewers whose approval does not count are named.
 const maxNamed = 5
 
-// enoughApprovals: as many reviewers as the policy asks for have approved what was merged.
+// enoughApprovals requires as many approvals of the merged commit as the policy asks for.
 func (a approval) enoughApprovals() string {
 	wanted := int(a.policy.MinApprovals)
 	switch have := len(a.approving()); {

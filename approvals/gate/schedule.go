@@ -9,10 +9,10 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// schedule names the minutes at which windows open: those whose reading on the wall clock of
-// a time zone matches five cron fields. It follows that a time which the clocks skip when
-// they go forward opens no window on that day, and that a time which they show twice when
-// they go back opens one each time.
+// schedule holds the minutes at which windows open. A minute counts if its reading on the wall
+// clock of a time zone matches five cron fields. So a time that the clocks skip when they go
+// forward opens no window on that day, and a time that they show twice when they go back opens one
+// each time.
 //
 // Only the parser of robfig/cron is used. Its own search for the next match can name a wrong
 // day where daylight saving time begins at midnight (Chile, Cuba, Lebanon), and a window must
@@ -109,8 +109,8 @@ func (s schedule) matchesDay(t time.Time) bool {
 	return ofMonth || ofWeek
 }
 
-// hop goes forward by what the wall clock shows, but no further than to the first minute
-// after the clocks are set: what they show then has to be read again.
+// hop goes forward by a time on the wall clock, but at most to the first minute after the clocks
+// are set. The wall clock must be read again there.
 func hop(t time.Time, by time.Duration) time.Time {
 	_, end := t.ZoneBounds()
 	if end.IsZero() || !end.Before(t.Add(by)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Words say in a line what a gate of a valid policy waits for, and who can let it pass.
+// Words returns in a line what a gate of a valid policy waits for, and who can let it pass.
 func Words(policy *v1alpha1.GatePolicy) string {
 	words := "at once"
 	switch {

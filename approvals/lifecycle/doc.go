@@ -3,12 +3,12 @@
 //
 //	object, facts ──► Next ──► intents ──► the executor of each kind, in package approvals
 //
-// All of it is pure. Facts are gathered without a write; what they are depends on the stage, which
-// the object alone tells. What must hold:
+// All of it is pure. The stage of an object determines which facts the caller gathers, without a
+// write. What must hold:
 //
-//   - before something is opened, the object says so, guarded by the version that was decided on: what was claimed may
-//     have been opened, and is looked for;
-//   - intents are carried out in order, and each can be the last: whatever was done before a crash, observing again and
-//     deciding again has the same result, and nothing is opened twice;
-//   - where there is nothing to do there is no intent.
+//   - the object claims a thing before it is opened, in a write guarded by the version that was
+//     decided on: a claimed thing may exist, and is looked for;
+//   - intents are carried out in order, and each can be the last: after a crash at any point,
+//     another pass has the same result, and nothing is opened twice;
+//   - there is no intent if there is nothing to do.
 package lifecycle

@@ -41,7 +41,7 @@ type (
 	}
 	// KeepNames writes down whom the names in the policy mean, on the source as it was judged.
 	KeepNames struct{ Added []v1alpha1.NamedAccount }
-	// RecordGate writes a decision. What the gate says of its pull request stays.
+	// RecordGate writes a decision. The status of the gate's pull request stays.
 	RecordGate struct{ Status v1alpha1.GateStatus }
 	// CommentPull says below a pull request why its merge was refused.
 	CommentPull struct {
@@ -70,7 +70,7 @@ func (ClosePull) gateIntent()    {}
 func (RemoveBranch) gateIntent() {}
 func (LetGateGo) gateIntent()    {}
 
-// Text is what people read of a pull request, with a digest that tells two texts apart.
+// Text holds the text of a pull request, with a digest that tells two texts apart.
 type Text struct{ Title, Body, Digest string }
 
 // GateFacts holds what is known of a gate besides its own fields.
@@ -89,7 +89,7 @@ type GateFacts struct {
 	BranchGoes bool
 }
 
-// GateStage is where a gate is in its life on the forge. What facts it takes depends on it.
+// GateStage is a gate's stage of life on the forge. It determines which facts the gate needs.
 type GateStage int
 
 // The stages of a gate.

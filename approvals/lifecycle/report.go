@@ -31,7 +31,7 @@ type (
 		State       forge.DeploymentState
 		Description string
 		LogURL      string
-		// Task is what status.report knows it by.
+		// Task is the deployment's name in status.report.
 		Task string
 	}
 )
@@ -41,9 +41,9 @@ func (PostStatus) reportIntent()    {}
 func (EndDeployment) reportIntent() {}
 func (Deploy) reportIntent()        {}
 
-// ReportFacts is what is known of a release's reports beside what it says itself.
+// ReportFacts holds what is known of a release's reports besides the release's own fields.
 type ReportFacts struct {
-	// Gates are those that the release waits for.
+	// Gates are the gates that the release waits for.
 	Gates []v1alpha1.Gate
 	// Words say how we name ourselves, and Environment where the release is deployed to; empty for
 	// nowhere.

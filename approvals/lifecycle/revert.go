@@ -31,20 +31,20 @@ func (RecordRevert) revertIntent() {}
 func (ClosePull) revertIntent()    {}
 func (RemoveBranch) revertIntent() {}
 
-// RevertFacts is what is known of the pull request of a rollback beside what the release says.
+// RevertFacts holds what is known of a rollback's pull request besides the release's own fields.
 type RevertFacts struct {
 	// NewBranch is a name that nobody can have made before: for a claim.
 	NewBranch string
 	// Pull is the pull request as the forge has it; nil where there is none, or where the stage does
 	// not ask.
 	Pull *forge.PullRequest
-	// Proposal is what the pull request is to be, if it is to be opened.
+	// Proposal is the content of a pull request that is about to be opened.
 	Proposal Proposal
 	// First says that the claim was made by who opens now, so that nothing can have been opened before.
 	First bool
 }
 
-// Proposal is what Git is asked to change: a Change, Impossible, or Ahead.
+// Proposal is the change that Git needs: a Change, Impossible, or Ahead.
 //
 //sumtype:decl
 type Proposal interface{ proposal() }
@@ -63,8 +63,8 @@ func (Change) proposal()     {}
 func (Impossible) proposal() {}
 func (Ahead) proposal()      {}
 
-// RevertStage is where the pull request of a rollback is in its life. What facts it takes depends
-// on it.
+// RevertStage is the stage of life of a rollback's pull request. It determines which facts the
+// revert needs.
 type RevertStage int
 
 // The stages of a revert.
@@ -231,8 +231,8 @@ func OpenedRevert(release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource
 	return next
 }
 
-// BranchOfRevert returns the branch of a revert. What an earlier version began has a name that
-// follows from the revert.
+// BranchOfRevert returns the branch of a revert. Without a recorded branch it derives the name from
+// the revert.
 func BranchOfRevert(release *v1alpha1.BatchRelease) string {
 	revert := release.Status.Revert
 	if revert.Branch != "" {

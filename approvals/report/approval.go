@@ -22,7 +22,7 @@ const (
 	maxTitleImages, maxTitleImage = 2, 60
 )
 
-// Batch is what is known of the pods that run the revision of a gate.
+// Batch holds the state of the pods that run the revision of a gate.
 type Batch struct {
 	// Replicas is spec.replicas of the workload.
 	Replicas int32
@@ -41,8 +41,8 @@ type Pod struct {
 	Message string
 }
 
-// Approval returns what people read in the pull request of g: what was released, how it goes, who
-// may approve, and what their answer does. It stays the same while those do.
+// Approval returns the text of the pull request of g: the change, its progress, the allowed
+// approvers, and the effect of each answer. Equal facts give an equal text.
 func Approval(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) (title, body string) {
 	sections := []string{
 		opening(g, release),
@@ -154,8 +154,7 @@ func batchText(batch Batch) string {
 	return strings.Join(rows, "\n")
 }
 
-// listing orders the pods: those that are not ready first, then those that were restarted, then by
-// name.
+// listing orders the pods: unready pods first, then restarted pods, then by name.
 func listing(all []Pod) []Pod {
 	return slices.SortedFunc(slices.Values(all), func(x, y Pod) int {
 		switch {

@@ -11,8 +11,8 @@ import (
 const maxValue = 200
 
 // Code shows a value as text and nothing else, in a line or in the cell of a table: in a span of
-// code a forge sees no markup, no HTML, no link and no mention. What could end the span or the cell
-// is replaced, not escaped: readers of Markdown don't agree on what a backslash does there.
+// code a forge sees no markup, no HTML, no link and no mention. Code replaces the characters that
+// could end the span or the cell: Markdown readers disagree on backslashes, so it escapes none.
 func Code(value string) string { return CodeUpTo(value, maxValue) }
 
 // CodeUpTo returns Code for a value that may be longer.

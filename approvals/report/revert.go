@@ -20,7 +20,7 @@ func RevertWanted(release *v1alpha1.BatchRelease) bool {
 	return release.DeletionTimestamp == nil && len(status.Quarantined) > 0 && takenBack(status)
 }
 
-// RevertWords are what people read of the pull request that puts an earlier template back.
+// RevertWords makes the texts of the pull request that puts an earlier template back.
 type RevertWords struct {
 	Release *v1alpha1.BatchRelease
 	// Commit brought the template that is put back.
@@ -30,20 +30,20 @@ type RevertWords struct {
 	Before, After []byte
 }
 
-// Title of the pull request.
+// Title returns the title of the pull request.
 func (w RevertWords) Title() string {
 	return fmt.Sprintf("Put %s back to revision %s", word(w.Release.Namespace+"/"+w.Release.Name), word(w.Release.Status.RolledBackTo()))
 }
 
-// CommitMessage of its commit.
+// CommitMessage returns the message of its commit.
 func (w RevertWords) CommitMessage() string {
 	status := &w.Release.Status
 	return fmt.Sprintf("%s\n\nRevision %s was rolled back in the cluster. This is the template of revision %s, as of commit %s.\n",
 		w.Title(), word(status.Rollback.From), word(status.RolledBackTo()), word(w.Commit))
 }
 
-// Body of the pull request. What Git has need not be the revision that is left: after one rollback
-// another may follow.
+// Body returns the body of the pull request. The template in Git may differ from the revision that
+// is rolled back: another rollback may follow the first.
 func (w RevertWords) Body() string {
 	status := &w.Release.Status
 	from, to := Code(status.Rollback.From), Code(status.RolledBackTo())

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// position is where a release stands, as far as reports tell one place from another. All that
-// reports take from the phase, the state and the conditions of a status is read in this file.
+// position is the state of a release, as far as reports tell states apart. Only this file reads the
+// phase, the state and the conditions of a status.
 type position int
 
 const (
@@ -100,11 +100,10 @@ func refusing(release *v1alpha1.BatchRelease) *metav1.Condition {
 	return meta.FindStatusCondition(release.Status.Conditions, v1alpha1.ConditionStalled)
 }
 
-// takenBack reports whether the present commit is one that is rolled back from, not to: somebody
-// requested that of the cluster, or it did so by itself, and Git had the commit still. A revert in
-// Git is released as a commit of its own, unless it only follows such a rollback: then it takes
-// away only the quarantine. A rollback to nothing is what an earlier version kept of one whose
-// workload was replaced since.
+// takenBack reports whether the release is rolled back from the present commit, not to it: a user
+// or the cluster started the rollback, and Git still had the commit. A revert in Git is released as
+// a commit of its own, unless it follows such a rollback: then it only ends the quarantine. A
+// rollback to nothing is one whose workload was replaced since.
 func takenBack(status *v1alpha1.BatchReleaseStatus) bool {
 	return status.RolledBackTo() != "" && status.Rollback.Trigger.LeavesGit()
 }

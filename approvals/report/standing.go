@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// standing is how a release or a source stands. What is posted next depends on the content; the
-// rest is only shown.
+// standing is the state of a release or a source in a report. The next post depends on the content;
+// the rest is only shown.
 type standing struct {
 	v1alpha1.ReportContent
 
@@ -19,13 +19,13 @@ type standing struct {
 	toward string
 	// target of replicas pods run the revision at the end of the batch.
 	target, replicas int32
-	// requests are what the new version gets of them; empty where no route shares them.
+	// requests is the new version's share of requests; empty if no route shares them.
 	requests string
-	// trouble is what is wrong with updated pods; empty if nothing is.
+	// trouble is the problem of updated pods; empty for none.
 	trouble string
 	// by is the commit or revision that took over.
 	by string
-	// detail is what else there is to say.
+	// detail is the rest of the text.
 	detail string
 	forced []v1alpha1.ForcedGate
 	url    string

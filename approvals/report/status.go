@@ -17,8 +17,8 @@ const maxPosts = 900
 type Options struct {
 	// Cluster is part of every context; empty where there is only one.
 	Cluster string
-	// Page is where people see how a release goes, for statuses that lead nowhere else; nil or empty
-	// for nowhere.
+	// Page returns the address of a release's page, for statuses without another link; nil or empty
+	// for no page.
 	Page func(release *v1alpha1.BatchRelease) string
 }
 
@@ -62,9 +62,8 @@ func (s Subject) Last(status *v1alpha1.BatchReleaseStatus) **v1alpha1.ForgeRepor
 	return &status.Report
 }
 
-// Next says which statuses to post now, in this order: none where everything is reported. Gates are
-// those that the release waits for; while one of them is not there yet, or not asked for yet, there
-// is nothing to say of the wait.
+// Next returns the statuses to post now, in order; none if all is reported. It does not report the
+// wait for gates before each of them exists and is requested.
 func Next(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, o Options) []Post {
 	last := release.Status.Report
 	context := o.Context(release.Namespace, release.Name)

@@ -33,7 +33,7 @@ func endOfTraffic(release *v1alpha1.BatchRelease) standing {
 	return inRelease(release, v1alpha1.ReportUpdating, endWords(&release.Spec))
 }
 
-// endWords say what happens between the gates of the last batch and the end of the release.
+// endWords returns what happens between the gates of the last batch and the end of the release.
 func endWords(spec *v1alpha1.BatchReleaseSpec) string {
 	const then = "old pods go, and the routes get back what they had"
 	if t := spec.Strategy.Traffic; t != nil && t.KeepOldPods && t.OldPodsDelaySeconds > 0 {
@@ -63,7 +63,7 @@ func standsFor(release *v1alpha1.BatchRelease) string {
 	return blockedWords(status)
 }
 
-// blockedWords say what keeps routes from sharing requests, and what to do.
+// blockedWords returns what keeps routes from sharing requests, and what to do.
 func blockedWords(status *v1alpha1.BatchReleaseStatus) string {
 	return "requests can't be moved: " + status.Traffic.Problem.Words()
 }

@@ -10,8 +10,8 @@
 //
 // What must hold:
 //
-//   - the result says what the file says now, except for the template, which is the earlier one. It is
-//     read again and compared before it is handed out;
+//   - the result equals the file now, except for the template, which is the earlier one. With reads
+//     the result again and compares before it returns it;
 //   - outside of the template the file is byte for byte what it was; inside of it comments and
 //     formatting stay where only values differ;
 //   - what can't be done for sure is not done: the error is a sentence for people.

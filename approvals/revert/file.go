@@ -238,7 +238,7 @@ type oddity struct {
 
 func (o *oddity) Error() string { return o.reason }
 
-// plain refuses a document with more than keys and values: what an alias says stands elsewhere too.
+// plain refuses a document with more than keys and values: an alias repeats a value from elsewhere.
 func plain(n *yaml.Node) *oddity {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":

@@ -48,7 +48,7 @@ type edit struct {
 	text []byte
 }
 
-// apply makes the changes. They don't overlap; what is put in the same place stays in its order.
+// apply makes the changes. They don't overlap, and insertions at one place keep their order.
 func (d *document) apply(edits []edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(a.from-b.from, a.to-b.to) })
 	var out bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/forge/github"
 )
 
-// answer is what a request gets, and how it is counted.
+// answer is the response to a request, with its label in the metrics.
 type answer struct {
 	status       int
 	result, text string

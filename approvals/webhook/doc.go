@@ -6,10 +6,10 @@
 //
 // What must hold:
 //
-//   - nothing in a webhook is trusted: it only has an object looked at that would be looked at anyway, so
-//     one that is lost, late, repeated or forged changes nothing in the end;
-//   - before the signature is known to be good nothing happens but that it is checked, and, every few
-//     seconds at most, that the secret is read; a source that is not there, one without a secret and a
-//     wrong signature can't be told apart;
+//   - nothing in a webhook is trusted: it only starts a pass that would come anyway, so that a
+//     lost, late, repeated or forged webhook changes nothing in the end;
+//   - before the signature is verified, Sluice only verifies it, and reads the secret every few
+//     seconds at most; a sender can't tell a missing source, a source without a secret and a wrong
+//     signature apart;
 //   - every replica takes webhooks, and keeps of them no more than a bounded memory.
 package webhook

@@ -66,7 +66,7 @@ type Receiver struct {
 	namespaces *limit.Limits[string]
 	deliveries *deliveries
 	places     *places
-	// complaints are logged now and then: whoever can reach us must not fill the log.
+	// complaints limits log lines, so that no sender can fill the log.
 	complaints rate.Sometimes
 }
 
@@ -139,7 +139,7 @@ func (r *Receiver) reply(w http.ResponseWriter, req *http.Request, a answer) {
 	fmt.Fprintln(w, a.text)
 }
 
-// NeedLeaderElection is false: every replica takes webhooks.
+// NeedLeaderElection returns false: every replica takes webhooks.
 func (r *Receiver) NeedLeaderElection() bool { return false }
 
 // Start serves until ctx ends, and then until the requests that are being answered are.

@@ -34,11 +34,11 @@ const (
 	forgetAfter = 10 * time.Minute
 )
 
-// secrets are those of webhooks, as they were last read.
+// secrets holds the webhook secrets, as last read.
 type secrets struct {
 	live  client.Reader
 	clock clock.PassiveClock
-	// decoy is what is signed with where there is no secret: nothing.
+	// decoy is a random key that nothing is signed with, to verify signatures without a secret.
 	decoy []byte
 
 	mu    sync.Mutex
@@ -132,7 +132,7 @@ func (s *secrets) get(ctx context.Context, key client.ObjectKey, known *secret, 
 	return known.values, known.read, nil
 }
 
-// load reads a Secret. What was known before stays good while the API server does not answer.
+// load reads a Secret. The last known one stays valid while the API server does not answer.
 func (s *secrets) load(ctx context.Context, key client.ObjectKey, known *secret) {
 	var object corev1.Secret
 	err := s.live.Get(ctx, key, &object)

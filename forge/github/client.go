@@ -17,9 +17,9 @@ import (
 
 const (
 	defaultTimeout = 30 * time.Second
-	// cacheBytes is what a client remembers of answers, to ask whether they are still good.
+	// cacheBytes limits the answers that a client keeps to revalidate.
 	cacheBytes = 4 << 20
-	// factsBytes is what a client remembers of what does not change, by the length of its encoding.
+	// factsBytes limits the facts that a client keeps because they don't change, in encoded bytes.
 	factsBytes = 4 << 20
 )
 
@@ -61,7 +61,7 @@ type Client struct {
 	mu         sync.Mutex
 	self       forge.Account
 	repository forge.Repository
-	// facts are what was read of things that don't change: merged pull requests and commits.
+	// facts are facts that don't change: merged pull requests and commits.
 	facts *lru.Cache[string, any]
 }
 
@@ -131,7 +131,7 @@ func (c *Client) newAPI(opts Options, base *url.URL, network http.RoundTripper, 
 	return api
 }
 
-// Budget is what is left of what the forge lets a client do, and all that share its limit.
+// Budget is the rest of the rate limit that a client shares with others.
 type Budget struct {
 	// Limit and Remaining are requests in the present hour; both are 0 where there is no limit.
 	Limit, Remaining int
@@ -139,7 +139,7 @@ type Budget struct {
 	Reset time.Time
 	// Requests that the client has sent since it was made, those answered "not modified" included.
 	Requests int64
-	// Unchanged are those of the requests that were answered "not modified". They cost nothing.
+	// Unchanged counts the requests answered with "not modified". They cost nothing.
 	Unchanged int64
 	// LimitedUntil is when requests may be sent again; in the past if they may be now.
 	LimitedUntil time.Time

@@ -10,12 +10,12 @@ import (
 	"weak"
 )
 
-// Clients are the clients of one process. Who asks for the same repository with the same
-// credentials and rights gets the same client, with its tokens and what it remembers. Clients of
-// one installation of an app, or of one token, share what the forge says of their rate limit, as
-// the forge counts their requests together. Nothing is kept that nobody uses.
+// Clients holds the clients of one process. Equal repository, credentials and rights give the same
+// client, with its tokens and its cache. Clients of one installation of an app, or of one token,
+// share the state of their rate limit, as the forge counts their requests together. Clients drops
+// a client that is no longer in use.
 //
-// What is shared depends on the private key or token itself, so that a wrong one disturbs nobody.
+// Sharing depends on the private key or token itself, so that a wrong one disturbs no other client.
 type Clients struct {
 	common  Options
 	clients shared[clientKey, Client]
@@ -58,7 +58,7 @@ type limitKey struct {
 	owner string
 }
 
-// clientKey is what makes one client another than the next.
+// clientKey identifies a client.
 type clientKey struct {
 	limit        limitKey
 	repository   string
@@ -93,7 +93,7 @@ func newShared[K comparable, V any]() shared[K, V] {
 	return shared[K, V]{mu: new(sync.Mutex), all: map[K]weak.Pointer[V]{}}
 }
 
-// get returns the value of a key, or makes it. Nobody waits for what somebody else makes.
+// get returns the value of a key, or makes it. It does not wait while another caller makes a value.
 func (s shared[K, V]) get(key K, make func() (*V, error)) (*V, error) {
 	if known := s.known(key); known != nil {
 		return known, nil

@@ -12,12 +12,12 @@ import (
 // request that it answers "not modified".
 type conditional struct {
 	next http.RoundTripper
-	// identity is part of what an answer is remembered by: what one may see another may not.
+	// identity is a part of the key of an answer: accounts may see different answers.
 	identity func() string
 	answers  *answers
 }
 
-// answers are what is remembered, by identity, media type and address.
+// answers holds answers by identity, media type and address.
 type answers = lru.Cache[string, answer]
 
 // RoundTrip implements http.RoundTripper. An answer from memory carries X-From-Cache.

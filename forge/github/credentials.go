@@ -10,7 +10,7 @@ import (
 type credentials interface {
 	// token returns a token that is good for some minutes at least.
 	token(ctx context.Context) (string, error)
-	// refused is called with a token that the forge did not take.
+	// refused drops a token that the forge did not accept.
 	refused(token string)
 	// identity stays the same for as long as the same answers are to be expected.
 	identity() string
@@ -40,7 +40,7 @@ type personal string
 
 func (p personal) token(context.Context) (string, error) { return string(p), nil }
 
-// refused has nothing to do: whoever made the token has to make another.
+// refused does nothing: the owner of the token has to make another.
 func (p personal) refused(string) {}
 
 // identity needs no more: a client has only the one token.

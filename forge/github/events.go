@@ -59,10 +59,9 @@ func KindOfEvent(name string) forge.EventKind {
 	return forge.EventOther
 }
 
-// payload is what is of use of the payloads of all kinds. go-github has types for whole payloads,
-// but one value somewhere in it that they don't expect loses the hint: those of version 60 can't
-// read a repository that has a property of several values, nor all payloads that GitHub has
-// published.
+// payload holds the useful fields of payloads of all kinds. go-github has types for whole payloads,
+// but one unexpected value anywhere in a payload loses the hint: version 60 can't read a repository
+// that has a property of several values, nor all payloads that GitHub has published.
 type payload struct {
 	Action     string `json:"action"`
 	Repository struct {

@@ -12,5 +12,5 @@ func (c *Client) GitToken(ctx context.Context) (string, error) {
 	return token, c.explain(err, "get a token for Git")
 }
 
-// GitRefused is to be called with a token that the Git server did not accept.
+// GitRefused drops a token that the Git server did not accept.
 func (c *Client) GitRefused(token string) { c.credentials.refused(token) }

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// leastPause is what GitHub asks for where an answer does not say how long; it doubles with
+	// leastPause is the pause that GitHub asks for after an answer without a time. It doubles with
 	// each such answer in a row, up to mostPause.
 	leastPause = time.Minute
 	mostPause  = time.Hour

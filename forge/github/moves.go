@@ -65,7 +65,7 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 }
 
 // unbroken returns how many of the moves follow on one another: each begins where the one before it
-// ended. What is older than a gap tells nothing.
+// ended. Moves before a gap prove nothing.
 func unbroken(pushes []forge.Push) int {
 	for i := 1; i < len(pushes); i++ {
 		made := pushes[i-1].Kind == forge.PushCreated && pushes[i].Kind == forge.PushDeleted

@@ -22,7 +22,7 @@ func (o Options) network() (http.RoundTripper, error) {
 	return transport, nil
 }
 
-// refused is the error of a connection to a denied network.
+// refused returns the error of a connection to a denied network.
 func refused(ip netip.Addr) error {
 	return invalid("connections to %s are not allowed: if a forge is there, add it to the controller's --git-allowed-networks", ip)
 }

@@ -192,7 +192,7 @@ func (c *Client) commitChange(ctx context.Context, r forge.ChangeRequest) (strin
 }
 
 // commitOn makes the commit on top of another. Nothing refers to it yet, so making it twice does no
-// harm. Its author is whoever we are, which lets the forge sign it for an app.
+// harm. Our own account is the author, so that the forge signs the commit for an app.
 func (c *Client) commitOn(ctx context.Context, tip forge.Tip, r forge.ChangeRequest) (string, error) {
 	tree, _, err := c.api.Git.CreateTree(ctx, c.owner, c.name, tip.Tree, []*github.TreeEntry{{
 		Path:    new(r.Path),
@@ -217,8 +217,8 @@ func (c *Client) commitOn(ctx context.Context, tip forge.Tip, r forge.ChangeRequ
 	return made.GetSHA(), c.explain(checkSHA(made.GetSHA()), "write commit with %s", r.Path)
 }
 
-// createPull makes the pull request. If the forge says that there is one, it is looked for again:
-// somebody else made it just now, or it was for another content before the branch was set again.
+// createPull makes the pull request. If the forge already has one, createPull looks for it again:
+// another process has just made it, or it had another content before the branch was set again.
 func (c *Client) createPull(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {
 	made, _, err := c.api.PullRequests.Create(ctx, c.owner, c.name, &github.NewPullRequest{
 		Title: &r.Title, Head: &r.Branch, Base: &r.Base, Body: &r.Body,

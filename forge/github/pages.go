@@ -6,9 +6,9 @@ import (
 
 const (
 	pageSize = 100
-	// maxPages is what GitHub gives of a pull request's files, its longest list that we read.
+	// maxPages is GitHub's limit on pages of a pull request's files, the longest list that we read.
 	maxPages = 30
-	// maxFiles and maxCommits are what GitHub lists of a pull request, however many there are.
+	// maxFiles and maxCommits are GitHub's limits on the lists of a pull request.
 	maxFiles   = maxPages * pageSize
 	maxCommits = 250
 	// maxList is how many bytes all pages of a list may have: far more than 3,000 files of a pull

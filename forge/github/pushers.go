@@ -67,9 +67,9 @@ func covers(line []forge.Commit, pushes []forge.Push) bool {
 	return len(line) > 0 && len(forge.PushesOf(line, pushes)) == len(line)
 }
 
-// mergedBefore returns when an earlier pull request of the same two branches was merged last: what
-// was on the branch by then has been proposed there. Zero if there was none: then all moves count,
-// even those of an earlier branch of that name.
+// mergedBefore returns the last merge of an earlier pull request of the same two branches. That
+// pull request proposed all moves until then. Zero means that there was none: then all moves count,
+// even the moves of an earlier branch of that name.
 func (c *Client) mergedBefore(ctx context.Context, pull forge.PullRequest) (last time.Time, err error) {
 	listed, _, err := c.api.PullRequests.List(ctx, c.owner, c.name, &github.PullRequestListOptions{
 		State: "closed", Head: c.owner + ":" + pull.Head.Ref, Base: pull.Base.Ref, ListOptions: github.ListOptions{PerPage: pageSize},
@@ -86,8 +86,8 @@ func (c *Client) mergedBefore(ctx context.Context, pull forge.PullRequest) (last
 	return last, nil
 }
 
-// addPushers adds who made some moves. The forge makes its own for pull requests that it merges:
-// those who made these count.
+// addPushers adds the accounts that made some moves. The forge itself moves a branch when it merges
+// a pull request: the contributors to that pull request count then.
 func (c *Client) addPushers(ctx context.Context, into *forge.Proposal, pushes []forge.Push, within int) error {
 	merged, err := c.mergedInto(ctx, into.PullRequest, pushes)
 	if err != nil {

@@ -62,7 +62,7 @@ func (c *Client) try(ctx context.Context, right forge.Right, branch string) erro
 }
 
 // Lacking returns the permissions that we need and that the installation of the app was not given,
-// as the forge names them. What a token lacks can't be read, only tried.
+// as the forge names them. The permissions of a token can't be read, only tried.
 func (c *Client) Lacking(ctx context.Context) ([]string, error) {
 	as, isApp := c.credentials.(*installation)
 	if !isApp {

@@ -28,13 +28,13 @@ const Folder = ".sluice/approvals"
 // MaxBytes is more than any record needs.
 const MaxBytes = 4 << 10
 
-// Path of the record of a release, from the root of the repository.
+// Path returns the path of a release's record, from the root of the repository.
 func Path(namespace, release string) string {
 	return path.Join(Folder, namespace, release+".yaml")
 }
 
-// Branch that is made to propose the record of g. No other gate has the same: cleaning up after one
-// gate never takes the branch of another.
+// Branch returns the branch that proposes the record of g. No other gate has the same branch, so
+// the cleanup of one gate never removes the branch of another.
 func Branch(g *v1alpha1.Gate) string {
 	mark := strings.ToLower(g.Spec.Nonce[:min(len(g.Spec.Nonce), branchMark)])
 	return fmt.Sprintf("sluice/%s/%s/%s/step-%d-%s", g.Namespace, g.Spec.ReleaseRef.Name, g.Spec.Revision, g.Spec.Step+1, mark)
