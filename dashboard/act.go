@@ -15,9 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/lookup"
 	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/cli/verb"
 	"github.com/sluice-dev/sluice/dashboard/access"
 	"github.com/sluice-dev/sluice/dashboard/page"
 	"github.com/sluice-dev/sluice/dashboard/view"
@@ -37,13 +37,13 @@ const formField = "form"
 
 // confirmAction shows the confirmation page of an action.
 func (d *Dashboard) confirmAction(r *http.Request, viewer *access.Viewer) (*answer, error) {
-	what := deedOf(r.PathValue("action"))
+	what := verb.Named(r.PathValue("action"))
 	if what == nil {
 		return nil, errNoPage
 	}
 	query := r.URL.Query()
 	batch, _ := strconv.ParseInt(query.Get("batch"), 10, 32) // none is chosen
-	return d.confirm(r, viewer, what, asked{by: viewer.Name, to: query.Get("to"), batch: int32(batch)}, nil)
+	return d.confirm(r, viewer, what, asked{Request: verb.Request{By: viewer.Name, To: query.Get("to"), Batch: int32(batch)}}, nil)
 }
 
 // mistake is what is wrong with a form: with its text, or with the rest.
@@ -52,7 +52,7 @@ type mistake struct{ words, form string }
 func (m *mistake) Error() string { return m.words + m.form }
 
 // confirm returns the confirmation page, with what was typed and what was wrong with it.
-func (d *Dashboard) confirm(r *http.Request, viewer *access.Viewer, what *deed, a asked, wrong *mistake) (*answer, error) {
+func (d *Dashboard) confirm(r *http.Request, viewer *access.Viewer, what *verb.Verb, a asked, wrong *mistake) (*answer, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 	done, err := d.reads.take(ctx, viewer.Name)
@@ -64,19 +64,20 @@ func (d *Dashboard) confirm(r *http.Request, viewer *access.Viewer, what *deed, 
 	if err != nil {
 		return nil, err
 	}
-	may, err := d.rights.May(ctx, viewer, sight.Release.Namespace, what.needs)
+	needs := patching(what.Needs)
+	may, err := d.rights.May(ctx, viewer, sight.Release.Namespace, needs)
 	if err != nil {
 		return nil, err
 	}
 	if !may {
-		resource := schema.GroupResource{Group: what.needs.Group, Resource: strings.TrimSuffix(what.needs.Resource+"/"+what.needs.Subresource, "/")}
-		return nil, apierrors.NewForbidden(resource, sight.Release.Name, fmt.Errorf("you may not %s them", what.needs.Verb))
+		resource := schema.GroupResource{Group: needs.Group, Resource: strings.TrimSuffix(needs.Resource+"/"+needs.Subresource, "/")}
+		return nil, apierrors.NewForbidden(resource, sight.Release.Name, fmt.Errorf("you may not %s them", needs.Verb))
 	}
 	now := situationOf(sight)
-	if !what.possible(now, viewer.Name) {
-		return d.unwanted(what, now, viewer)
+	if !what.Possible(now, viewer.Name) {
+		return d.explain(now.Release.Namespace, now.Release.Name, what.Refusal(now, viewer.Name))
 	}
-	shown := view.ConfirmOf(what.verb, sight, what.offered(now, viewer.Name), viewer.Name)
+	shown := view.ConfirmOf(what, sight, what.Answers(now, viewer.Name), viewer.Name)
 	shown.Hidden = append(seenOf(sight.Release).fields(), view.Field{Name: formField, Value: rand.Text()})
 	if err := d.fill(shown, what, sight, now, a); err != nil {
 		return nil, err
@@ -89,35 +90,35 @@ func (d *Dashboard) confirm(r *http.Request, viewer *access.Viewer, what *deed, 
 	return made, nil
 }
 
-// fill adds the parts of the page that only some verbs have.
-func (d *Dashboard) fill(shown *view.Confirm, what *deed, sight *show.Sight, now situation, a asked) error {
-	switch what.verb {
-	case view.Jump:
-		shown.Batches = view.BatchesOf(sight.Release, a.batch)
-	case view.RollBack:
-		shown.Targets = targets(now, a.to)
+// fill adds the choices of a verb, with a preview of the chosen version.
+func (d *Dashboard) fill(shown *view.Confirm, what *verb.Verb, sight *show.Sight, now verb.Situation, a asked) error {
+	switch what.Asks {
+	case verb.Batch:
+		shown.Batches = view.ChoicesOf(what.Choices(now), strconv.Itoa(int(a.Batch)))
+	case verb.Version:
+		shown.Targets = view.ChoicesOf(what.Choices(now), a.To)
 		if !slices.ContainsFunc(shown.Targets, func(c view.Choice) bool { return c.Checked }) {
-			if a.to != "" {
+			if a.To != "" {
 				return errNoPage
 			}
-			shown.Targets[0].Checked, a.to = true, shown.Targets[0].Value
+			shown.Targets[0].Checked, a.To = true, shown.Targets[0].Value
 		}
-		shown.Hidden = append(shown.Hidden, view.Field{Name: "to", Value: a.to})
+		shown.Hidden = append(shown.Hidden, view.Field{Name: "to", Value: a.To})
 		shown.Preview = d.preview(sight, a)
-	default:
+	case verb.Nothing, verb.Answer:
 	}
 	return nil
 }
 
 // preview returns what a rollback would do.
 func (d *Dashboard) preview(sight *show.Sight, a asked) *view.Rollback {
-	to := a.to
+	to := a.To
 	if to == "" {
 		to = plan.Before(sight.Release)
 	}
 	pods := view.ReleaseOf(sight, false, d.options.Clock.Now()).Pods
 	preview := view.RollbackOf(sight, to, pods)
-	if !d.acting.simulate(a.by, func() { preview.Simulate = view.SimulationOf(limited(sight), to, pods) }) {
+	if !d.acting.simulate(a.By, func() { preview.Simulate = view.SimulationOf(limited(sight), to, pods) }) {
 		preview.Simulate = &view.Simulation{Missing: "You already have a simulation running, or too many people have one. Reload the page to try again."}
 	}
 	return preview
@@ -142,42 +143,20 @@ func limited(sight *show.Sight) *show.Sight {
 func keepTyped(shown *view.Confirm, a asked, wrong *mistake) {
 	shown.Problem = wrong.form
 	if shown.Words != nil {
-		shown.Words.Value, shown.Words.Problem = a.words, wrong.words
+		shown.Words.Value, shown.Words.Problem = a.Text, wrong.words
 	}
 	for i := range shown.Gates {
 		if shown.Pick {
-			shown.Gates[i].Checked = slices.Contains(a.gates, shown.Gates[i].UID)
+			shown.Gates[i].Checked = slices.Contains(a.Gates, shown.Gates[i].UID)
 		}
 	}
-}
-
-// offered returns the gates that a form can answer.
-func (d *deed) offered(now situation, who string) []v1alpha1.Gate {
-	if d.compares != everyFact || view.AtPausePoint(now.release) && d.verb == view.Approve {
-		return nil
-	}
-	changes, err := d.decide(now, asked{by: who, gates: uids(now.gates)})
-	if err != nil {
-		return nil
-	}
-	var gates []v1alpha1.Gate
-	for i := range changes {
-		gates = append(gates, changes[i].Decides...)
-	}
-	return gates
-}
-
-// unwanted returns the page that says why an action is not possible now.
-func (d *Dashboard) unwanted(what *deed, now situation, viewer *access.Viewer) (*answer, error) {
-	_, err := what.decide(now, asked{by: viewer.Name, gates: uids(now.gates), batch: now.release.Status.CurrentStepIndex + 1})
-	return d.explain(now.release.Namespace, now.release.Name, err)
 }
 
 // act performs the action of a form.
 func (d *Dashboard) act(r *http.Request, viewer *access.Viewer) (*answer, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
-	what, key := deedOf(r.PathValue("action")), keyOf(r)
+	what, key := verb.Named(r.PathValue("action")), keyOf(r)
 	if what == nil {
 		return nil, errNoPage
 	}
@@ -207,26 +186,25 @@ func (d *Dashboard) act(r *http.Request, viewer *access.Viewer) (*answer, error)
 }
 
 // readAsked reads what a form requests, or says what is wrong with it.
-func readAsked(what *deed, viewer *access.Viewer, r *http.Request) (asked, *mistake) {
+func readAsked(what *verb.Verb, viewer *access.Viewer, r *http.Request) (asked, *mistake) {
 	form := r.PostForm
-	a := asked{by: viewer.Name, gates: form["gate"], to: form.Get("to"), before: form.Get("before"), saw: readSeen(form)}
-	typed := form.Get("message")
-	if what.verb == view.Reject || what.verb == view.Force {
-		typed = form.Get("reason")
+	a := asked{saw: readSeen(form), Request: verb.Request{By: viewer.Name, Gates: form["gate"], To: form.Get("to"), Before: form.Get("before")}}
+	if batch, err := strconv.ParseInt(form.Get("batch"), 10, 32); err == nil {
+		a.Batch = int32(batch)
 	}
-	a.words = strings.Join(strings.Fields(strings.ToValidUTF8(typed, "")), " ")
-	batch, err := strconv.ParseInt(form.Get("batch"), 10, 32)
-	if err == nil {
-		a.batch = int32(batch)
-	}
-	switch length := utf8.RuneCountInString(a.words); {
-	case length > view.MostWords:
-		return a, &mistake{words: fmt.Sprintf("It has %d characters. Shorten it to %d or less.", length, view.MostWords)}
-	case length == 0 && (what.verb == view.Reject || what.verb == view.Force):
-		return a, &mistake{words: "Say why: the reason is required."}
-	case what.verb == view.Jump && a.batch < 1:
+	if what.Asks == verb.Batch && a.Batch < 1 {
 		return a, &mistake{form: "Choose a batch."}
-	case what.verb == view.Force && len(a.gates) == 0:
+	}
+	if what.Text == nil {
+		return a, nil
+	}
+	a.Text = strings.Join(strings.Fields(strings.ToValidUTF8(form.Get(what.Text.Name), "")), " ")
+	switch length := utf8.RuneCountInString(a.Text); {
+	case length > verb.MaxText:
+		return a, &mistake{words: fmt.Sprintf("It has %d characters. Shorten it to %d or less.", length, verb.MaxText)}
+	case length == 0 && what.Text.Required:
+		return a, &mistake{words: "Say why: the reason is required."}
+	case what.Picks && len(a.Gates) == 0:
 		return a, &mistake{form: "Choose the gates to force."}
 	}
 	return a, nil

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/verb"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
@@ -75,17 +76,17 @@ func TestNarrowRights(t *testing.T) {
 	form.Set("csrf", logout[1])
 	form.Set("reason", "because")
 	form.Set("batch", "2")
-	for _, one := range deeds {
-		verb := string(one.verb)
-		if verb == "resume" || verb == "retry" { // they make no sense now
+	for _, one := range verb.All {
+		action := one.Name
+		if action == "resume" || action == "retry" { // they make no sense now
 			continue
 		}
-		if got := viewer.get(viewer.path(verb)); got.code != http.StatusForbidden {
-			t.Errorf("%s: want no page, got %d", verb, got.code)
+		if got := viewer.get(viewer.path(action)); got.code != http.StatusForbidden {
+			t.Errorf("%s: want no page, got %d", action, got.code)
 		}
-		got := viewer.post(viewer.path(verb), form)
+		got := viewer.post(viewer.path(action), form)
 		if got.code != http.StatusForbidden {
-			t.Errorf("%s: want it refused, got %d: %s", verb, got.code, got.text)
+			t.Errorf("%s: want it refused, got %d: %s", action, got.code, got.text)
 		}
 		want(t, got.text, "<h1>Not allowed</h1>", "cannot patch resource")
 	}

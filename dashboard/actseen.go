@@ -11,24 +11,9 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/verb"
 	"github.com/sluice-dev/sluice/dashboard/view"
 	"github.com/sluice-dev/sluice/rollout/plan"
-)
-
-// facts say which parts of what a person saw must still hold.
-type facts int
-
-// What of the page an action depends on. In an emergency, a pod that has become ready meanwhile
-// must not stop anybody from pausing or rolling back.
-const (
-	// releaseFacts: the same release, with the same template.
-	releaseFacts facts = iota
-	// phaseFacts: also in the same phase, and with the same version before it.
-	phaseFacts
-	// batchFacts: also at the same batch, with the same batches and gates to come.
-	batchFacts
-	// everyFact: also waiting for the same gates, or before the same pod.
-	everyFact
 )
 
 // seen is what a person saw of a release when they decided.
@@ -47,7 +32,7 @@ func seenOf(release *v1alpha1.BatchRelease) seen {
 		uid: string(release.UID), attempt: status.Attempt, revision: status.UpdateRevision, phase: string(status.Phase),
 		before: plan.Before(release), step: status.CurrentStepIndex, plan: planOf(release),
 	}
-	if view.AtPausePoint(release) {
+	if verb.AtPausePoint(release) {
 		s.pod = status.PausePoint.Pod
 	}
 	return s
@@ -98,8 +83,8 @@ type changedError struct{ what []string }
 func (c *changedError) Error() string { return strings.Join(c.what, " ") }
 
 // compare returns a changedError if a release differs from what was seen, as far as it matters.
-func (s seen) compare(now situation, a asked, which facts) error {
-	is := seenOf(now.release)
+func (s seen) compare(now verb.Situation, a asked, which verb.Facts) error {
+	is := seenOf(now.Release)
 	if s.uid != is.uid {
 		return &changedError{[]string{"The release was deleted, and a new one has its name."}}
 	}
@@ -115,12 +100,12 @@ func (s seen) compare(now situation, a asked, which facts) error {
 	case s.attempt != is.attempt:
 		tell(true, "A new attempt of revision %s has begun.", is.revision)
 	}
-	tell(which >= phaseFacts && s.phase != is.phase, "Its phase is now %s; you saw %s.", is.phase, orNone(s.phase))
-	tell(which >= phaseFacts && s.before != is.before, "The previous version is now %s; you saw %s.", orNone(is.before), orNone(s.before))
-	tell(which >= batchFacts && s.step != is.step, "It is now at batch %d; you saw batch %d.", is.step+1, s.step+1)
-	tell(which >= batchFacts && s.plan != is.plan, "Its batches, or the gates of one, are others now.")
-	tell(which >= everyFact && s.pod != is.pod, "It no longer waits before that pod.")
-	if which >= everyFact {
+	tell(which >= verb.PhaseFacts && s.phase != is.phase, "Its phase is now %s; you saw %s.", is.phase, orNone(s.phase))
+	tell(which >= verb.PhaseFacts && s.before != is.before, "The previous version is now %s; you saw %s.", orNone(is.before), orNone(s.before))
+	tell(which >= verb.BatchFacts && s.step != is.step, "It is now at batch %d; you saw batch %d.", is.step+1, s.step+1)
+	tell(which >= verb.BatchFacts && s.plan != is.plan, "Its batches, or the gates of one, are others now.")
+	tell(which >= verb.EveryFact && s.pod != is.pod, "It no longer waits before that pod.")
+	if which >= verb.EveryFact {
 		what = append(what, gatesChanged(now, a)...)
 	}
 	if len(what) == 0 {
@@ -130,20 +115,20 @@ func (s seen) compare(now situation, a asked, which facts) error {
 }
 
 // gatesChanged says which of the gates that a form answers are no longer open.
-func gatesChanged(now situation, a asked) []string {
+func gatesChanged(now verb.Situation, a asked) []string {
 	var what []string
-	for _, uid := range a.gates {
-		i := slices.IndexFunc(now.gates, func(g v1alpha1.Gate) bool { return string(g.UID) == uid })
+	for _, uid := range a.Gates {
+		i := slices.IndexFunc(now.Gates, func(g v1alpha1.Gate) bool { return string(g.UID) == uid })
 		if i < 0 {
 			what = append(what, "A gate that you saw is no longer open.")
 			continue
 		}
-		status := &now.gates[i].Status
-		if force := status.Force; force != nil && force.By == a.by { // by this form: the write of another gate had to be decided again
+		status := &now.Gates[i].Status
+		if force := status.Force; force != nil && force.By == a.By { // by this form: the write of another gate had to be decided again
 			continue
 		}
 		if status.Decision == v1alpha1.DecisionPassed {
-			what = append(what, fmt.Sprintf("The %s gate has passed in the meantime.", now.gates[i].Spec.Type))
+			what = append(what, fmt.Sprintf("The %s gate has passed in the meantime.", now.Gates[i].Spec.Type))
 		}
 	}
 	return what

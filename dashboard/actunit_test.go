@@ -10,19 +10,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/verb"
 	"github.com/sluice-dev/sluice/dashboard/access"
-	"github.com/sluice-dev/sluice/dashboard/view"
 )
 
 // standing is a release that waits at a manual gate of its second batch.
-func standing() situation {
-	now := situation{release: &v1alpha1.BatchRelease{
+func standing() verb.Situation {
+	now := verb.Situation{Release: &v1alpha1.BatchRelease{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "r1"},
 		Spec:       v1alpha1.BatchReleaseSpec{Strategy: v1alpha1.ReleaseStrategy{Steps: make([]v1alpha1.Step, 3)}},
 		Status: v1alpha1.BatchReleaseStatus{
@@ -30,47 +28,47 @@ func standing() situation {
 			Attempt: 4, StepStartedAt: &metav1.Time{}, UpdateRevision: "v2", StableRevision: "v1", Message: "waits",
 		},
 	}}
-	now.gates = []v1alpha1.Gate{{
+	now.Gates = []v1alpha1.Gate{{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-g", UID: "g1"},
 		Spec:       v1alpha1.GateSpec{Type: v1alpha1.GateManual, Policy: v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}, Step: 1},
 		Status:     v1alpha1.GateStatus{Decision: v1alpha1.DecisionWaiting},
 	}}
-	now.all = now.gates
+	now.All = now.Gates
 	return now
 }
 
 // TestWhatHasChanged: what a person saw is compared as far as it matters for what they do.
 func TestWhatHasChanged(t *testing.T) {
 	t.Parallel()
-	before := seenOf(standing().release)
+	before := seenOf(standing().Release)
 	cases := map[string]struct {
-		change func(*situation)
+		change func(*verb.Situation)
 		// from is the least that notices.
-		from facts
+		from verb.Facts
 		says string
 	}{
-		"another release":  {func(s *situation) { s.release.UID = "r2" }, releaseFacts, "a new one has its name"},
-		"another template": {func(s *situation) { s.release.Status.UpdateRevision = "v3" }, releaseFacts, "Its revision is now v3; you saw v2."},
-		"another attempt":  {func(s *situation) { s.release.Status.Attempt = 5 }, releaseFacts, "A new attempt of revision v2 has begun."},
-		"another phase":    {func(s *situation) { s.release.Status.Phase = v1alpha1.PhaseFailed }, phaseFacts, "Its phase is now Failed; you saw RollingUpdate."},
-		"another before":   {func(s *situation) { s.release.Status.StableRevision = "v0" }, phaseFacts, "The previous version is now v0; you saw v1."},
-		"another batch":    {func(s *situation) { s.release.Status.CurrentStepIndex = 2 }, batchFacts, "It is now at batch 3; you saw batch 2."},
-		"other batches":    {func(s *situation) { s.release.Spec.Strategy.Steps[2].Replicas = intstr.FromString("100%") }, batchFacts, "Its batches, or the gates of one, are others now."},
-		"a gate to come": {func(s *situation) {
-			s.release.Spec.Strategy.Steps[2].Gates = []v1alpha1.GatePolicy{{None: &v1alpha1.NoGate{}}}
-		}, batchFacts, "are others now"},
-		"another way back":   {func(s *situation) { s.release.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods }, batchFacts, "are others now"},
-		"a gate that is new": {func(s *situation) { s.gates[0].UID = "g2" }, everyFact, "A gate that you saw is no longer open."},
-		"a gate that passed": {func(s *situation) { s.gates[0].Status.Decision = v1alpha1.DecisionPassed }, everyFact, "The manual gate has passed in the meantime."},
-		"a pause point": {func(s *situation) {
-			s.release.Status.State, s.release.Status.PausePoint = v1alpha1.StatePausePoint, &v1alpha1.PausePoint{Pod: "web-1"}
-		}, everyFact, "It no longer waits before that pod."},
+		"another release":  {func(s *verb.Situation) { s.Release.UID = "r2" }, verb.ReleaseFacts, "a new one has its name"},
+		"another template": {func(s *verb.Situation) { s.Release.Status.UpdateRevision = "v3" }, verb.ReleaseFacts, "Its revision is now v3; you saw v2."},
+		"another attempt":  {func(s *verb.Situation) { s.Release.Status.Attempt = 5 }, verb.ReleaseFacts, "A new attempt of revision v2 has begun."},
+		"another phase":    {func(s *verb.Situation) { s.Release.Status.Phase = v1alpha1.PhaseFailed }, verb.PhaseFacts, "Its phase is now Failed; you saw RollingUpdate."},
+		"another before":   {func(s *verb.Situation) { s.Release.Status.StableRevision = "v0" }, verb.PhaseFacts, "The previous version is now v0; you saw v1."},
+		"another batch":    {func(s *verb.Situation) { s.Release.Status.CurrentStepIndex = 2 }, verb.BatchFacts, "It is now at batch 3; you saw batch 2."},
+		"other batches":    {func(s *verb.Situation) { s.Release.Spec.Strategy.Steps[2].Replicas = intstr.FromString("100%") }, verb.BatchFacts, "Its batches, or the gates of one, are others now."},
+		"a gate to come": {func(s *verb.Situation) {
+			s.Release.Spec.Strategy.Steps[2].Gates = []v1alpha1.GatePolicy{{None: &v1alpha1.NoGate{}}}
+		}, verb.BatchFacts, "are others now"},
+		"another way back":   {func(s *verb.Situation) { s.Release.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods }, verb.BatchFacts, "are others now"},
+		"a gate that is new": {func(s *verb.Situation) { s.Gates[0].UID = "g2" }, verb.EveryFact, "A gate that you saw is no longer open."},
+		"a gate that passed": {func(s *verb.Situation) { s.Gates[0].Status.Decision = v1alpha1.DecisionPassed }, verb.EveryFact, "The manual gate has passed in the meantime."},
+		"a pause point": {func(s *verb.Situation) {
+			s.Release.Status.State, s.Release.Status.PausePoint = v1alpha1.StatePausePoint, &v1alpha1.PausePoint{Pod: "web-1"}
+		}, verb.EveryFact, "It no longer waits before that pod."},
 	}
 	for name, c := range cases {
 		now := standing()
 		c.change(&now)
-		for which := releaseFacts; which <= everyFact; which++ {
-			err := before.compare(now, asked{gates: []string{"g1"}}, which)
+		for which := verb.ReleaseFacts; which <= verb.EveryFact; which++ {
+			err := before.compare(now, asked{Request: verb.Request{Gates: []string{"g1"}}}, which)
 			if noticed := err != nil; noticed != (which >= c.from) {
 				t.Errorf("%s: facts %d: got %v", name, which, err)
 			}
@@ -79,10 +77,10 @@ func TestWhatHasChanged(t *testing.T) {
 			}
 		}
 	}
-	if err := before.compare(standing(), asked{gates: []string{"g1"}}, everyFact); err != nil {
+	if err := before.compare(standing(), asked{Request: verb.Request{Gates: []string{"g1"}}}, verb.EveryFact); err != nil {
 		t.Errorf("want nothing changed, got %v", err)
 	}
-	if err := (seen{}).compare(standing(), asked{}, releaseFacts); !errors.As(err, new(*changedError)) {
+	if err := (seen{}).compare(standing(), asked{}, verb.ReleaseFacts); !errors.As(err, new(*changedError)) {
 		t.Errorf("want a form that carries nothing refused, got %v", err)
 	}
 }
@@ -100,46 +98,15 @@ func TestFormCarriesWhatWasSeen(t *testing.T) {
 	}
 }
 
-// TestAnswersCountOnceEach: what has been answered by the same person is not answered again.
-func TestAnswersCountOnceEach(t *testing.T) {
-	t.Parallel()
-	ada := asked{by: "ada", gates: []string{"g1"}}
-	said := func(by string, verdict v1alpha1.Verdict) situation {
-		now := standing()
-		now.release.Status.Answers = []v1alpha1.Answer{{Gate: types.UID("g1"), By: by, Verdict: verdict}}
-		return now
-	}
-	passed := standing()
-	passed.gates[0].Status = v1alpha1.GateStatus{Decision: v1alpha1.DecisionPassed, Evidence: []v1alpha1.Evidence{{Actor: "ada"}}}
-	cases := map[string]struct {
-		now  situation
-		want bool
-	}{
-		"nothing said":      {standing(), false},
-		"said":              {said("ada", v1alpha1.VerdictApprove), true},
-		"said the opposite": {said("ada", v1alpha1.VerdictReject), false},
-		"said by another":   {said("grace", v1alpha1.VerdictApprove), false},
-		"taken up":          {passed, true},
-	}
-	for name, c := range cases {
-		if got := deedOf("approve").done(c.now, ada); got != c.want {
-			t.Errorf("%s: want %t, got %t", name, c.want, got)
-		}
-	}
-	if deedOf("approve").done(passed, asked{by: "ada"}) {
-		t.Error("want a form without gates to have answered none")
-	}
-}
-
 // TestNoticesAreSealed: an address tells of an action to the person who did it, for a while.
 func TestNoticesAreSealed(t *testing.T) {
 	t.Parallel()
 	now, ada, eve := time.Unix(1_800_000_000, 0), &access.Viewer{Name: "ada", CSRF: "hers"}, &access.Viewer{Name: "eve", CSRF: "other"}
-	did := told{verb: view.Jump, outcome: written, to: "3", at: now}
+	did := told{verb: "jump", outcome: written, to: "3", at: now}
 	address := did.sealed("/releases/shop/web", ada)
 	read := func(address string, who *access.Viewer, at time.Time) bool {
 		found, genuine := readTold(httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, nil), who, at)
-		return genuine && found.verb == view.Jump && found.to == "3"
+		return genuine && found.verb == "jump" && found.to == "3"
 	}
 	for name, c := range map[string]struct {
 		address string
@@ -169,7 +136,7 @@ func TestOnce(t *testing.T) {
 	try := func(form string, result error) (told, error) {
 		return a.once(context.Background(), form, func() (told, error) {
 			did++
-			return told{verb: view.Pause, outcome: written}, result
+			return told{verb: "pause", outcome: written}, result
 		})
 	}
 	if _, err := try("one", fails); !errors.Is(err, fails) {
@@ -248,24 +215,5 @@ func TestSimulationsAtOnce(t *testing.T) {
 				t.Errorf("%s: want places free again", name)
 			}
 		}
-	}
-}
-
-// TestNobodyAnswersWithoutName: whom the API server does not name is offered no answer to a gate, and none is written of theirs.
-func TestNobodyAnswersWithoutName(t *testing.T) {
-	t.Parallel()
-	now := standing()
-	for _, verb := range []view.Verb{view.Approve, view.Reject, view.Force} {
-		what := deedOf(string(verb))
-		if !what.possible(now, "ada") || what.possible(now, "") {
-			t.Errorf("%s: ada can: %v, nobody can: %v", verb, what.possible(now, "ada"), what.possible(now, ""))
-		}
-		changes, err := what.decide(now, asked{words: "well", gates: []string{"g1"}})
-		if len(changes) > 0 || !apierrors.IsForbidden(err) {
-			t.Errorf("%s in nobody's name: %v, %v", verb, changes, err)
-		}
-	}
-	if pause := deedOf(string(view.Pause)); !pause.possible(now, "") {
-		t.Error("what carries no name is still possible")
 	}
 }

@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/act"
-	"github.com/sluice-dev/sluice/cli/lookup"
-	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/cli/verb"
 	"github.com/sluice-dev/sluice/dashboard/access"
-	"github.com/sluice-dev/sluice/dashboard/view"
 	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
@@ -25,29 +22,25 @@ const controllerActs = 3 * time.Second
 var errDone = errors.New("it is done already")
 
 // perform writes what a person requests, as that person, if the release is still as they saw it.
-func (d *Dashboard) perform(ctx context.Context, viewer *access.Viewer, key client.ObjectKey, what *deed, a asked) (told, error) {
+func (d *Dashboard) perform(ctx context.Context, viewer *access.Viewer, key client.ObjectKey, what *verb.Verb, a asked) (told, error) {
 	release := &v1alpha1.BatchRelease{}
 	if err := viewer.Client.Get(ctx, key, release); err != nil {
 		return told{}, err
 	}
-	came := told{verb: what.verb, outcome: written, to: subjectOf(what, a, release), at: d.options.Clock.Now()}
+	came := told{verb: what.Name, outcome: written, to: what.Subject(release, a.Request), at: d.options.Clock.Now()}
 	writer := act.Writer{Client: viewer.Client, Owner: dashboardOwner}
 	changes, objects, err := writer.Write(ctx, release, func(ctx context.Context, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
 		now, err := d.situationNow(ctx, viewer, what, a, release)
 		if err != nil {
 			return nil, err
 		}
-		if what.done(now, a) {
+		if what.Done(now, a.Request) {
 			return nil, errDone
 		}
-		if err := a.saw.compare(now, a, what.compares); err != nil {
+		if err := a.saw.compare(now, a, what.Compares); err != nil {
 			return nil, err
 		}
-		changes, err := what.decide(now, a)
-		for i := range changes {
-			changes[i] = changes[i].By(a.by)
-		}
-		return changes, err
+		return what.Decide(now, a.Request)
 	})
 	if errors.Is(err, errDone) {
 		came.outcome = again
@@ -56,55 +49,32 @@ func (d *Dashboard) perform(ctx context.Context, viewer *access.Viewer, key clie
 	if err != nil {
 		return told{}, err
 	}
-	d.options.Logger.Info("A viewer has acted on a release", "viewer", viewer.Name, "action", what.verb, "namespace", key.Namespace, "release", key.Name)
-	if err := d.await(ctx, viewer, what, changes, objects); errors.As(err, new(*act.DeclinedError)) {
+	d.options.Logger.Info("A viewer has acted on a release", "viewer", viewer.Name, "action", what.Name, "namespace", key.Namespace, "release", key.Name)
+	if err := d.await(ctx, viewer, what, changes, objects); errors.As(err, new(*verb.DeclinedError)) {
 		came.outcome = declined
 	}
 	return came, nil
 }
 
-// subjectOf returns what an action was about, for the notice.
-func subjectOf(what *deed, a asked, release *v1alpha1.BatchRelease) string {
-	switch {
-	case what.verb == view.RollBack:
-		return a.to
-	case what.verb == view.Jump:
-		return strconv.Itoa(int(a.batch))
-	case what.verb == view.Approve && view.AtPausePoint(release):
-		return "continuing past pod " + release.Status.PausePoint.Pod
-	case what.compares == everyFact:
-		return view.BatchWords(release)
-	default:
-		return ""
+// situationNow reads what a request depends on.
+func (d *Dashboard) situationNow(ctx context.Context, viewer *access.Viewer, what *verb.Verb, a asked, release *v1alpha1.BatchRelease) (verb.Situation, error) {
+	if what.Reads(a.Request) {
+		done, err := d.reads.take(ctx, viewer.Name)
+		if err != nil {
+			return verb.Situation{}, err
+		}
+		defer done()
 	}
-}
-
-// situationNow reads what a deed depends on.
-func (d *Dashboard) situationNow(ctx context.Context, viewer *access.Viewer, what *deed, a asked, release *v1alpha1.BatchRelease) (situation, error) {
-	sight := &show.Sight{Whole: &show.Whole{Release: release}}
-	gates, history := what.compares == everyFact, what.verb == view.RollBack && a.to != ""
-	if !gates && !history { // pages that read much do not hold it up
-		return situationOf(sight), nil
-	}
-	done, err := d.reads.take(ctx, viewer.Name)
+	now, err := act.Read(ctx, viewer.Client, release, what, a.Request)
 	if err != nil {
-		return situation{}, err
+		return verb.Situation{}, fmt.Errorf("read what belongs to release: %w", err)
 	}
-	defer done()
-	if gates {
-		sight.Gates, err = lookup.Gates(ctx, viewer.Client, client.ObjectKeyFromObject(release))
-	} else {
-		sight.Kept, err = lookup.Kept(ctx, viewer.Client, release)
-	}
-	if err != nil {
-		return situation{}, fmt.Errorf("read what belongs to release: %w", err)
-	}
-	return situationOf(sight), nil
+	return now, nil
 }
 
 // await waits a moment for the controller to act on what was written, so that the next page shows
 // it. It does not wait if the viewer may not watch.
-func (d *Dashboard) await(ctx context.Context, viewer *access.Viewer, what *deed, changes []steer.Change, objects []client.Object) error {
+func (d *Dashboard) await(ctx context.Context, viewer *access.Viewer, what *verb.Verb, changes []steer.Change, objects []client.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, controllerActs)
 	defer cancel()
 	for i, change := range changes {
@@ -114,10 +84,10 @@ func (d *Dashboard) await(ctx context.Context, viewer *access.Viewer, what *deed
 			}
 		}
 		release, is := objects[i].(*v1alpha1.BatchRelease)
-		if !is || what.taken == nil {
+		if !is || what.Taken == nil {
 			continue
 		}
-		if _, err := act.AwaitRelease(ctx, viewer.Client, release, what.taken); err != nil {
+		if _, err := act.AwaitRelease(ctx, viewer.Client, release, what.Taken); err != nil {
 			return err
 		}
 	}

@@ -13,17 +13,16 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/cli/verb"
 	"github.com/sluice-dev/sluice/dashboard/access"
 	"github.com/sluice-dev/sluice/dashboard/page"
 	"github.com/sluice-dev/sluice/dashboard/view"
 )
 
-// The rights that viewers need to see and to act.
+// The rights that viewers need to see.
 var (
 	listSources   = access.Verb{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "releasesources"}
 	listHistories = access.Verb{Verb: "list", Group: appsv1.GroupName, Resource: "controllerrevisions"}
-	patchStatus   = access.Verb{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "batchreleases", Subresource: "status"}
-	patchRelease  = access.Verb{Verb: "patch", Group: v1alpha1.GroupVersion.Group, Resource: "batchreleases"}
 )
 
 // visible returns the rows that a viewer may see, in the order of the list.
@@ -80,7 +79,7 @@ func (d *Dashboard) listReleases(r *http.Request, viewer *access.Viewer) (*answe
 	if rows, err = d.withRefused(ctx, viewer, rows); err != nil {
 		return nil, err
 	}
-	who := view.Viewer{Name: viewer.Name, Approves: may(patchStatus), Operates: may(patchRelease)}
+	who := view.Viewer{Name: viewer.Name, Approves: may(patching(verb.PatchStatus)), Operates: may(patching(verb.PatchRelease))}
 	list := view.Select(rows, view.QueryOf(r.URL.Query()), who, d.options.Clock.Now())
 	if failed != nil {
 		return nil, failed
@@ -123,13 +122,11 @@ type releasePage struct {
 	Actions []Action
 }
 
-// Action is a button.
+// Action is a button with its address.
 type Action struct {
-	Text, Address string
-	// Kind is how it looks: primary, danger or empty.
-	Kind string
-	// Apart says that it stands apart from the usual ones.
-	Apart bool
+	verb.Button
+
+	Address string
 }
 
 func (d *Dashboard) showRelease(r *http.Request, viewer *access.Viewer) (*answer, error) {

@@ -10,11 +10,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/verb"
 )
 
 // AwaitRelease watches a release from the written version on, until the controller has acted on it
 // or the release is gone. It reports false if ctx or the watch ends before that.
-func AwaitRelease(ctx context.Context, c client.WithWatch, written *v1alpha1.BatchRelease, taken Taken) (bool, error) {
+func AwaitRelease(ctx context.Context, c client.WithWatch, written *v1alpha1.BatchRelease, taken verb.Taken) (bool, error) {
 	return await(ctx, c, written, &v1alpha1.BatchReleaseList{}, func(object client.Object) (bool, error) {
 		return taken(object.(*v1alpha1.BatchRelease))
 	})
@@ -24,7 +25,7 @@ func AwaitRelease(ctx context.Context, c client.WithWatch, written *v1alpha1.Bat
 // reports false like AwaitRelease.
 func AwaitGate(ctx context.Context, c client.WithWatch, gate *v1alpha1.Gate) (bool, error) {
 	return await(ctx, c, gate, &v1alpha1.GateList{}, func(object client.Object) (bool, error) {
-		return GateDecided(object.(*v1alpha1.Gate)), nil
+		return verb.GateDecided(object.(*v1alpha1.Gate)), nil
 	})
 }
 

@@ -1,6 +1,6 @@
 // Package act writes what a person requests of a release, as that person.
 //
-//	release as it was read ──► decide (rollout/steer) ──► Writer: one guarded patch for each change ──► Await: the controller has acted
+//	release as it was read ──► decide (cli/verb) ──► Writer: one guarded patch for each change ──► Await: the controller has acted
 //	        ▲                                                 │
 //	        └──────────────── conflict: read again ◄──────────┘
 //

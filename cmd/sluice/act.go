@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/act"
+	"github.com/sluice-dev/sluice/cli/verb"
 	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
@@ -68,48 +69,6 @@ func (f *actFlags) check() error {
 	return f.output.check()
 }
 
-// A deed is what one verb does to one release.
-type deed struct {
-	// decide says what is to be written to the release as it is; it is asked again if the release has
-	// changed meanwhile.
-	decide func(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease) ([]steer.Change, error)
-	// taken is nil where there is nothing to wait for but the gates that are decided.
-	taken act.Taken
-}
-
-// run does what a verb does to the release that the arguments name.
-func (f *actFlags) run(command *cobra.Command, args []string, what deed) error {
-	if err := f.check(); err != nil {
-		return err
-	}
-	c, release, err := f.kube.release(command, args)
-	if err != nil {
-		return err
-	}
-	ctx := command.Context()
-	who, _ := c.whoami(ctx) // a release without a name says that it does not know who requested something
-	changes, written, err := f.writer(c).Write(ctx, release, func(ctx context.Context, release *v1alpha1.BatchRelease) ([]steer.Change, error) {
-		changes, err := what.decide(ctx, c, release)
-		for i := range changes {
-			changes[i] = changes[i].By(who)
-		}
-		return changes, err
-	})
-	if err != nil {
-		return fmt.Errorf("batchrelease/%s: %w", release.Name, err)
-	}
-	for i, object := range written {
-		if object, err = f.settle(ctx, c, object, changes[i], what); err != nil {
-			return fmt.Errorf("batchrelease/%s: %w", release.Name, err)
-		}
-		f.output.print.NamePrintFlags.Operation = changes[i].Done + dryRunWords[f.dryRun]
-		if err := f.output.object(command, object); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // modes are how far each dry run goes.
 var modes = map[string]act.Mode{dryRunNone: act.Written, dryRunClient: act.Decided, dryRunServer: act.Checked}
 
@@ -118,9 +77,9 @@ func (f *actFlags) writer(c *cluster) act.Writer {
 	return act.Writer{Client: c, Owner: fieldOwner, Mode: modes[f.dryRun]}
 }
 
-// settle waits until the controller has taken up what was written to an object, and returns it as
-// it is then.
-func (f *actFlags) settle(ctx context.Context, c *cluster, object client.Object, change steer.Change, what deed) (client.Object, error) {
+// settle waits until the controller has acted on a written object, and returns the object as it is
+// then.
+func (f *actFlags) settle(ctx context.Context, c *cluster, object client.Object, change steer.Change, what *verb.Verb) (client.Object, error) {
 	if !f.wait || f.dryRun != dryRunNone {
 		return object, nil
 	}
@@ -134,10 +93,10 @@ func (f *actFlags) settle(ctx context.Context, c *cluster, object client.Object,
 		}
 	}
 	release, ok := object.(*v1alpha1.BatchRelease)
-	if !ok || what.taken == nil {
+	if !ok || what.Taken == nil {
 		return object, nil
 	}
-	now, err := f.await(ctx, c, release, func(o client.Object) (bool, error) { return what.taken(o.(*v1alpha1.BatchRelease)) })
+	now, err := f.await(ctx, c, release, func(o client.Object) (bool, error) { return what.Taken(o.(*v1alpha1.BatchRelease)) })
 	if now == nil {
 		now = object
 	}
@@ -157,7 +116,7 @@ func (f *actFlags) await(ctx context.Context, c *cluster, object client.Object, 
 
 // decided reports whether a gate is.
 func decided(object client.Object) (bool, error) {
-	return act.GateDecided(object.(*v1alpha1.Gate)), nil
+	return verb.GateDecided(object.(*v1alpha1.Gate)), nil
 }
 
 // whoami returns the user as the API server knows it.

@@ -92,7 +92,6 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	splitUsage(root)
 	root.AddCommand(
-		newApprove(),
 		newCheck(),
 		newController(),
 		newDashboard(),
@@ -101,23 +100,17 @@ func newRoot() *cobra.Command {
 		newHandback(),
 		newHistory(),
 		newInstall(),
-		newJump(),
 		newLint(),
 		newList(),
 		newNotify(),
-		newPause(),
 		newPlan(),
-		newReject(),
-		newResume(),
-		newRetry(),
-		newRollback(),
 		newSimulate(),
 		newStatus(),
 		newSync(),
 		newTrace(),
-		newUndo(),
 		newVersion(),
 	)
+	root.AddCommand(newVerbs()...)
 	addGroups(root)
 	return root
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/cli/verb"
 )
 
 // midway is a release of ten pods, of which three run the new version.
@@ -133,30 +134,30 @@ func TestConfirmSaysWhatWillHappen(t *testing.T) {
 		}}
 	}
 	cases := map[string]struct {
-		verb   Verb
+		verb   string
 		gates  []v1alpha1.Gate
 		change func(*v1alpha1.BatchRelease)
 		want   []string
 	}{
-		"approve":                    {Approve, manual(""), nil, []string{"1 manual gate of batch 1 of 2 passes, with your name", "batch 2 of 2 begins: 100%."}},
-		"approve while it is paused": {Approve, manual(""), func(r *v1alpha1.BatchRelease) { r.Spec.Suspend = true }, []string{"The release is paused: nothing else happens"}},
-		"the last batch":             {Approve, manual(""), func(r *v1alpha1.BatchRelease) { r.Status.CurrentStepIndex = 1 }, []string{"This is the last batch"}},
-		"a pause point": {Approve, nil, func(r *v1alpha1.BatchRelease) {
+		"approve":                    {"approve", manual(""), nil, []string{"1 manual gate of batch 1 of 2 passes, with your name", "batch 2 of 2 begins: 100%."}},
+		"approve while it is paused": {"approve", manual(""), func(r *v1alpha1.BatchRelease) { r.Spec.Suspend = true }, []string{"The release is paused: nothing else happens"}},
+		"the last batch":             {"approve", manual(""), func(r *v1alpha1.BatchRelease) { r.Status.CurrentStepIndex = 1 }, []string{"This is the last batch"}},
+		"a pause point": {"approve", nil, func(r *v1alpha1.BatchRelease) {
 			r.Status.State, r.Status.PausePoint = v1alpha1.StatePausePoint, &v1alpha1.PausePoint{Pod: "web-7"}
 		}, []string{"continues past pod web-7"}},
-		"reject":                   {Reject, manual(""), nil, []string{"This is final", "No pod is replaced now."}},
-		"reject, which rolls back": {Reject, manual(v1alpha1.RejectRollback), nil, []string{"The release rolls back at once"}},
-		"a refused write": {Retry, nil, func(r *v1alpha1.BatchRelease) {
+		"reject":                   {"reject", manual(""), nil, []string{"This is final", "No pod is replaced now."}},
+		"reject, which rolls back": {"reject", manual(v1alpha1.RejectRollback), nil, []string{"The release rolls back at once"}},
+		"a refused write": {"retry", nil, func(r *v1alpha1.BatchRelease) {
 			r.Status.RefusedWrite = &v1alpha1.RefusedWrite{Write: "create the ReplicaSet"}
 		}, []string{"repeats the write that the API server refuses: create the ReplicaSet."}},
-		"jump back": {Jump, nil, func(r *v1alpha1.BatchRelease) { r.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods }, []string{"pods beyond its share go back"}},
+		"jump back": {"jump", nil, func(r *v1alpha1.BatchRelease) { r.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods }, []string{"pods beyond its share go back"}},
 	}
 	for name, c := range cases {
 		sight, _ := midway(t)
 		if c.change != nil {
 			c.change(sight.Release)
 		}
-		page := ConfirmOf(c.verb, sight, c.gates, "ada")
+		page := ConfirmOf(verb.Named(c.verb), sight, c.gates, "ada")
 		for _, part := range c.want {
 			if !strings.Contains(strings.Join(page.What, "\n"), part) {
 				t.Errorf("%s: want %q in %q", name, part, page.What)

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/cli/verb"
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
@@ -190,7 +190,7 @@ func batchesOf(w *show.Whole) []Batch {
 	batches := make([]Batch, 0, len(steps))
 	for i, step := range steps {
 		batch := Batch{
-			Number: i + 1, Mark: markOf(show.BatchState(w.Release, i)), Share: shareWords(step.Replicas),
+			Number: i + 1, Mark: markOf(show.BatchState(w.Release, i)), Share: cell(verb.ShareWords(step.Replicas)),
 			Current: status.Entered() && int(status.CurrentStepIndex) == i && status.Phase != v1alpha1.PhaseCompleted,
 		}
 		if weight, shared := spec.TrafficOf(rollback, i); shared {
@@ -277,12 +277,4 @@ func trafficOf(release *v1alpha1.BatchRelease) *Traffic {
 		shown.Plan = append(shown.Plan, weight)
 	}
 	return shown
-}
-
-// shareWords returns the share of a step in words, as in the strategy.
-func shareWords(replicas intstr.IntOrString) string {
-	if replicas.Type == intstr.Int {
-		return plain.Count(replicas.IntVal, "pod")
-	}
-	return cell(replicas.StrVal)
 }

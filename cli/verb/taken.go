@@ -1,4 +1,4 @@
-package act
+package verb
 
 import "github.com/sluice-dev/sluice/api/v1alpha1"
 
@@ -16,17 +16,17 @@ func GateDecided(gate *v1alpha1.Gate) bool {
 	return gate.Status.Decision == v1alpha1.DecisionPassed || gate.Status.Decision == v1alpha1.DecisionRejected
 }
 
-// SuspendTaken reports whether the controller has acted on the current spec.suspend of the release.
-func SuspendTaken(suspend bool) Taken {
+// suspendTaken reports whether the controller has acted on the current spec.suspend of the release.
+func suspendTaken(suspend bool) Taken {
 	return func(release *v1alpha1.BatchRelease) (bool, error) {
 		stands := release.Status.StoppedFor(v1alpha1.StopSuspended)
 		return release.Status.ObservedGeneration >= release.Generation && stands == suspend, nil
 	}
 }
 
-// RollbackTaken reports whether the controller has removed the annotation, which it does once the
+// rollbackTaken reports whether the controller has removed the annotation, which it does once the
 // rollback is recorded.
-func RollbackTaken(release *v1alpha1.BatchRelease) (bool, error) {
+func rollbackTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	if _, asked := release.Annotations[v1alpha1.RollbackAnnotation]; asked {
 		return false, nil
 	}
@@ -36,14 +36,14 @@ func RollbackTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	return true, nil
 }
 
-// RetryTaken reports whether the controller has removed the annotation.
-func RetryTaken(release *v1alpha1.BatchRelease) (bool, error) {
+// retryTaken reports whether the controller has removed the annotation.
+func retryTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	_, asked := release.Annotations[v1alpha1.RetryAnnotation]
 	return !asked, nil
 }
 
-// JumpTaken reports whether the controller has acted on the request to jump.
-func JumpTaken(release *v1alpha1.BatchRelease) (bool, error) {
+// jumpTaken reports whether the controller has acted on the request to jump.
+func jumpTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	status := &release.Status
 	switch {
 	case status.NextStepIndex != nil:
@@ -54,8 +54,8 @@ func JumpTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	return true, nil
 }
 
-// PausePointTaken reports whether a release has continued past the confirmed pod.
-func PausePointTaken(release *v1alpha1.BatchRelease) (bool, error) {
+// pausePointTaken reports whether a release has continued past the confirmed pod.
+func pausePointTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	at := release.Status.PausePoint
 	return at == nil || at.Confirmed != at.Pod, nil
 }
