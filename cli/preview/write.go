@@ -46,10 +46,10 @@ func (p *Preview) summary() string {
 		}
 	}
 	if len(p.Errors) > 0 {
-		parts = append(parts, counted(len(p.Errors), "error"))
+		parts = append(parts, plain.Count(len(p.Errors), "error"))
 	}
 	if len(p.Warnings) > 0 {
-		parts = append(parts, counted(len(p.Warnings), "warning"))
+		parts = append(parts, plain.Count(len(p.Warnings), "warning"))
 	}
 	if parts == nil {
 		return "no releases"
@@ -57,19 +57,12 @@ func (p *Preview) summary() string {
 	return strings.Join(parts, ", ")
 }
 
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // Err sums up what has to be fixed, nil if it is nothing.
 func (p *Preview) Err() error {
 	if len(p.Errors) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s in the files of %s", counted(len(p.Errors), "error"), p.To.Commit)
+	return fmt.Errorf("%s in the files of %s", plain.Count(len(p.Errors), "error"), p.To.Commit)
 }
 
 // headline says what happens to a release.

@@ -7,9 +7,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/verb"
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
@@ -20,11 +20,11 @@ func batches(w *Whole) []Node {
 	steps := spec.Steps(rollback)
 	nodes := make([]Node, 0, len(steps))
 	for i, step := range steps {
-		node := Node{Name: fmt.Sprintf("batch %d/%d", i+1, len(steps)), Text: shareWords(step.Replicas)}
+		node := Node{Name: fmt.Sprintf("batch %d/%d", i+1, len(steps)), Text: verb.ShareWords(step.Replicas)}
 		if weight, shared := spec.TrafficOf(rollback, i); shared {
 			node.Text += ", " + v1alpha1.RequestWords(weight, len(step.Matches))
 		}
-		node.State = batchState(w.Release, i)
+		node.State = BatchState(w.Release, i)
 		if node.State == Moving || node.State == Bad {
 			node.Text += ": " + progress(w)
 		}
@@ -52,7 +52,7 @@ func progress(w *Whole) string {
 		}
 	case *appsv1.StatefulSet, *appsv1.DaemonSet:
 		updated, good = live(podsByHash(w)[status.UpdateRevision])
-		if minReadySeconds(w.Workload) > 0 { // when a pod that is ready counts as available, no status tells of each version
+		if MinReadySeconds(w.Workload) > 0 { // when a pod that is ready counts as available, no status tells of each version
 			word = "ready"
 		}
 	}
@@ -72,14 +72,8 @@ func live(own []corev1.Pod) (staying, ready int32) {
 	return staying, ready
 }
 
-func shareWords(replicas intstr.IntOrString) string {
-	if replicas.Type == intstr.Int {
-		return pods(replicas.IntVal)
-	}
-	return replicas.StrVal
-}
-
-func batchState(release *v1alpha1.BatchRelease, step int) State {
+// BatchState returns the state of a step of a release, counted from 0.
+func BatchState(release *v1alpha1.BatchRelease, step int) State {
 	status := &release.Status
 	current := int(status.CurrentStepIndex)
 	switch {

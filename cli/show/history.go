@@ -54,7 +54,7 @@ func keptRow(kept *appsv1.ControllerRevision, current string, now time.Time) met
 		marker = "*"
 	}
 	return marked(marker,
-		strconv.FormatInt(kept.Revision, 10), revision, imagesOf(kept.Data.Raw),
+		strconv.FormatInt(kept.Revision, 10), revision, ImagesOf(kept.Data.Raw),
 		annotations[v1alpha1.OutcomeAnnotation], releasedAgo(annotations[v1alpha1.ReleasedAtAnnotation], now), took(annotations),
 		plain.Commit(annotations[v1alpha1.CommitAnnotation]), annotations[v1alpha1.AuthorAnnotation],
 		annotations[v1alpha1.ApprovedByAnnotation], annotations[v1alpha1.SubjectAnnotation],
@@ -92,7 +92,7 @@ func underWay(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision) 
 
 func underWayRow(release *v1alpha1.BatchRelease) metav1.TableRow {
 	status := &release.Status
-	author, subject := commitWords(release)
+	author, subject := CommitOf(release)
 	outcome := Standing(release)
 	if told := trafficOf(release); told != nil {
 		outcome += ", " + v1alpha1.RequestWords(told.Weight, int(told.Matches))
@@ -109,7 +109,7 @@ func releasedAgo(text string, now time.Time) string {
 	return since(metav1.NewTime(at), now) + " ago"
 }
 
-// took returns how long it took from the beginning of a release, or rollback, to its end.
+// took returns the time from the beginning of a release or rollback to its end; empty if unknown.
 func took(annotations map[string]string) string {
 	began, unknown := time.Parse(time.RFC3339, annotations[v1alpha1.StartedAtAnnotation])
 	ended, unended := time.Parse(time.RFC3339, annotations[v1alpha1.ReleasedAtAnnotation])
@@ -119,8 +119,8 @@ func took(annotations map[string]string) string {
 	return duration.HumanDuration(ended.Sub(began))
 }
 
-// imagesOf returns those of a pod template as JSON.
-func imagesOf(raw []byte) string {
+// ImagesOf returns the images of a pod template as JSON, separated by commas.
+func ImagesOf(raw []byte) string {
 	var template corev1.PodTemplateSpec
 	if err := json.Unmarshal(raw, &template); err != nil {
 		return "" // what is no template has none; that is said where it matters
@@ -179,7 +179,7 @@ func Kept(kept *appsv1.ControllerRevision) []string {
 		"Subject", annotations[v1alpha1.SubjectAnnotation],
 		"Approved by", annotations[v1alpha1.ApprovedByAnnotation],
 		"Forced", annotations[v1alpha1.ForcedAnnotation],
-		"Images", imagesOf(kept.Data.Raw),
+		"Images", ImagesOf(kept.Data.Raw),
 	)
 }
 

@@ -2,6 +2,7 @@ package show
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,16 +22,6 @@ type Sight struct {
 	// is too large.
 	Hidden []string
 }
-
-// StateOf returns the state of a release at a glance.
-func StateOf(release *v1alpha1.BatchRelease) State { return releaseState(release) }
-
-// CommitOf returns the author and the subject of the released commit, if the release still has
-// them.
-func CommitOf(release *v1alpha1.BatchRelease) (author, subject string) { return commitWords(release) }
-
-// BatchState returns the state of a step of a release, counted from 0.
-func BatchState(release *v1alpha1.BatchRelease, step int) State { return batchState(release, step) }
 
 // PodState returns the state of a pod, and the reason in a few words.
 func PodState(pod *corev1.Pod) (State, string) {
@@ -55,11 +46,16 @@ func OpenGates(w *Whole, step int) []v1alpha1.Gate {
 // Version is a template of a workload that has pods or is being released, with its pods.
 type Version struct {
 	Revision string
-	// Role is what the version is to the release: new, stable, old.
+	// Role is the part of the version in the release: new, stable, old.
 	Role   string
 	New    bool
 	Images string
 	Pods   []corev1.Pod
+
+	role role
+	// name is the name of its ReplicaSet or ControllerRevision; set is nil for the latter.
+	name string
+	set  *appsv1.ReplicaSet
 }
 
 // Versions returns the versions of a workload that have pods or are part of the release, the new
@@ -68,48 +64,76 @@ func Versions(w *Whole) []Version {
 	if w.Workload == nil {
 		return nil
 	}
-	roles, images, owned := versionsOf(w)
+	return slices.DeleteFunc(versionsOf(w), func(v Version) bool { return len(v.Pods) == 0 && v.role == roleOld })
+}
+
+// versionsOf returns all versions of a workload, the new one first.
+func versionsOf(w *Whole) []Version {
 	var versions []Version
-	for revision, r := range roles {
-		own := owned[revision]
-		if len(own) == 0 && r == roleOld {
-			continue
-		}
-		versions = append(versions, Version{
-			Revision: revision, Role: r.word(w.Release), New: r == roleNew, Images: images[revision], Pods: own,
+	add := func(v Version) {
+		v.Role, v.New = v.role.word(w.Release), v.role == roleNew
+		versions = append(versions, v)
+	}
+	template := podTemplateOf(w.Workload)
+	for i := range w.Sets {
+		set := &w.Sets[i]
+		add(Version{
+			Revision: revisionOf(set), Images: templateImages(&set.Spec.Template), name: set.Name, set: set,
+			role: w.role(revisionOf(set), template != nil && sameTemplate(&set.Spec.Template, template)),
+			Pods: podsOf(set, w.Pods),
 		})
 	}
-	slices.SortFunc(versions, func(a, b Version) int {
-		return cmp.Or(cmp.Compare(roles[a.Revision], roles[b.Revision]), cmp.Compare(a.Revision, b.Revision))
-	})
+	byHash, newest := podsByHash(w), newestOf(w.Revisions)
+	for i := range w.Revisions {
+		record := &w.Revisions[i]
+		revision := hashOf(record.Name)
+		add(Version{
+			Revision: revision, Images: recordImages(record), name: record.Name, role: w.role(revision, record.Name == newest), Pods: byHash[revision],
+		})
+	}
+	slices.SortFunc(versions, func(a, b Version) int { return cmp.Or(cmp.Compare(a.role, b.role), cmp.Compare(a.name, b.name)) })
 	return versions
 }
 
-// versionsOf returns the role in the release, the images and the pods of each version.
-func versionsOf(w *Whole) (roles map[string]role, images map[string]string, owned map[string][]corev1.Pod) {
-	roles, images = map[string]role{}, map[string]string{}
-	if len(w.Sets) == 0 {
-		newest := newestOf(w.Revisions)
-		for i := range w.Revisions {
-			record := &w.Revisions[i]
-			revision := hashOf(record.Name)
-			roles[revision], images[revision] = w.role(revision, record.Name == newest), recordImages(record)
-		}
-		return roles, images, podsByHash(w)
-	}
-	owned = map[string][]corev1.Pod{}
-	for i := range w.Sets {
-		set := &w.Sets[i]
-		revision := revisionOf(set)
-		roles[revision], images[revision] = setRole(set, w), templateImages(&set.Spec.Template)
-		for _, pod := range w.Pods {
-			if metav1.IsControlledBy(&pod, set) {
-				owned[revision] = append(owned[revision], pod)
-			}
+// podsOf returns the pods of a ReplicaSet.
+func podsOf(set *appsv1.ReplicaSet, pods []corev1.Pod) []corev1.Pod {
+	var own []corev1.Pod
+	for i := range pods {
+		if metav1.IsControlledBy(&pods[i], set) {
+			own = append(own, pods[i])
 		}
 	}
-	return roles, images, owned
+	return own
 }
 
-// ImagesOf returns the images of a pod template as JSON, separated by commas.
-func ImagesOf(raw []byte) string { return imagesOf(raw) }
+// versionNodes returns the versions that run or are part of the release, with their pods.
+func versionNodes(w *Whole) []Node {
+	var nodes []Node
+	for _, v := range versionsOf(w) {
+		wanted := int32(len(v.Pods))
+		if v.set != nil {
+			wanted = replicasOf(v.set.Spec.Replicas) + v.set.Status.Replicas
+		}
+		if wanted > 0 || v.role != roleOld {
+			nodes = append(nodes, v.node().with(podNodes(v.name, v.Pods)))
+		}
+	}
+	return nodes
+}
+
+// node returns a version with the numbers of its pods, as its native controller has them.
+func (v Version) node() Node {
+	kind, wanted, good, word := "controllerrevision/", int32(len(v.Pods)), int32(0), "ready"
+	settled := true
+	if v.set == nil {
+		_, good = live(v.Pods)
+	} else {
+		kind, wanted, good, word = "replicaset/", replicasOf(v.set.Spec.Replicas), v.set.Status.AvailableReplicas, "available"
+		settled = v.set.Status.Replicas == wanted
+	}
+	node := Node{Name: kind + v.name, State: Moving, Text: fmt.Sprintf("%s, %s: %d of %s %s", v.Role, v.Images, good, pods(wanted), word)}
+	if good == wanted && settled {
+		node.State = Good
+	}
+	return node
+}

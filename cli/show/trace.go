@@ -111,7 +111,7 @@ type brought struct {
 func (t *Trace) origin() brought {
 	status := &t.Release.Status
 	if t.Kept == nil && VersionName(t.Version) == status.UpdateRevision {
-		author, subject := commitWords(t.Release)
+		author, subject := CommitOf(t.Release)
 		return brought{outcome: Standing(t.Release), commit: status.Commit, author: author, subject: subject, attempt: status.Attempt}
 	}
 	if t.Kept == nil {

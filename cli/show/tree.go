@@ -41,7 +41,7 @@ func Tree(w *Whole) Node {
 		standing = StandingRefused(standing)
 	}
 	root := Node{
-		Name: "batchrelease/" + w.Release.Name, State: releaseState(w.Release),
+		Name: "batchrelease/" + w.Release.Name, State: StateOf(w.Release),
 		Text: strings.TrimSuffix(cmp.Or(standing, "not looked at yet")+": "+status.Message, ": "),
 	}
 	if isRefused {
@@ -54,7 +54,7 @@ func Tree(w *Whole) Node {
 	root.Children = append(root.Children, trafficNode(w.Release)...)
 	root.Children = append(root.Children, warnings(w.Release)...)
 	root.Children = append(root.Children, batches(w)...)
-	return root.with(sets(w)).with(revisions(w))
+	return root.with(versionNodes(w))
 }
 
 // warnings returns what to know of a release in progress before anybody lets it go on.
@@ -81,7 +81,8 @@ func (n Node) with(children []Node) Node {
 	return n
 }
 
-func releaseState(release *v1alpha1.BatchRelease) State {
+// StateOf returns the state of a release at a glance.
+func StateOf(release *v1alpha1.BatchRelease) State {
 	status := &release.Status
 	switch outcome := OutcomeOf(release); {
 	case outcome == Completed:
@@ -151,7 +152,7 @@ func origin(release *v1alpha1.BatchRelease) []Node {
 	status := &release.Status
 	var nodes []Node
 	if status.Commit != "" {
-		node := Node{Name: "commit " + plain.Commit(status.Commit), Text: bySubject(commitWords(release))}
+		node := Node{Name: "commit " + plain.Commit(status.Commit), Text: bySubject(CommitOf(release))}
 		if unasked(status) {
 			node.Text = strings.TrimSuffix("rolled back: "+node.Text, ": ")
 		}
@@ -202,9 +203,9 @@ func jumpNode(release *v1alpha1.BatchRelease) []Node {
 	return []Node{{Name: "jump", State: Waiting, Text: fmt.Sprintf("to batch %d/%d", jump.To+1, steps), Since: jump.Time}}
 }
 
-// commitWords returns author and subject of the commit that is released, as far as the release
-// still knows them.
-func commitWords(release *v1alpha1.BatchRelease) (author, subject string) {
+// CommitOf returns the author and the subject of the released commit, if the release still has
+// them.
+func CommitOf(release *v1alpha1.BatchRelease) (author, subject string) {
 	status, annotations := &release.Status, release.Annotations
 	if status.Commit != annotations[v1alpha1.CommitAnnotation] {
 		return status.CommitAuthor, status.CommitSubject
@@ -234,21 +235,6 @@ func replicasOf(replicas *int32) int32 {
 }
 
 func pods(n int32) string { return plain.Count(n, "pod") }
-
-// sets returns the ReplicaSets that have pods or are about to, the one that is released first.
-func sets(w *Whole) []Node {
-	shown := slices.DeleteFunc(slices.Clone(w.Sets), func(set appsv1.ReplicaSet) bool {
-		return replicasOf(set.Spec.Replicas) == 0 && set.Status.Replicas == 0 && setRole(&set, w) == roleOld
-	})
-	slices.SortFunc(shown, func(a, b appsv1.ReplicaSet) int {
-		return cmp.Or(cmp.Compare(setRole(&a, w), setRole(&b, w)), strings.Compare(a.Name, b.Name))
-	})
-	nodes := make([]Node, 0, len(shown))
-	for i := range shown {
-		nodes = append(nodes, setNode(&shown[i], w))
-	}
-	return nodes
-}
 
 func revisionOf(set *appsv1.ReplicaSet) string {
 	return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
@@ -284,11 +270,6 @@ func (r role) word(release *v1alpha1.BatchRelease) string {
 	}
 }
 
-func setRole(set *appsv1.ReplicaSet, w *Whole) role {
-	template := podTemplateOf(w.Workload)
-	return w.role(revisionOf(set), template != nil && sameTemplate(&set.Spec.Template, template))
-}
-
 // role returns what a version is to the release. While the status is about an earlier template, the
 // current one, which the held workload has, is the new one.
 func (w *Whole) role(revision string, current bool) role {
@@ -317,21 +298,4 @@ func sameTemplate(of, deployment *corev1.PodTemplateSpec) bool {
 	bare := of.DeepCopy()
 	delete(bare.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
 	return equality.Semantic.DeepEqual(bare, deployment)
-}
-
-func setNode(set *appsv1.ReplicaSet, w *Whole) Node {
-	wanted := replicasOf(set.Spec.Replicas)
-	node := Node{Name: "replicaset/" + set.Name, State: Moving}
-	node.Text = fmt.Sprintf("%s, %s: %d of %s available", setRole(set, w).word(w.Release),
-		templateImages(&set.Spec.Template), set.Status.AvailableReplicas, pods(wanted))
-	if set.Status.AvailableReplicas == wanted && set.Status.Replicas == wanted {
-		node.State = Good
-	}
-	var own []corev1.Pod
-	for _, pod := range w.Pods {
-		if metav1.IsControlledBy(&pod, set) {
-			own = append(own, pod)
-		}
-	}
-	return node.with(podNodes(set.Name, own))
 }

@@ -1,9 +1,7 @@
 package show
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -36,10 +34,11 @@ func podTemplateOf(object Object) *corev1.PodTemplateSpec {
 	return nil
 }
 
-// minReadySeconds returns how long a pod of a StatefulSet or DaemonSet is ready before it counts as
-// available.
-func minReadySeconds(object Object) int32 {
+// MinReadySeconds returns how long a pod of a workload is ready before it counts as available.
+func MinReadySeconds(object Object) int32 {
 	switch o := object.(type) {
+	case *appsv1.Deployment:
+		return o.Spec.MinReadySeconds
 	case *appsv1.StatefulSet:
 		return o.Spec.MinReadySeconds
 	case *appsv1.DaemonSet:
@@ -129,43 +128,6 @@ func availableOf(available, wanted int32) string {
 // hash has no dash.
 func hashOf(name string) string { return name[strings.LastIndex(name, "-")+1:] }
 
-// revisions returns the versions of a StatefulSet or DaemonSet that have pods, with these, the one
-// that is released first.
-func revisions(w *Whole) []Node {
-	byHash := podsByHash(w)
-	newest := newestOf(w.Revisions)
-	type version struct {
-		role   role
-		record *appsv1.ControllerRevision
-	}
-	var shown []version
-	for i := range w.Revisions {
-		record := &w.Revisions[i]
-		r := w.role(hashOf(record.Name), record.Name == newest)
-		if len(byHash[hashOf(record.Name)]) > 0 || r != roleOld {
-			shown = append(shown, version{r, record})
-		}
-	}
-	slices.SortFunc(shown, func(a, b version) int {
-		return cmp.Or(cmp.Compare(a.role, b.role), strings.Compare(a.record.Name, b.record.Name))
-	})
-	nodes := make([]Node, 0, len(shown))
-	for _, v := range shown {
-		nodes = append(nodes, revisionNode(v.record, v.role.word(w.Release), byHash[hashOf(v.record.Name)]))
-	}
-	return nodes
-}
-
-func revisionNode(record *appsv1.ControllerRevision, role string, own []corev1.Pod) Node {
-	_, ready := live(own)
-	node := Node{Name: "controllerrevision/" + record.Name, State: Moving}
-	if int(ready) == len(own) {
-		node.State = Good
-	}
-	node.Text = fmt.Sprintf("%s, %s: %d of %s ready", role, recordImages(record), ready, pods(int32(len(own))))
-	return node.with(podNodes(record.Name, own))
-}
-
 // podsByHash returns the pods of a StatefulSet or DaemonSet by the hash of their version.
 func podsByHash(w *Whole) map[string][]corev1.Pod {
 	byHash := map[string][]corev1.Pod{}
@@ -197,5 +159,5 @@ func recordImages(record *appsv1.ControllerRevision) string {
 	if err != nil || template == nil {
 		return "" // nobody but the native controller writes one; what it wrote can be read
 	}
-	return imagesOf(template)
+	return ImagesOf(template)
 }

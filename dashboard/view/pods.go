@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sluice-dev/sluice/cli/show"
@@ -141,21 +140,9 @@ func grouped(byName map[string][]Pod) []Group {
 func isAvailable(pod *corev1.Pod, workload show.Object, now time.Time) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue && !now.Before(condition.LastTransitionTime.Add(minReady(workload)))
+			required := time.Duration(show.MinReadySeconds(workload)) * time.Second
+			return condition.Status == corev1.ConditionTrue && !now.Before(condition.LastTransitionTime.Add(required))
 		}
 	}
 	return false
-}
-
-func minReady(workload show.Object) time.Duration {
-	var seconds int32
-	switch o := workload.(type) {
-	case *appsv1.Deployment:
-		seconds = o.Spec.MinReadySeconds
-	case *appsv1.StatefulSet:
-		seconds = o.Spec.MinReadySeconds
-	case *appsv1.DaemonSet:
-		seconds = o.Spec.MinReadySeconds
-	}
-	return time.Duration(seconds) * time.Second
 }
