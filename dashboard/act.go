@@ -46,7 +46,7 @@ func (d *Dashboard) confirmAction(r *http.Request, viewer *access.Viewer) (*answ
 	return d.confirm(r, viewer, what, asked{Request: verb.Request{By: viewer.Name, To: query.Get("to"), Batch: int32(batch)}}, nil)
 }
 
-// mistake is what is wrong with a form: with its text, or with the rest.
+// mistake is the problem of a form: of its text, or of the rest.
 type mistake struct{ words, form string }
 
 func (m *mistake) Error() string { return m.words + m.form }

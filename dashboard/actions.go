@@ -16,7 +16,7 @@ const dashboardOwner = "sluice-dashboard"
 type asked struct {
 	verb.Request
 
-	// saw is how the release was when the person decided.
+	// saw is the release as the person saw it.
 	saw seen
 }
 

@@ -109,8 +109,8 @@ func (a *acting) dealWith(form string, mine *sending, do func() (told, error)) (
 	return came, nil
 }
 
-// simulate runs a simulation for a viewer, if there is a place for it. Nobody has more than one, so
-// that nobody takes all places. Service accounts of a namespace have one together.
+// simulate runs a simulation for a viewer, if there is a place for it. Each viewer has one, so that
+// no viewer takes all places. Service accounts of a namespace have one together.
 func (a *acting) simulate(viewer string, run func()) bool {
 	party := cmp.Or(partyOf(viewer), viewer)
 	if !a.beginSimulation(party) {

@@ -33,8 +33,8 @@ const (
 // noticeKept is how long an address shows the notice of an action: later it shows only the release.
 const noticeKept = 2 * time.Minute
 
-// told is what the address after an action says. It is sealed for one viewer and one release, so
-// that nobody can make a link that claims that something was done.
+// told is the notice in the address after an action. It is sealed for one viewer and one release,
+// so that no link can claim that something was done.
 type told struct {
 	verb    string
 	outcome outcome

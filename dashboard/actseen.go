@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// seen is what a person saw of a release when they decided.
+// seen is the part of a release that a person saw when they decided.
 type seen struct {
 	uid, revision, phase, before, pod string
 	// plan tells the batches and their gates from others: Git, or anyone who may write the release, can

@@ -137,7 +137,7 @@ func (d *Dashboard) Handler() http.Handler {
 type answer struct {
 	name  page.Name
 	frame page.Frame
-	// to is where to go instead of a page.
+	// to is an address to redirect to, in place of a page.
 	to string
 	// status is that of the page; 0 for one that is as it was asked for.
 	status int

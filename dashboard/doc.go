@@ -9,8 +9,9 @@
 //
 // What must hold:
 //
-//   - lists come from a cache that all viewers share, without what the viewer may not list; a release, its pods and its history are
-//     read, and every action is done, with the viewer's own client: the API server decides;
-//   - pages work without scripts; /live only says that a page has changed, and never what;
-//   - what a viewer can use is bounded: streams, pages, texts, pods that are drawn.
+//   - lists come from a cache that all viewers share, without objects that the viewer may not list;
+//   - the viewer's own client reads a release, its pods and its history, and does every action: the
+//     API server decides;
+//   - pages work without scripts; /live only says that a page has changed, and not how;
+//   - streams, pages, texts and drawn pods of a viewer are bounded.
 package dashboard

@@ -35,8 +35,8 @@ const (
 
 	mostStreams     = 1000
 	mostOfOneViewer = 30
-	// mostOfOneParty are those of all service accounts of a namespace: a person with permission to make
-	// one makes many.
+	// mostOfOneParty bounds the streams of all service accounts of a namespace: a person with
+	// permission to make one makes many.
 	mostOfOneParty = mostStreams / 10
 )
 

@@ -13,8 +13,8 @@ import (
 // read of it is in memory until its page is made.
 const (
 	readsAtOnce = 8
-	// readsOfOneParty are those of one person, or of all service accounts of a namespace: who loads
-	// many pages at once waits for their own.
+	// readsOfOneParty bounds the reads of one person, or of all service accounts of a namespace: a
+	// person who loads many pages at once waits for their own.
 	readsOfOneParty = readsAtOnce / 4
 )
 
@@ -36,8 +36,8 @@ func newReads() *reads {
 	return &reads{places: make(chan struct{}, readsAtOnce), parties: map[string]*party{}}
 }
 
-// take waits for a place, and returns what gives it back. One's own comes first: whoever waits for
-// it holds none of the others'.
+// take waits for a place, and returns what gives it back. It takes the person's own place first, so
+// that a waiting person holds no place of others.
 func (r *reads) take(ctx context.Context, viewer string) (func(), error) {
 	own, leave := r.enter(cmp.Or(partyOf(viewer), viewer))
 	if !wait(ctx, own.places) {

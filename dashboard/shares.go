@@ -13,7 +13,8 @@ import (
 const (
 	mostOfAnyAddress = mostConnections * 3 / 4
 	mostOfOneAddress = mostConnections / 4
-	// mostOfProxies are those of all proxies together: some are left for the probes of the kubelet.
+	// mostOfProxies bounds the connections of all proxies together: some are left for the probes of
+	// the kubelet.
 	mostOfProxies = mostConnections - 64
 )
 

@@ -24,7 +24,7 @@ import (
 // judges by itself.
 var oldest = version.MustParseGeneric("1.30.0")
 
-// Cluster is what Sluice runs on, and with.
+// Cluster is a cluster as the checks of Sluice see it.
 type Cluster struct {
 	Discovery discovery.ServerVersionInterface
 	Client    client.Client

@@ -23,14 +23,14 @@ const (
 	Failed  Grade = "failed"
 )
 
-// Finding is what was found of one thing.
+// Finding is the result of one check.
 type Finding struct {
 	Grade Grade
-	// Subject is what was looked at.
+	// Subject is the thing that was checked.
 	Subject string
 	// Text is a sentence for people.
 	Text string
-	// Remedy is what to do about it; empty where nothing is to be done.
+	// Remedy is the advice; empty if nothing is to be done.
 	Remedy string
 }
 

@@ -19,7 +19,7 @@ type Forge struct {
 	Branch string
 	// Deployments reports whether they are to be made.
 	Deployments bool
-	// Receiver is how the address ends that webhooks are to be sent to; empty if none are.
+	// Receiver is the end of the address for webhooks; empty if there are none.
 	Receiver string
 }
 

@@ -15,7 +15,7 @@ var clusterResources = []string{"nodes"}
 
 // confine turns the roles of the cluster into roles of the namespace. The rules of a role that the
 // namespace has as well, the controller's, become rules of that. A binding becomes one of the
-// namespace, unless that has one of the name. What concerns logins stays the cluster's.
+// namespace, unless that has one of the name. Rules about logins stay in the cluster's role.
 func confine(objects []*unstructured.Unstructured, namespace string) ([]*unstructured.Unstructured, error) {
 	var kept []*unstructured.Unstructured
 	roles := map[string]*unstructured.Unstructured{}

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// Namespace is where Sluice is installed by default.
+	// Namespace is the default namespace of Sluice.
 	Namespace = "sluice-system"
-	// Image is where the images are, without a tag.
+	// Image is the name of the images, without a tag.
 	Image = "ghcr.io/sluice-dev/sluice"
 	// Replicas is how many controllers there are by default.
 	Replicas = 2
 )
 
-// Options are what can be chosen.
+// Options are the choices of an installation.
 type Options struct {
 	// Namespace of the controller.
 	Namespace string

@@ -8,11 +8,11 @@ type Doubt struct {
 	Rule Rule
 	// Path is that of a field of the release.
 	Path string
-	// Object is what else it is about, such as HTTPRoute shop/web; empty if nothing.
+	// Object is another object that it concerns, such as HTTPRoute shop/web; empty if none.
 	Object string
 }
 
-// Rule is what makes somebody doubt that a release with traffic is as it was meant.
+// Rule is a reason to doubt that a release with traffic is as it was meant.
 type Rule string
 
 // The rules.
@@ -29,7 +29,7 @@ const (
 	NoPods Rule = "NoPods"
 	// TooFewPods are not enough for a share of the requests, which waits for more.
 	TooFewPods Rule = "TooFewPods"
-	// LessTraffic is what a step gives than it says, as no more pods would come.
+	// LessTraffic doubts a step that gives fewer requests than it says, as no more pods would come.
 	LessTraffic Rule = "LessTraffic"
 	// KeptForNothing are old pods that go as soon as they are kept.
 	KeptForNothing Rule = "KeptForNothing"

@@ -24,15 +24,15 @@ type Severity string
 
 // The severities.
 const (
-	// Error is what is refused, by the controller or by the API server, or can't succeed.
+	// Error marks something that controller or API server refuse, or that can't succeed.
 	Error Severity = "error"
-	// Warning is what is accepted, and probably a mistake.
+	// Warning marks something that is accepted, and probably a mistake.
 	Warning Severity = "warning"
 	// Notice marks something that is left out without harm.
 	Notice Severity = "notice"
 )
 
-// Finding is what is wrong with a place in a file.
+// Finding is a problem at a place in a file.
 type Finding struct {
 	// File is its path from the root of the repository.
 	File string `json:"file"`
@@ -41,7 +41,7 @@ type Finding struct {
 	Column   int      `json:"column,omitempty"`
 	Severity Severity `json:"severity"`
 	Message  string   `json:"message"`
-	// Doubt is what a warning of Traffic is about, zero for all others.
+	// Doubt is the subject of a warning of Traffic, zero for all others.
 	Doubt Doubt `json:"-"`
 }
 

@@ -92,8 +92,8 @@ func (r *review) checkTarget(path string, service *corev1.Service, port *corev1.
 		object, placeOf(named.Place), port.Port, target, r.release.WorkloadKind, r.release.Workload, protocol, have))
 }
 
-// portNames returns the names of the ports of a protocol that a Service can send requests to: those
-// of init containers that go on are among them.
+// portNames returns the names of the ports of a protocol that a Service can send requests to, with
+// the ports of init containers that go on.
 func portNames(pod *corev1.PodSpec, protocol corev1.Protocol) []string {
 	containers := slices.Clone(pod.Containers)
 	for i := range pod.InitContainers {
@@ -112,7 +112,7 @@ func portNames(pod *corev1.PodSpec, protocol corev1.Protocol) []string {
 	return names
 }
 
-// portWords name a port as a route does.
+// portWords names a port as a route does.
 func portWords(number int64, name string) string {
 	if number == 0 {
 		return name
@@ -120,7 +120,7 @@ func portWords(number int64, name string) string {
 	return fmt.Sprint(number)
 }
 
-// portsWords say which ports there are instead.
+// portsWords lists the ports that there are.
 func portsWords(ports []corev1.ServicePort) string {
 	var words []string
 	for _, port := range ports {

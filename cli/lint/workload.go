@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
-// workload is what lint checks of a workload's manifest, whatever its kind.
+// workload is the part of a workload's manifest that lint checks, for all kinds.
 type workload struct {
 	// name with the kind, such as Deployment web.
 	name            string

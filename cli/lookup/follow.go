@@ -23,13 +23,13 @@ import (
 // ErrDone ends Follow: what was waited for is there.
 var ErrDone = errors.New("done")
 
-// Watched is what Follow watches.
+// Watched is the choice of objects that Follow watches.
 type Watched struct {
 	Config *rest.Config
 	Scheme *runtime.Scheme
 	// Namespace that the objects are in; empty for all.
 	Namespace string
-	// Objects are those that are watched.
+	// Objects are the objects to watch.
 	Objects Objects
 }
 
@@ -116,7 +116,7 @@ func (f *following) wake() {
 	}
 }
 
-// OnAdd, OnUpdate and OnDelete are what informers call.
+// OnAdd implements cache.ResourceEventHandler, as OnUpdate and OnDelete do.
 func (f *following) OnAdd(any, bool)   { f.wake() }
 func (f *following) OnUpdate(any, any) { f.wake() }
 func (f *following) OnDelete(any)      { f.wake() }
@@ -139,8 +139,8 @@ func OneRelease(name string) Objects {
 	}
 }
 
-// WholeRelease returns a release with all that Whole reads. Of pods, ReplicaSets and
-// ControllerRevisions it is those of the namespace: which are of the workload can change.
+// WholeRelease returns a release with all that Whole reads. It has all pods, ReplicaSets and
+// ControllerRevisions of the namespace, since the workload can get others.
 func WholeRelease(release *v1alpha1.BatchRelease) Objects {
 	objects := OneRelease(release.Name)
 	objects[&v1alpha1.Gate{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ReleaseLabel: release.Name})}

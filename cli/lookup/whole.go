@@ -15,8 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// Whole reads a release and what belongs to it. What belongs to a workload that is gone is left
-// out.
+// Whole reads a release and what belongs to it. It leaves out the parts of a workload that is gone.
 func Whole(ctx context.Context, c client.Reader, key client.ObjectKey) (*show.Whole, error) {
 	whole := &show.Whole{Release: &v1alpha1.BatchRelease{}}
 	if err := c.Get(ctx, key, whole.Release); err != nil {

@@ -66,8 +66,8 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 	return change, nil
 }
 
-// compareFreeze tells a freeze that begins or ends with the change, which alone is reason enough to
-// tell of a release: what waited goes on.
+// compareFreeze notes a freeze that begins or ends with the change. That alone makes a release
+// worth showing, as a waiting template then goes on.
 func (c *comparison) compareFreeze(change *Change, was *spec.Release) {
 	if was == nil {
 		return
@@ -190,7 +190,7 @@ func sameRules(was, is *spec.Release) bool {
 	return equality.Semantic.DeepEqual(was.Object().Object["spec"], is.Object().Object["spec"])
 }
 
-// sameButTemplate is sameRules for releases of different templates.
+// sameButTemplate compares releases like sameRules, without their templates.
 func sameButTemplate(was, is *spec.Release) bool {
 	before, after := was.Object().Object, is.Object().Object
 	unstructured.RemoveNestedField(before, "spec", "template")
@@ -198,7 +198,7 @@ func sameButTemplate(was, is *spec.Release) bool {
 	return equality.Semantic.DeepEqual(before["spec"], after["spec"])
 }
 
-// fields of the template that differ.
+// fields returns the fields of the template that differ.
 func fields(was, is *spec.Release) ([]string, error) {
 	before, err := templateOf(was)
 	if err != nil {

@@ -21,8 +21,8 @@ const maxBullets = 30
 // maxFound is how much is shown of what was found in the cluster: a sentence ends with what to do.
 const maxFound = 500
 
-// markdown returns the preview as one comment. What the files say is shown as code, so that it is
-// no markup and mentions nobody.
+// markdown returns the preview as one comment. It shows text of files as code, so that the text is
+// no markup and mentions no user.
 func (p *Preview) markdown() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n### Sluice: %s\n", Marker, p.summary())
@@ -33,9 +33,8 @@ func (p *Preview) markdown() string {
 	return text.String()
 }
 
-// changes writes what happens to releases, and no more of them than fits. One that has much to say
-// takes no room from the names of the others: whoever writes the one may want the others to be
-// overlooked.
+// changes writes what happens to releases, as far as it fits. A release with much text takes no
+// room from the names of the others, so that its author can't hide them.
 func (p *Preview) changes(text *strings.Builder) {
 	told := p.told()
 	room := maxComment - text.Len()

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// matchChanges name the matches that steps get or lose; kept asks for those that they keep, too.
+// matchChanges names the matches that steps get or lose, and with kept those that they keep.
 func matchChanges(from, to []v1alpha1.Step, kept bool) []string {
 	var lines []string
 	for i := range max(len(from), len(to)) {

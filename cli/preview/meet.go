@@ -20,11 +20,11 @@ import (
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
-// Live is what the cluster has where a release goes to.
+// Live is the part of the cluster that a release goes to.
 type Live struct {
 	// Release is the one of that name; nil if there is none, or it could not be read.
 	Release *v1alpha1.BatchRelease
-	// Workload is what is released, whose pods have the template Running; nil if there is none, or it
+	// Workload is the workload, whose pods have the template Running; nil if there is none, or it
 	// could not be read.
 	Workload *plan.Workload
 	// StatefulSet is the workload, if it is one, for its volume claim templates.
@@ -34,29 +34,30 @@ type Live struct {
 	Running *corev1.PodTemplateSpec
 	// Namespace are the objects that can limit a release.
 	Namespace preflight.Namespace
-	// Routes are those that it names.
+	// Routes are the routes that it names.
 	Routes Routes
 	// Missing are sentences on what is not there, or could not be read.
 	Missing []string
 }
 
-// Found is what a release meets in the cluster.
+// Found is the situation that a release meets in the cluster.
 type Found struct {
 	// Manifest is how many pods the workload's manifest asks for, if the workload has another number.
 	Manifest *int32 `json:"manifestReplicas,omitempty"`
 	// Now is how far the release is there.
 	Now string `json:"now,omitempty"`
-	// Prospect is what happens to a new template, and Why what it waits for.
+	// Prospect is the fate of a new template, and Why the cause that it waits for.
 	Prospect plan.Admission `json:"prospect,omitempty"`
 	Why      string         `json:"why,omitempty"`
-	// WillNotFit and Warnings are what preflight finds. Held says that the first holds the release up.
+	// WillNotFit and Warnings are the findings of preflight. Held reports whether the first stop
+	// the release.
 	WillNotFit []string `json:"willNotFit,omitempty"`
 	Held       bool     `json:"held,omitempty"`
 	Warnings   []string `json:"warnings,omitempty"`
-	// Routes are those that can share requests, and Traffic is what keeps others from it.
+	// Routes are the routes that can share requests, and Traffic the problems of others.
 	Routes  []string `json:"routes,omitempty"`
 	Traffic []string `json:"traffic,omitempty"`
-	// Refused is why the release is not started at all.
+	// Refused is the reason not to start the release at all.
 	Refused string `json:"refused,omitempty"`
 	// Missing are sentences on what is not there, or could not be read.
 	Missing []string `json:"missing,omitempty"`
@@ -111,7 +112,7 @@ func (c *Change) meet(live *Live, freeze *spec.Freeze, now time.Time) error {
 	return c.preflight(live)
 }
 
-// scale has the batches be those of the workload that is there.
+// scale sets the batches by the size of the workload that is there.
 func (c *Change) scale(workload *plan.Workload) {
 	if workload == nil {
 		return
@@ -123,8 +124,8 @@ func (c *Change) scale(workload *plan.Workload) {
 	c.batches(workload)
 }
 
-// compareClaims refuses volume claim templates that the StatefulSet that is there does not have.
-// What a commit before had is of no interest then.
+// compareClaims refuses volume claim templates that the StatefulSet that is there does not have. An
+// earlier commit does not matter then.
 func (c *Change) compareClaims(set *appsv1.StatefulSet) {
 	given, known := c.release.Claims()
 	if set == nil || !known {
@@ -137,8 +138,7 @@ func (c *Change) compareClaims(set *appsv1.StatefulSet) {
 	}
 }
 
-// compareFixed refuses other fields that never change. What a commit before had is of no interest
-// then.
+// compareFixed refuses other fields that never change. An earlier commit does not matter then.
 func (c *Change) compareFixed(kept *spec.Fixed) {
 	if kept == nil {
 		return
@@ -178,9 +178,9 @@ func (c *Change) heldByAnother(live *Live) bool {
 	return hold != nil && hold.Release != c.Name && (live.Release == nil || hold.UID != live.Release.UID)
 }
 
-// given returns the release of the cluster as it is once it has what the repository says. What a
-// person has suspended stays so where the repository is silent, and a freeze of the repository
-// takes the place of any other.
+// given returns the release of the cluster as it is once it has what the repository says. A release
+// that a person suspended stays so if the repository sets nothing, and a freeze of the repository
+// replaces any other.
 func (c *Change) given(live *v1alpha1.BatchRelease, freeze *spec.Freeze) *v1alpha1.BatchRelease {
 	given := &v1alpha1.BatchRelease{}
 	if live != nil {

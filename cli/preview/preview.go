@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// Commit is what people know a commit by.
+// Commit is the name of a commit for people.
 type Commit struct {
 	Commit  string `json:"commit"`
 	Subject string `json:"subject,omitempty"`
@@ -31,7 +31,7 @@ type State struct {
 	Read   *spec.Result
 }
 
-// Kind is what happens to a release.
+// Kind is the kind of a change.
 type Kind string
 
 // Kinds of change.
@@ -48,21 +48,21 @@ const (
 	Kept Kind = "Kept"
 	// Changed: other rules for the same template. No pod is replaced.
 	Changed Kind = "Changed"
-	// Unfrozen: a freeze ends. What waited goes on.
+	// Unfrozen: a freeze ends. A template that waited goes on.
 	Unfrozen Kind = "Unfrozen"
 	// Unchanged: nothing happens.
 	Unchanged Kind = "Unchanged"
 )
 
-// Preview is what a change would do.
+// Preview is the effect of a commit on all releases.
 type Preview struct {
 	From     Commit   `json:"from"`
 	To       Commit   `json:"to"`
 	Releases []Change `json:"releases"`
-	// Errors are what is wrong with the files after the change.
+	// Errors are the errors in the files after the change.
 	Errors []string `json:"errors"`
-	// Warnings are what is probably a mistake between the files, of releases that change, or that was
-	// none before the change.
+	// Warnings are probable mistakes between files: of releases that change, or new with the
+	// change.
 	Warnings []string `json:"warnings"`
 
 	freeze *spec.Freeze
@@ -70,7 +70,7 @@ type Preview struct {
 	met bool
 }
 
-// Change is what would become of one release.
+// Change is the effect of a commit on one release.
 type Change struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -97,19 +97,19 @@ type Change struct {
 	Batches []Batch `json:"batches,omitempty"`
 	// Routes name those that share requests, and the matches of batches, and say what of that differs.
 	Routes []string `json:"routes,omitempty"`
-	// Claims are volume claim templates that are others than before, unless the cluster was asked: what
-	// it has counts then.
+	// Claims are volume claim templates that differ from earlier ones: from those in the cluster if
+	// it was read.
 	Claims *Claims `json:"volumeClaims,omitempty"`
 	// Frozen says why, and until when, nothing happens.
 	Frozen string `json:"frozen,omitempty"`
-	// Notes are what else is worth knowing.
+	// Notes are further remarks.
 	Notes []string `json:"notes,omitempty"`
-	// Cluster is what was found there; nil if nobody looked.
+	// Cluster is the situation in the cluster; nil if it was not read.
 	Cluster *Found `json:"cluster,omitempty"`
 
 	// unplaced says that its namespace is not known.
 	unplaced bool
-	// release and object are what it is to be; nil if it is gone.
+	// release and object are the release after the change; nil if it is gone.
 	release *spec.Release
 	object  *v1alpha1.BatchRelease
 	// fixedNote is the note on fields that never change, if there is one.

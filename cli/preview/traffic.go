@@ -74,7 +74,7 @@ func (b *Batch) requests() string {
 	return v1alpha1.ShareWords(*b.Traffic, b.Matches)
 }
 
-// trafficRemarks say how a release with traffic goes, in words of ours alone.
+// trafficRemarks says how a release with traffic goes, in words of ours alone.
 func (c *Change) trafficRemarks() []string {
 	if c.object == nil || c.object.Spec.Strategy.Traffic == nil || len(c.Batches) == 0 {
 		return nil
@@ -103,7 +103,7 @@ func (c *Change) lessThanAsked() []string {
 	return lines
 }
 
-// keptWords say how long old pods stay.
+// keptWords says how long old pods stay.
 func keptWords(of *v1alpha1.Traffic) string {
 	switch delay := time.Duration(of.OldPodsDelaySeconds) * time.Second; {
 	case of.KeepOldPods && delay > 0:
@@ -151,7 +151,7 @@ func routesOf(t *v1alpha1.Traffic) []v1alpha1.TrafficRoute {
 	return t.Routes
 }
 
-// routesLeft name routes that are what they were.
+// routesLeft names the routes that stay the same.
 func routesLeft(from, to []v1alpha1.TrafficRoute) []string {
 	var lines []string
 	for _, of := range to {
@@ -162,7 +162,7 @@ func routesLeft(from, to []v1alpha1.TrafficRoute) []string {
 	return lines
 }
 
-// routeChanges name routes that are added, changed or removed.
+// routeChanges names routes that are added, changed or removed.
 func routeChanges(from, to []v1alpha1.TrafficRoute) []string {
 	var lines []string
 	left := slices.DeleteFunc(slices.Clone(from), func(r v1alpha1.TrafficRoute) bool { return slices.Contains(to, r) })
@@ -186,7 +186,7 @@ func routeChanges(from, to []v1alpha1.TrafficRoute) []string {
 	return lines
 }
 
-// settingChanges name what else of strategy.traffic differs.
+// settingChanges names the other fields of strategy.traffic that differ.
 func settingChanges(from, to *v1alpha1.Traffic) []string {
 	var lines []string
 	differs := func(field, from, to string) {
@@ -209,7 +209,7 @@ func settingChanges(from, to *v1alpha1.Traffic) []string {
 	return lines
 }
 
-// weightChanges say which shares of the requests steps have had, if they have others now.
+// weightChanges returns the earlier weights of steps that have another weight now.
 func weightChanges(from, to *v1alpha1.BatchReleaseSpec) []string {
 	if before, after := weights(from), weights(to); before != after {
 		return []string{"requests of the batches: " + before + " -> " + after}
@@ -226,9 +226,9 @@ func weights(of *v1alpha1.BatchReleaseSpec) string {
 	return strings.Join(all, ", ")
 }
 
-// Routes are what the cluster has of the routes that a release names.
+// Routes are the routes of a release in the cluster.
 type Routes struct {
-	// Objects are those that are there, as the API server has them.
+	// Objects are the routes that exist, as the API server has them.
 	Objects map[v1alpha1.TrafficRoute]*unstructured.Unstructured
 	// Problems are with what is not there.
 	Problems []v1alpha1.TrafficProblem

@@ -152,7 +152,7 @@ func (p *Preview) text() string {
 	return text.String()
 }
 
-// lines describe a change, without its batches.
+// lines describes a change, without its batches.
 func (c *Change) lines() []string {
 	lines := append(slices.Clone(c.Fields), c.Routes...)
 	if c.Frozen != "" {
@@ -173,7 +173,7 @@ func (c *Change) lines() []string {
 // inCluster goes before what was found there.
 const inCluster = "In the cluster: "
 
-// remarks hold nothing that stands in a file.
+// remarks returns the notes, none of which has text of a file.
 func (c *Change) remarks() []string {
 	notes := append(slices.Clip(c.Notes), c.trafficRemarks()...)
 	if c.Replicas == nil || len(c.Batches) == 0 {

@@ -18,9 +18,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// History returns the table of a release's templates, the oldest first: those in the history, the
-// commits that others superseded before their end, which have no template in the history, and the
-// one in progress.
+// History returns the table of a release's templates, the oldest first. It has the history, the
+// commits that others superseded before their end, and the template in progress.
 func History(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		column("Current"), column("Number"), column("Revision"), column("Images"), column("Outcome"), column("When"), column("Took"),

@@ -17,7 +17,7 @@ type Node struct {
 	// Name tells it from the others of its tree.
 	Name  string
 	State State
-	// Text is what there is to say of it, without times that go by.
+	// Text describes it, without times that go by.
 	Text string
 	// Since is when it came to be so; zero if nobody wants to know.
 	Since    metav1.Time
@@ -108,8 +108,7 @@ func (d *drawing) line(indent string, node Node, width int) {
 	d.lines = append(d.lines, drawn)
 }
 
-// Changes say what is new in a tree, one line each: what is there now, or is not as it was, and
-// what is gone.
+// Changes returns a line for each node of a tree that is new, has changed, or is gone.
 func Changes(before *Node, after Node) []string {
 	known := map[string]Node{}
 	if before != nil {

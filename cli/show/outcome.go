@@ -10,14 +10,14 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Outcome is how a release ended, or that it has not.
+// Outcome is the end of a release, or UnderWay.
 type Outcome int
 
 // The outcomes.
 const (
 	// UnderWay: nothing is settled yet, and nobody knows how long it takes.
 	UnderWay Outcome = iota
-	// Completed: what is given runs.
+	// Completed: all pods run the template of the spec.
 	Completed
 	// Failed: it made no progress in time, or can't be released as it is given. It takes a person to go
 	// on.
@@ -123,7 +123,7 @@ const refused = "Refused"
 const WaitsForGit = "fix in Git"
 
 // StandingRefused returns the word for a release whose newest commit is not applied, from the word
-// for it without that. What is in progress, or needs attention anyway, keeps its word.
+// for it without that. A release in progress, or one that needs attention anyway, keeps its word.
 func StandingRefused(standing string) string {
 	if standing == string(v1alpha1.PhaseCompleted) || standing == "" {
 		return refused

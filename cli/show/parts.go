@@ -18,8 +18,8 @@ type Sight struct {
 
 	// Kept are the templates in its history.
 	Kept []appsv1.ControllerRevision
-	// Hidden says what is missing: what the user may not read, in the words of the API server, and what
-	// is too large.
+	// Hidden names the missing parts: parts that the user may not read, in the words of the API
+	// server, and parts that are too large.
 	Hidden []string
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Trace is the way from something that runs back to its origin. What is not known is nil.
+// Trace is the way from something that runs back to its origin. Unknown parts are nil.
 type Trace struct {
-	// Pod is where the trace was begun; nil if it was begun further up.
+	// Pod is the start of the trace; nil if the trace starts further up.
 	Pod *corev1.Pod
 	// Version is a ReplicaSet, or the ControllerRevision of a StatefulSet or DaemonSet.
 	Version Object
@@ -28,7 +28,7 @@ type Trace struct {
 	// Kept is the record of the template that the version has; nil while it is released for the first
 	// time.
 	Kept *appsv1.ControllerRevision
-	// Gates are those of the release.
+	// Gates are the gates of the release.
 	Gates  []v1alpha1.Gate
 	Source *v1alpha1.ReleaseSource
 }
@@ -101,7 +101,7 @@ func (t *Trace) revision() string {
 	return revision
 }
 
-// brought is what is known of how a template came.
+// brought is the known origin of a template.
 type brought struct {
 	outcome, at, commit, author, subject, approvers string
 	attempt                                         int64
@@ -188,7 +188,7 @@ func (t *Trace) gates(attempt int64) []v1alpha1.Gate {
 	return gates
 }
 
-// evidence returns what the gates of an attempt were decided on. Those of earlier attempts may be
+// evidence returns what the gates of an attempt were decided on. Gates of earlier attempts may be
 // gone.
 func (t *Trace) evidence(attempt int64) []string {
 	var lines []string

@@ -35,8 +35,8 @@ func trafficNode(release *v1alpha1.BatchRelease) []Node {
 	return []Node{node}
 }
 
-// silentWords name those whose status does not tell that they follow a route, and say until when
-// they are waited for.
+// silentWords names the parents whose status does not confirm a route, and how long the release
+// waits for them.
 func silentWords(told *v1alpha1.TrafficStatus) string {
 	names := strings.Join(told.PendingParents, "; ")
 	switch {
@@ -79,7 +79,7 @@ func bar(weight int32) string {
 	return strings.Repeat("▰", full) + strings.Repeat("▱", width-full)
 }
 
-// trafficWords say which version gets which share of the requests.
+// trafficWords says which version gets which share of the requests.
 func trafficWords(told *v1alpha1.TrafficStatus) string {
 	text := fmt.Sprintf("%s to %s, %d%% to %s", v1alpha1.RequestWords(told.Weight, int(told.Matches)),
 		revisionWords(told.CanaryRevision, "the new version"), 100-int64(told.Weight), revisionWords(told.StableRevision, "the one before"))
@@ -96,7 +96,7 @@ func revisionWords(hash, otherwise string) string {
 	return "revision " + hash
 }
 
-// endingWords say what happens after the gates of the last step have passed.
+// endingWords says what happens after the gates of the last step have passed.
 func endingWords(release *v1alpha1.BatchRelease) string {
 	const then = "old pods go, and then the routes get back what they had"
 	spec, ending := release.Spec.Strategy.Traffic, release.Status.Traffic.Ending

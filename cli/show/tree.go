@@ -25,9 +25,9 @@ type Whole struct {
 	// controller keeps the templates of the others.
 	Sets      []appsv1.ReplicaSet
 	Revisions []appsv1.ControllerRevision
-	// Pods are those that the workload selects; not all need be its own.
+	// Pods are the pods that the workload selects; not all need be its own.
 	Pods []corev1.Pod
-	// Gates are those of the release, of earlier attempts too.
+	// Gates are the gates of the release, of earlier attempts too.
 	Gates []v1alpha1.Gate
 	// Source gives the release; nil if none does, or it can't be read.
 	Source *v1alpha1.ReleaseSource
@@ -96,8 +96,7 @@ func StateOf(release *v1alpha1.BatchRelease) State {
 	}
 }
 
-// sourceNode returns the source that gives the release, where it can't: what is pushed then does
-// not get here.
+// sourceNode returns the source of the release if a push can't reach the release.
 func sourceNode(source *v1alpha1.ReleaseSource) []Node {
 	if source == nil || SourceTrouble(source) == "" {
 		return nil
@@ -240,7 +239,7 @@ func revisionOf(set *appsv1.ReplicaSet) string {
 	return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
-// A role is what a version is to the release; they are shown in this order.
+// role is the part that a version plays in the release. Versions are shown in this order.
 type role int
 
 const (

@@ -7,7 +7,7 @@ import (
 )
 
 // images returns the images of the template that is, or was last, released, separated by commas.
-// What is in spec.template is another one while it waits, and after a rollback.
+// While a template waits, and after a rollback, spec.template has other ones.
 func images(release *v1alpha1.BatchRelease) string {
 	return strings.Join(release.Status.Images, ",")
 }

@@ -17,7 +17,7 @@ import (
 
 // waiting are pods that wait to be ready.
 type waiting struct {
-	// key tells them from others, and event is what the world knows them by.
+	// key identifies them, and event is their name in the world.
 	key, event string
 	pods       int
 }
@@ -107,12 +107,12 @@ func (r *run) requests() string {
 	return ""
 }
 
-// naming is what things are called that the world has names of its own for.
+// naming maps the names of the world to those of the user.
 type naming struct {
 	release, workload string
 	// first is the first ordinal of a StatefulSet.
 	first int32
-	// routes are those of the release, which the world has numbered.
+	// routes are the routes of the release, which the world numbers.
 	routes []v1alpha1.TrafficRoute
 }
 

@@ -91,7 +91,7 @@ func (r *run) followRoutes() bool {
 	return changed
 }
 
-// pass is one of the controller.
+// pass runs one pass of the controller.
 func (r *run) pass() bool {
 	r.wake = time.Time{}
 	report := r.Process.Pass(r.World, sim.Mishaps{Next: func(o plan.Observation) plan.Plan {
@@ -112,7 +112,7 @@ func (r *run) pass() bool {
 	return len(report.Done) > 0 || report.Ended != ""
 }
 
-// shown are the actions that people see in the cluster.
+// shown reports whether people see an action in the cluster.
 func shown(action plan.Action) bool {
 	switch action.(type) {
 	case plan.TakeOver, plan.HandBack, plan.MovePods, plan.OpenGate, plan.CloseGate, plan.Traffic:

@@ -33,18 +33,18 @@ type Timeline struct {
 type Row struct {
 	// At is how long after the start.
 	At string `json:"at"`
-	// Event is what happens by the trace; empty in rows of what Sluice does.
+	// Event is an event of the trace; empty in rows of what Sluice does.
 	Event string `json:"event,omitempty"`
 	// Done are the writes to the workload, its ReplicaSets or pods, and Gates.
 	Done []string `json:"done,omitempty"`
 	// Replicas is spec.replicas, or the number of nodes of a DaemonSet; Old and New are pods of the
-	// earlier templates and of the newest, those of a Deployment as its ReplicaSets ask for them;
-	// Available are those of both that serve.
+	// earlier templates and of the newest, for a Deployment the numbers that its ReplicaSets ask
+	// for; Available are the pods of both that serve.
 	Replicas  int32 `json:"replicas"`
 	Old       int32 `json:"old"`
 	New       int32 `json:"new"`
 	Available int32 `json:"available"`
-	// Requests is what the routes give the new version; empty while no route is shared.
+	// Requests is the share of the new version in the routes; empty while no route is shared.
 	Requests string `json:"requests,omitempty"`
 	// Status describes the release in one word, the column STATUS of "sluice list".
 	Status string   `json:"status,omitempty"`

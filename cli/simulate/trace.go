@@ -12,11 +12,11 @@ import (
 	"github.com/sluice-dev/sluice/rollout/sim"
 )
 
-// Trace is what happens to a release: a file for people to write.
+// Trace is a list of events of a release: a file for people to write.
 type Trace struct {
 	// Start is when the new template is given. Default 2026-01-05T09:00:00Z, a Monday.
 	Start *metav1.Time `json:"start,omitempty"`
-	// Replicas of the Deployment or StatefulSet; those of its manifest if left out.
+	// Replicas is the size of the Deployment or StatefulSet; by default that of its manifest.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// Nodes that a DaemonSet has a pod on. Default 10 without labels.
 	Nodes []Nodes `json:"nodes,omitempty"`
@@ -45,7 +45,7 @@ type Event struct {
 	// Approve passes the gates that wait for people or CI, Reject decides against one.
 	Approve bool `json:"approve,omitempty"`
 	Reject  bool `json:"reject,omitempty"`
-	// Template gives another one, by any name; v2 is what the release begins with, v1 what ran before.
+	// Template gives another template, by any name; the release begins with v2, and v1 ran before.
 	Template string `json:"template,omitempty"`
 	// Rollback and Retry are requested.
 	Rollback bool `json:"rollback,omitempty"`
@@ -60,11 +60,11 @@ type Event struct {
 	Broken *string `json:"broken,omitempty"`
 	// ReadyAfter is how long pods that are made from now on take.
 	ReadyAfter *metav1.Duration `json:"readyAfter,omitempty"`
-	// Expect is what the situation has to be, after all that happens at this time.
+	// Expect is the expected situation after all events of this time.
 	Expect *Expectation `json:"expect,omitempty"`
 }
 
-// Expectation is of a row of the timeline. What is left out may be anything.
+// Expectation is of a row of the timeline. A field that is left out may be anything.
 type Expectation struct {
 	Phase     *string `json:"phase,omitempty"`
 	Batch     *string `json:"batch,omitempty"`

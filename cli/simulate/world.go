@@ -21,7 +21,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/sim"
 )
 
-// own is what the manifest of a workload says; nil where it says nothing, and the API server would.
+// own holds the fields of a workload's manifest; nil for those that the API server would default.
 type own struct {
 	replicas, deadline       *int32
 	maxSurge, maxUnavailable *intstr.IntOrString
@@ -54,7 +54,7 @@ func ownOf(object runtime.Object) own {
 	return o
 }
 
-// fits reports what of the manifest can't be simulated: nobody but the API server has checked it.
+// fits returns an error for a manifest that can't be simulated: no API server has checked it.
 func (o own) fits() error {
 	problems := []error{countable("spec.replicas", o.replicas), limit("maxSurge", o.maxSurge), limit("maxUnavailable", o.maxUnavailable)}
 	if o.first < 0 || o.first > math.MaxInt32-MaxPods {

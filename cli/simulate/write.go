@@ -33,7 +33,7 @@ func (t *Timeline) text() string {
 	for i := range t.Rows {
 		row := &t.Rows[i]
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%s%s\t%s\t%s\n",
-			row.At, row.Replicas, row.Old, row.New, row.Available, requests(row.Requests), dash(row.Batch), dash(row.Status), plain.Line(row.what(phase)))
+			row.At, row.Replicas, row.Old, row.New, row.Available, requests(row.Requests), dash(row.Batch), dash(row.Status), plain.Line(row.words(phase)))
 		phase = row.Phase
 	}
 	table.Flush()
@@ -49,9 +49,8 @@ func (t *Timeline) text() string {
 	return text.String()
 }
 
-// what says what happened; or what was done, and why if the phase is another one than before; or
-// how things stand.
-func (row *Row) what(before string) string {
+// words returns the event of a row, its actions with the reason of a new phase, or the state.
+func (row *Row) words(before string) string {
 	done := strings.Join(row.Done, "; ")
 	switch {
 	case row.Event != "":

@@ -25,7 +25,7 @@ type section struct {
 }
 
 type feature struct {
-	// Does is what Sluice does, in Markdown.
+	// Does describes the feature, in Markdown.
 	Does string `json:"does"`
 	// Tests show it: "TestName", or "folder.TestName" where several packages have a test of that name.
 	Tests []string `json:"tests"`

@@ -16,7 +16,7 @@ type reliability struct {
 	Sections []areas `json:"sections"`
 }
 
-// areas are what can go wrong around a part of Sluice.
+// areas lists the failures around each part of Sluice.
 type areas struct {
 	Section string  `json:"section"`
 	Text    string  `json:"text"`

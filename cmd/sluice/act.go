@@ -19,7 +19,7 @@ import (
 // fieldOwner is whom what a person writes by a verb belongs to.
 const fieldOwner = "sluice-cli"
 
-// actFlags are those of every verb that acts on a release.
+// actFlags are the flags of every verb that acts on a release.
 type actFlags struct {
 	kube    *kubeFlags
 	output  *outputFlags

@@ -138,7 +138,7 @@ func (f *repositoryFlags) auth() (gitrepo.Auth, error) {
 	return auth, nil
 }
 
-// forgeOptions say where the forge is, and who we are there.
+// forgeOptions returns the address of the forge, and the login there.
 func (f *repositoryFlags) forgeOptions(auth gitrepo.Auth) (*github.Options, error) {
 	server, owner, name := placeOf(f.url)
 	options := &github.Options{BaseURL: cmp.Or(f.apiURL, server), Owner: owner, Repository: name, Token: auth.Password, CABundle: auth.CABundle}

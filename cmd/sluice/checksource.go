@@ -42,8 +42,8 @@ func (f *checkFlags) sourceFromHere(ctx context.Context, c *cluster, source *v1a
 	return here.findings(ctx), nil
 }
 
-// takeSecrets has a look made with the credentials that a source names. Those that can't be had are
-// findings.
+// takeSecrets has a look made with the credentials that a source names. Credentials that can't be
+// read are findings.
 func (l *look) takeSecrets(ctx context.Context, c *cluster, source *v1alpha1.ReleaseSource) ([]check.Finding, error) {
 	if ref := source.Spec.SecretRef; ref != nil {
 		data, unread, err := c.secret(ctx, l.of, client.ObjectKey{Namespace: source.Namespace, Name: ref.Name})

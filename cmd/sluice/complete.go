@@ -42,8 +42,7 @@ func (f *kubeFlags) completeNamespaces(command *cobra.Command, _ []string, _ str
 	})
 }
 
-// complete asks the cluster. What goes wrong is the next command's to say: a shell has no place for
-// it.
+// complete asks the cluster. It drops errors, as a shell has no place for them.
 func (f *kubeFlags) complete(
 	ctx context.Context, names func(context.Context, *cluster) ([]cobra.Completion, error),
 ) ([]cobra.Completion, cobra.ShellCompDirective) {

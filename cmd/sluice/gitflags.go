@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// registerGit has flags for all options of reading repositories and the manifests in them. The
-// defaults are those of packages gitrepo and spec.
+// registerGit has flags for all options of reading repositories and the manifests in them. Packages
+// gitrepo and spec have the defaults.
 func registerGit(set *pflag.FlagSet, options *gitrepo.Options, manifests *spec.Limits, builds *sandbox.Options) {
 	set.BoolVar(&options.AllowHTTP, "git-allow-http", false,
 		"allow http:// repositories: others can then change what is read")

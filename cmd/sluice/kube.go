@@ -23,8 +23,7 @@ type kubeFlags struct {
 	allNamespaces bool
 }
 
-// newKubeFlags leaves out the flags that would mean nothing: what the server has is not kept
-// between calls.
+// newKubeFlags returns the flags of kubectl, without those for caches: no call keeps one.
 func newKubeFlags() *kubeFlags {
 	config := genericclioptions.NewConfigFlags(true)
 	config.CacheDir, config.DisableCompression = nil, nil
@@ -50,7 +49,7 @@ func (f *kubeFlags) register(command *cobra.Command) {
 	_ = command.RegisterFlagCompletionFunc("context", f.completeContexts)
 }
 
-// registerAll is register for a command that can work in all namespaces.
+// registerAll registers the flags of a command that can work in all namespaces.
 func (f *kubeFlags) registerAll(command *cobra.Command) {
 	f.register(command)
 	command.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "work in all namespaces")
@@ -64,7 +63,7 @@ func (f *kubeFlags) check() error {
 	return nil
 }
 
-// cluster is what a verb reads and writes, as the user that the flags name.
+// cluster is a client for the user that the flags name.
 type cluster struct {
 	client.WithWatch
 
@@ -74,7 +73,7 @@ type cluster struct {
 	namespace string
 }
 
-// connect finds the cluster. What the server warns of goes to warnings, once each.
+// connect finds the cluster, and writes each warning of the server once.
 func (f *kubeFlags) connect(warnings io.Writer) (*cluster, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -106,8 +105,7 @@ func (f *kubeFlags) connect(warnings io.Writer) (*cluster, error) {
 	return &cluster{WithWatch: c, config: config, namespace: namespace}, nil
 }
 
-// guessed reports whether a server is what kubectl takes for want of any: nobody named it, and
-// hardly anybody means it.
+// guessed reports whether a server is the default of kubectl, which no flag or file names.
 func (f *kubeFlags) guessed(config *rest.Config) bool {
 	raw, err := f.config.ToRawKubeConfigLoader().RawConfig()
 	return err == nil && len(raw.Clusters) == 0 && *f.config.APIServer == "" && config.Host == "http://localhost:8080"

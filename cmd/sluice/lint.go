@@ -152,7 +152,7 @@ func (f *lintFlags) check(ctx context.Context, trees []worktree) (*lint.Report, 
 	return report, nil
 }
 
-// pointers lead to the findings of several lists.
+// pointers returns pointers to the findings of several lists.
 func pointers(lists ...[]lint.Finding) []*lint.Finding {
 	var all []*lint.Finding
 	for _, list := range lists {

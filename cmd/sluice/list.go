@@ -152,8 +152,8 @@ func (f *listFlags) follow(command *cobra.Command, c *cluster, selector labels.S
 	return err
 }
 
-// maySee reports whether the user may list the sources in the namespace. What else is wrong shows
-// up where they are watched.
+// maySee reports whether the user may list the sources in the namespace. Other errors show up in
+// the watch.
 func (c *cluster) maySee(ctx context.Context) bool {
 	err := c.List(ctx, &v1alpha1.ReleaseSourceList{}, client.InNamespace(c.namespace), client.Limit(1))
 	return !apierrors.IsForbidden(err)

@@ -44,7 +44,8 @@ type surroundings struct {
 	known   map[string]surrounding
 }
 
-// surrounding is what in a namespace affects a release, and what could not be read.
+// surrounding is the part of a namespace that affects a release, with the parts that could not be
+// read.
 type surrounding struct {
 	objects preflight.Namespace
 	missing []string

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// notifyFlags are those of "sluice notify".
+// notifyFlags are the flags of "sluice notify".
 type notifyFlags struct{ config, receiver, kind string }
 
 func newNotify() *cobra.Command {

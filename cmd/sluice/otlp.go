@@ -18,8 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/traces"
 )
 
-// otlpFlags say where traces are sent. What they leave open is read from OpenTelemetry's
-// environment variables.
+// otlpFlags are the destination of traces. OpenTelemetry's environment variables are the defaults.
 type otlpFlags struct {
 	endpoint, protocol string
 	insecure           bool
@@ -37,8 +36,7 @@ func (f *otlpFlags) register(set *pflag.FlagSet) {
 		"`URL` of a trace in your viewer, with {traceID} in it, for links in commit statuses, such as https://jaeger.example.com/trace/{traceID}")
 }
 
-// variables reads a variable of the environment; those of OpenTelemetry for traces alone come
-// first.
+// variables reads a variable of the environment, first the one for traces alone.
 type variables func(name string) string
 
 func (v variables) otlp(name string) string { return v(v.named(name)) }
@@ -123,8 +121,8 @@ func applyVariables(to *traces.Options, env variables) error {
 	return nil
 }
 
-// checkHeaders refuses what the library would leave out and log as it is: what is written in the
-// wrong way is a token, most of the time. Nothing of it is repeated.
+// checkHeaders refuses headers that the library would drop and log: most are tokens in a wrong
+// form. Its error repeats nothing of them.
 func checkHeaders(env variables) error {
 	for i, header := range strings.Split(env.otlp("HEADERS"), ",") {
 		key, value, found := strings.Cut(header, "=")

@@ -26,8 +26,8 @@ type outputFlags struct {
 	noHeaders bool
 }
 
-// newOutputFlags returns those of a verb. What it does to an object is said in a word, such as
-// "approved"; empty for one that only reads.
+// newOutputFlags returns the flags of a verb. The word done, such as "approved", says what the verb
+// does; it is empty for one that only reads.
 func newOutputFlags(done string) *outputFlags {
 	return &outputFlags{print: genericclioptions.NewPrintFlags(done)}
 }
@@ -44,7 +44,7 @@ func (f *outputFlags) register(command *cobra.Command) {
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(f.formats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// registerTable is register for a command that prints a table unless told otherwise.
+// registerTable registers the flags of a command that prints a table by default.
 func (f *outputFlags) registerTable(command *cobra.Command) {
 	f.wide = true
 	f.register(command)

@@ -131,7 +131,7 @@ func (f *planFlags) meet(cmd *cobra.Command, shown *preview.Preview) error {
 	return nil
 }
 
-// repository is what is compared: a folder of it, at commits.
+// repository is a folder of a repository, at the commits to compare.
 type repository struct {
 	*gitrepo.Local
 

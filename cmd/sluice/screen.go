@@ -53,8 +53,8 @@ func (s *screen) tell(lines []string, now time.Time) error {
 	return nil
 }
 
-// draw puts lines in the place of those that were drawn before. What the terminal has no room for
-// is cut off: lines that wrap, or scroll away, can't be taken back.
+// draw replaces the lines that were drawn before. It cuts lines to the size of the terminal, as it
+// can't replace lines that wrap or scroll away.
 func (s *screen) draw(lines []string) error {
 	width, height, err := s.size()
 	if err != nil {

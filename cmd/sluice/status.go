@@ -186,8 +186,8 @@ func (f *statusFlags) progress(release *v1alpha1.BatchRelease) string {
 // settled reports whether an outcome is one.
 func settled(outcome show.Outcome) bool { return outcome != show.UnderWay && outcome != show.Unknown }
 
-// endOf is nil for a release that is completed. Of a commit that was not heard of any more before
-// its end, another one took the place.
+// endOf returns nil for a release that is completed. If it lost sight of the commit before the end,
+// another one superseded it.
 func (f *statusFlags) endOf(release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource, outcome show.Outcome) error {
 	if outcome == show.RefusedInGit {
 		return outcomeError{fmt.Errorf("the newest commit in Git is not applied to release %s: %s", release.Name, show.Refused(release, source)), exitRefused}
@@ -198,7 +198,7 @@ func (f *statusFlags) endOf(release *v1alpha1.BatchRelease, source *v1alpha1.Rel
 	return endOf(release, outcome)
 }
 
-// endOf is nil for a release that is completed.
+// endOf returns nil for a release that is completed.
 func endOf(release *v1alpha1.BatchRelease, outcome show.Outcome) error {
 	name := "release " + release.Name
 	switch outcome {
@@ -217,8 +217,8 @@ func endOf(release *v1alpha1.BatchRelease, outcome show.Outcome) error {
 	}
 }
 
-// drifted says what was changed since a release was completed. What Git gives can be changed while
-// all pods run what was released.
+// drifted says what was changed since a release was completed. The template in Git can change while
+// all pods run the released one.
 func drifted(name string, release *v1alpha1.BatchRelease) string {
 	if release.Status.State == v1alpha1.StateChangedPastGit {
 		return name + " completed, and its spec.template has since been changed without Git"

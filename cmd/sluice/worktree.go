@@ -12,7 +12,7 @@ import (
 
 // worktree is a folder of a repository that is checked out.
 type worktree struct {
-	// root of the repository, on this machine; what was named if that is in none.
+	// root is the folder of the repository on this machine; the named folder if it is in none.
 	root string
 	// folder to read, from the root, with slashes.
 	folder string
@@ -50,8 +50,8 @@ func findWorktree(name string) (worktree, error) {
 	return found, nil
 }
 
-// notAstray refuses a folder to which a link leads from within another repository: whoever wrote
-// that one would have others read, and show, what is theirs.
+// notAstray refuses a folder that a link of another repository leads to: the author of that one
+// could make users read and show their own files.
 func notAstray(root, folder string) error {
 	for at := folder; filepath.Dir(at) != at; at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err != nil || info.Mode()&fs.ModeSymlink == 0 {
@@ -64,7 +64,7 @@ func notAstray(root, folder string) error {
 	return nil
 }
 
-// outermost returns the folder of the kustomization that a folder belongs to: what is below one is
+// outermost returns the folder of the kustomization that a folder belongs to. Files below one are
 // read through it only. It is the folder itself if there is none up to the root.
 func outermost(root, folder string) string {
 	found := folder

@@ -236,7 +236,8 @@ func (c *Cluster) mayTry(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // setting returns a cookie of the dashboard. SameSite is Lax: the login service, and links in
-// commit statuses, lead here from other sites. What changes something needs more than the cookie.
+// commit statuses, lead here from other sites. Requests that change something need more than the
+// cookie.
 func (c *Cluster) setting(purpose, value string, age int) *http.Cookie {
 	return &http.Cookie{ //nolint:gosec // Secure, unless a test on loopback has no TLS
 		Name: c.cookieName(purpose), Value: value, Path: "/", MaxAge: age,

@@ -98,7 +98,7 @@ func ownGroups(all []string) []string {
 
 // ownExtra returns the attributes of a person: some authorizers limit rights by them, so none may
 // be left out. Their names are in lower case, as the API server reads them from the headers of an
-// impersonation: those of an EKS login are not.
+// impersonation; an EKS login has others.
 func ownExtra(all map[string][]string) (map[string][]string, error) {
 	var own map[string][]string
 	for key, values := range all {

@@ -20,9 +20,9 @@ const (
 	keySpread = 3 * time.Minute
 )
 
-// keyring has the keys that seal sessions: fixed ones, or those of a file that is read again. What
-// is in the file counts, so that a key that is taken out opens nothing more. While the file can't
-// be read, those of before stay.
+// keyring has the keys that seal sessions: fixed ones, or those of a file that is read again. A key
+// that is taken out of the file opens nothing more. While the file can't be read, the earlier keys
+// stay.
 type keyring struct {
 	path   string
 	clock  clock.PassiveClock
@@ -35,7 +35,7 @@ type keyring struct {
 	secrets []string
 	sealing string
 	changed time.Time
-	// failed is what was last said of the file.
+	// failed is the last message about the file.
 	failed string
 }
 

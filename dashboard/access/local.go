@@ -97,8 +97,8 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 }
 
 // URL returns an address that lets its first visitor in, for a dashboard that listens at address.
-// Each call makes another one; of those that nobody has used, the last few are open. Whoever reads
-// it can use it: it belongs on the terminal of who asked, and in no log.
+// Each call makes another one; of those that nobody has used, the last few are open. Everyone who
+// reads it can use it, so it belongs on the terminal of the user, and in no log.
 func (l *Local) URL(address string) string {
 	return l.link(address, runtime.GOOS != "darwin" || resolves(l.name))
 }

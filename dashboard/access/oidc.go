@@ -44,7 +44,7 @@ type service struct {
 
 	mu       sync.Mutex
 	provider *oidc.Provider
-	// failed is why the service could not be reached; it is not tried before again.
+	// failed is the error of the last try; there is no other before again.
 	failed error
 	again  time.Time
 }

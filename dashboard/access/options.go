@@ -43,8 +43,8 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// OIDC is a login service. User names and groups have to be those that the API server makes of the
-// same claims, which its flags --oidc-* say.
+// OIDC is a login service. User names and groups must equal those that the API server makes of the
+// same claims by its flags --oidc-*.
 type OIDC struct {
 	// Issuer is its https address, as it is in tokens.
 	Issuer string

@@ -14,15 +14,15 @@ var pagesSource string
 
 var pages = template.Must(template.New("pages").Parse(pagesSource))
 
-// message is an answer in words: what happened, and what to do.
+// message is an answer in words, with advice.
 type message struct {
 	Status      int
 	Title, Text string
 }
 
-// loginPage is what the login form shows.
+// loginPage is the content of the login form.
 type loginPage struct {
-	// Problem is what was wrong with the previous try.
+	// Problem is the error of the previous try.
 	Problem string
 	Next    string
 	Tokens  bool

@@ -25,9 +25,9 @@ const (
 	// Requests that one person's pages make of the API server.
 	personPerSecond = 100
 	personBurst     = 300
-	// maxAnswer is how much the API server may send to one request: whoever writes large objects into a
-	// namespace has their own page refused, and not the dashboard's memory filled. Watches send one
-	// object after the other.
+	// maxAnswer bounds the answer of the API server to one request: large objects in a namespace
+	// make its page fail, and don't fill the dashboard's memory. Watches send one object after the
+	// other.
 	maxAnswer = 4 << 20
 )
 
@@ -126,7 +126,7 @@ func (r rationed) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(request)
 }
 
-// sparing reads only so much of an answer. What is longer fails with an http.MaxBytesError.
+// sparing reads only so much of an answer. A longer answer fails with an http.MaxBytesError.
 type sparing struct{ next http.RoundTripper }
 
 // RoundTrip sends a request.

@@ -23,13 +23,13 @@ const (
 	rightsKept = 10 * time.Second
 	closedKept = 30 * time.Second
 	maxRights  = 50_000
-	// reviewsAtOnce of all viewers, of which one person has a few at most. Nobody has one while their
-	// own limit on requests keeps them waiting.
+	// reviewsAtOnce of all viewers, of which one person has a few at most. A person who waits for
+	// their own limit on requests holds none.
 	reviewsAtOnce   = 32
 	personsOwnTurns = 8
 )
 
-// Verb is what somebody wants to do, in the terms of RBAC.
+// Verb is an action in the terms of RBAC.
 type Verb struct {
 	Verb, Group, Resource, Subresource, Name string
 }
@@ -51,7 +51,7 @@ type Rights struct {
 // asking is the state of the questions of one person.
 type asking struct {
 	requests int
-	// pages has one turn: what several pages ask of many namespaces is asked once.
+	// pages has one turn, so that several pages ask once about many namespaces.
 	pages chan struct{}
 	turns chan struct{}
 }
@@ -110,8 +110,8 @@ func (r *Rights) May(ctx context.Context, v *Viewer, namespace string, what Verb
 	return r.may(ctx, v, namespace, what, rightsKept)
 }
 
-// In is May for many namespaces, one call for each: a viewer with permission everywhere needs no
-// question for each.
+// In reports what May does, for callers that ask about many namespaces: a viewer with permission
+// everywhere needs no question for each.
 func (r *Rights) In(ctx context.Context, v *Viewer, namespace string, what Verb) (bool, error) {
 	if everywhere, err := r.may(ctx, v, "", what, rightsKept); err != nil || everywhere {
 		return everywhere, err

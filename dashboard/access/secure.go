@@ -40,7 +40,7 @@ const (
 )
 
 // Server serves a handler with timeouts and limits. Answers may take as long as they like, since
-// some are streams of events; what is written of them has to be taken in time.
+// some are streams of events, but the client must take each write in time.
 func Server(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           hurried(handler),
@@ -80,7 +80,7 @@ type pacedWriter struct {
 	control *http.ResponseController
 }
 
-// hurry is for the next write. A writer that has no deadlines is one of a test.
+// hurry sets the deadline of the next write. Only writers of tests have no deadlines.
 func (w *pacedWriter) hurry() { _ = w.control.SetWriteDeadline(time.Now().Add(writeTimeout)) }
 
 // Unwrap supports http.ResponseController.
@@ -96,7 +96,7 @@ func (w *pacedWriter) Write(data []byte) (int, error) {
 	return w.ResponseWriter.Write(data)
 }
 
-// FlushError is for http.ResponseController.
+// FlushError implements flushing for http.ResponseController.
 func (w *pacedWriter) FlushError() error {
 	w.hurry()
 	return w.control.Flush()

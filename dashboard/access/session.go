@@ -29,7 +29,7 @@ const minKey = 32
 
 const tooManyHint = "Ask who runs the dashboard to take fewer of them: --oidc-groups-filter says which groups count."
 
-// session is what a browser keeps, sealed, of somebody who has logged in.
+// session is the login of a person, which the browser keeps sealed.
 type session struct {
 	// ID is unpredictable: the token of forms is made of it.
 	ID      []byte   `json:"i"`

@@ -70,7 +70,7 @@ func expiryOf(token string) time.Time {
 	return time.Unix(int64(*claims.Expires), 0)
 }
 
-// withoutSecret is an error whose text has no trace of a secret, whatever quotes it.
+// withoutSecret returns an error whose text has no trace of a secret.
 func withoutSecret(err error, secret string) error {
 	if strings.Contains(err.Error(), secret) {
 		return fmt.Errorf("%s", strings.ReplaceAll(err.Error(), secret, "..."))

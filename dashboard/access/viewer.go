@@ -74,8 +74,7 @@ func (who identity) key() string {
 	return string(sum[:])
 }
 
-// public reports whether anybody may read a path. One that would be cleaned is not public: what it
-// means is for others to say.
+// public reports whether a path needs no login. A path that would be cleaned is not public.
 func public(path string) bool {
 	switch path {
 	case "/healthz", "/readyz":

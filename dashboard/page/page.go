@@ -4,8 +4,9 @@
 //
 // What must hold:
 //
-//   - all texts of Git, the forge and people go through html/template, which escapes them for their context;
-//   - no page has inline scripts or styles, or loads anything except the assets that are embedded here.
+//   - all texts of Git, the forge and people go through html/template, which escapes them for their
+//     context;
+//   - no page has inline scripts or styles, or loads anything except the assets embedded here.
 package page
 
 import (
@@ -68,7 +69,7 @@ type NavLink struct {
 	Current       bool
 }
 
-// Notice is what an action did.
+// Notice is the result of an action.
 type Notice struct {
 	Mark view.Mark
 	Text string

@@ -14,7 +14,7 @@ type Confirm struct {
 	Button          verb.Button
 	// Who is the person who acts.
 	Who string
-	// Why is the state of the release, What is what will happen, in sentences.
+	// Why is the state of the release, What are the effects of the verb, in sentences.
 	Why  string
 	What []string
 	// Release is the commit and revision in question.
@@ -27,7 +27,7 @@ type Confirm struct {
 	// Batches to choose from; Targets of a rollback.
 	Batches, Targets []Choice
 	Preview          *Rollback
-	// Problem is what was wrong with the form that was sent.
+	// Problem is the mistake in the form that was sent.
 	Problem string
 	// Hidden are the fields that say what the person has seen.
 	Hidden []Field

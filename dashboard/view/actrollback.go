@@ -18,14 +18,14 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// Rollback is what a rollback would do now.
+// Rollback is the effect of a rollback now.
 type Rollback struct {
 	// From is the revision that the rollback leaves, To the one that it goes back to; empty if the
 	// release does not name it.
 	From, To             string
 	FromImages, ToImages string
-	// FromName and ToName are how the simulation names the two versions: by their images if these
-	// differ.
+	// FromName and ToName are the names of the two versions in the simulation: by their images if
+	// these differ.
 	FromName, ToName string
 	Commit, Subject  string
 	Author           string
@@ -156,7 +156,7 @@ func keptOf(kept []appsv1.ControllerRevision, revision string) *appsv1.Controlle
 	return nil
 }
 
-// podWords say which pods are replaced, and which stay.
+// podWords says which pods are replaced, and which stay.
 func podWords(pods Pods, to string) []string {
 	if !pods.Known {
 		return nil
@@ -222,7 +222,7 @@ func trafficWords(release *v1alpha1.BatchRelease, to string) string {
 	}
 }
 
-// gitWords say what happens to the template in Git.
+// gitWords says what happens to the template in Git.
 func gitWords(sight *show.Sight) []string {
 	release := sight.Release
 	words := []string{"Revision " + cell(release.Status.UpdateRevision) + " is quarantined: it is not released again until Git changes."}

@@ -49,8 +49,8 @@ type Simulated struct {
 }
 
 // SimulationOf simulates a rollback from the current numbers of pods. Limits that the strategy of
-// the release does not set are those of the workload's own strategy, which the workload itself does
-// not show while it is held.
+// the release does not set come from the workload's own strategy, which a held workload does not
+// show.
 func SimulationOf(sight *show.Sight, to string, pods Pods) *Simulation {
 	release := sight.Release
 	switch {

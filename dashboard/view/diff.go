@@ -24,7 +24,7 @@ const (
 	mostDiffLines = 2000
 )
 
-// Diff is what differs between two templates in the history of a release.
+// Diff is the difference between two templates in the history of a release.
 type Diff struct {
 	Namespace, Name, From, To string
 	Lines                     []DiffLine

@@ -8,7 +8,8 @@
 //
 // What must hold:
 //
-//   - texts are as Git, the forge and people wrote them, on one line and bounded; the templates escape them;
+//   - texts are as Git, the forge and people wrote them, on one line and bounded; templates escape
+//     them;
 //   - a link is http or https; any other address is text;
 //   - no decision depends on a sentence.
 package view

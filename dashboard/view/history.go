@@ -28,7 +28,7 @@ const (
 // historyChoices are the numbers of days to choose from.
 var historyChoices = []int{7, 14, 30, 90}
 
-// History is what was released over some days.
+// History is the list of releases of some days.
 type History struct {
 	Namespace  string
 	Namespaces []string
@@ -224,7 +224,7 @@ func median(times []time.Duration) string {
 	return duration.HumanDuration(times[len(times)/2])
 }
 
-// bars are the days, the oldest first.
+// bars counts the releases of each day, the oldest first.
 func (h *History) bars(past []Past) {
 	released, failed := make([]int, h.Days), make([]int, h.Days)
 	most := 1

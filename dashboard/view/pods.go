@@ -17,7 +17,8 @@ const mostPods = 1000
 
 // Pods are the pods of a workload, counted and one by one.
 type Pods struct {
-	// Known says that the pods could be read; otherwise the counts are those of the release's status.
+	// Known reports whether the pods could be read; otherwise the counts come from the release's
+	// status.
 	Known bool
 	// Zones says that the groups are zones and not nodes.
 	Zones bool

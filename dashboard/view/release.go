@@ -24,29 +24,29 @@ type Release struct {
 	Revision string
 	// Why says in one sentence what the release does, or why it stops.
 	Why string
-	// Warnings are what people should know before they let the release continue.
+	// Warnings are facts to know before the release continues.
 	Warnings []string
-	// Source is the name of its ReleaseSource. Refused is why its newest commit is not applied to the
-	// release, Trouble what else is wrong with it.
+	// Source is the name of its ReleaseSource. Refused is the reason why its newest commit is not
+	// applied, Trouble any other problem of it.
 	Source, Refused, Trouble string
 	// CommitAt is the address of the commit on the forge; empty if there is none.
 	CommitAt string
-	// Rollback says that the batches are those of a rollback; Revert is the pull request that brings
-	// Git back in line.
+	// Rollback reports whether the batches belong to a rollback; Revert is the pull request that
+	// brings Git back in line.
 	Rollback bool
 	Revert   *Link
 	// Merge are the open pull requests that people are to look at.
 	Merge  []Link
 	Queued *Queued
-	// Changes is what the release in progress changes in the template.
+	// Changes is the difference that the release in progress makes in the template.
 	Changes   *Diff
 	Batches   []Batch
 	Pods      Pods
 	Traffic   *Traffic
 	Timeline  []Entry
 	Revisions []Revision
-	// Hidden says what is missing: what the viewer may not read, in the API server's words, and what is
-	// too large.
+	// Hidden names the missing parts: parts that the viewer may not read, in the API server's
+	// words, and parts that are too large.
 	Hidden []string
 	Now    time.Time
 }
@@ -92,8 +92,7 @@ func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 	return page
 }
 
-// toMerge returns the open pull requests that people are to look at: those of gates, and the one
-// that brings Git back in line.
+// toMerge returns the open pull requests of gates, and the one that brings Git back in line.
 func (r *Release) toMerge(status *v1alpha1.BatchReleaseStatus) []Link {
 	var links []Link
 	for _, batch := range r.Batches {
@@ -163,7 +162,7 @@ type Gate struct {
 	Name, UID string
 	Type      string
 	Mark      Mark
-	// Text is what it waits for, or how it was decided; Needs says who or what passes it.
+	// Text is its message, Needs the people or facts that pass it.
 	Text, Needs string
 	// Since is when it opened, or was decided; zero for one that is not open yet.
 	Since Moment
@@ -249,7 +248,7 @@ type Traffic struct {
 	Weight, Target int32
 	New, Stable    string
 	Mark           Mark
-	// Awaits is what it waits for, Problem what somebody has to fix.
+	// Awaits is the cause of a wait, Problem an error to fix.
 	Awaits, Problem string
 	// Plan is the share of each batch.
 	Plan []int32

@@ -17,7 +17,7 @@ const mostPages = 1_000_000
 
 // Query says which releases somebody wants to see. The zero value means all.
 type Query struct {
-	// Namespace and Standing are those of the releases; empty means any.
+	// Namespace and Standing select releases; empty means any.
 	Namespace, Standing string
 	// Search has the words that must all be found.
 	Search string

@@ -26,7 +26,7 @@ type Row struct {
 	// Weight is the percentage of requests that the new version gets, if Shared.
 	Weight int32
 	Shared bool
-	// WaitsFor is what it needs to continue; empty if nothing.
+	// WaitsFor is its need to continue; empty if there is none.
 	WaitsFor string
 	// Message is empty for a release that completed.
 	Message string
@@ -38,7 +38,7 @@ type Row struct {
 	Subject         string
 	Created         Moment
 
-	// asks is who can let it continue.
+	// asks are the people who can let it continue.
 	asks asks
 	// log lists events that the history lacks.
 	log []v1alpha1.LogEntry
@@ -48,7 +48,7 @@ type Row struct {
 	found string
 }
 
-// asks is who can let a release continue.
+// asks are the people who can let a release continue.
 type asks struct {
 	// approver: a person with permission to write the status of the release; operator: one with
 	// permission to write the release.

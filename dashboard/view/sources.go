@@ -40,7 +40,7 @@ type Source struct {
 	ErrorCount int
 }
 
-// FileError is what is wrong with a file.
+// FileError is an error in a file.
 type FileError struct{ Place, Message string }
 
 // SourcesOf returns the page of some sources.

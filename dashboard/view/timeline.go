@@ -27,7 +27,7 @@ const mostEntries = 100
 type Entry struct {
 	Time Moment
 	Mark Mark
-	// What happened, By whom, and in which Detail; Link leads to the evidence.
+	// By is the person who made What happen; Link leads to the evidence.
 	What, By, Detail string
 	Link             *Link
 }
@@ -128,7 +128,7 @@ func versionWords(one *v1alpha1.LogEntry) string {
 	return words
 }
 
-// supersededWords say of which commit a superseded release was, and where it stood.
+// supersededWords says of which commit a superseded release was, and where it stood.
 func supersededWords(one *v1alpha1.LogEntry) string {
 	words := fmt.Sprintf("it stood at batch %s, %s", cmp.Or(one.Batch, "0"), cmp.Or(string(one.State), "not begun"))
 	if one.Commit != "" {

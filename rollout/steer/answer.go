@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// Words are what a person says to gates.
+// Words are the answer of a person to gates.
 type Words struct {
 	// By is the user, as the API server knows it.
 	By string

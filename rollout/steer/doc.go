@@ -1,16 +1,15 @@
 // Package steer turns what a person asks of a release into writes, or says why there is nothing to
 // write; pure.
 //
-//	BatchRelease, its Gates, its history ──► Approve, Reject, Force, RollBack, ... ──► Changes, or why there are none
+//	BatchRelease, Gates, history ──► Approve, Reject, Force, RollBack, ... ──► Changes, or a refusal
 //
 // The functions are pure. A Change is written by the command that asked for it, as the user, and
-// only to the object that it was decided on. What the release makes of it is the controller's to
-// say.
+// only to the object that it was decided on. The controller says what the release makes of it.
 //
 // What must hold:
 //
 //   - an answer names the gates that were looked at, by their UIDs: it counts for no other;
-//   - what would mean nothing is refused, with what the release waits for instead.
+//   - a request without a meaning is refused, with the thing that the release waits for.
 package steer
 
 import (

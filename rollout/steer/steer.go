@@ -52,7 +52,7 @@ func rollBackTo(release *v1alpha1.BatchRelease, target *plan.Kept) (Change, erro
 	return annotate(v1alpha1.RollbackAnnotation, target.Revision, "rolling back to "+target.Revision), nil
 }
 
-// choices name the templates that can be gone back to by their numbers, the newest first.
+// choices lists the templates for a rollback by their numbers, the newest first.
 func choices(kept []plan.Kept) string {
 	stable := plan.Stable(kept)
 	if len(stable) == 0 {
