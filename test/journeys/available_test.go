@@ -47,7 +47,8 @@ func TestPodsThatCannotBeMadeAreToldAtOnce(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 4), available, web.counts(4, 4, 0)))
 }
 
-// A pod that is ready is not available before minReadySeconds are over, and nothing is built on it until then.
+// TestMinReadySeconds: a pod counts once it has been ready for minReadySeconds. Another value counts from the next
+// batch on: the native controller copies it to the new ReplicaSet of a paused Deployment.
 func TestMinReadySeconds(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -63,18 +64,6 @@ func TestMinReadySeconds(t *testing.T) {
 			t.Errorf("%s has minReadySeconds %d, want 2", set.Name, set.Spec.MinReadySeconds)
 		}
 	}
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 2), web.counts(2, 2, 0)))
-}
-
-// TestMinReadySecondsEdited: a new minReadySeconds counts from the next batch on. The native controller copies it to
-// the new ReplicaSet although the Deployment is paused.
-func TestMinReadySecondsEdited(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(2, rolling(1, 0)))
-	w.create(release("web:2", step(1), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 1})))
 	w.kubectl("patch", "deployment", "web", "-p", `{"spec":{"minReadySeconds":3}}`)
 	w.await(func(s *scene) error {
 		if set := s.updateSet(s.deployments["web"]); set == nil || set.Spec.MinReadySeconds != 3 {
@@ -83,9 +72,9 @@ func TestMinReadySecondsEdited(t *testing.T) {
 		return nil
 	})
 	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 2)))
+	w.await(all(web.completed, web.serves("web:2", 2), web.counts(2, 2, 0)))
 	w.wantReadyFor("web:2", 3*time.Second)
-	w.await(web.spec("minReadySeconds as somebody set it", func(d *appsv1.Deployment) bool { return d.Spec.MinReadySeconds == 3 }))
+	w.await(web.spec("minReadySeconds as it was set", func(d *appsv1.Deployment) bool { return d.Spec.MinReadySeconds == 3 }))
 }
 
 // wantReadyFor wants the batch, or the release, to have ended when all pods of an image had been ready for so long. Both times are in

@@ -13,13 +13,6 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
-// impatient is a release that fails when it makes no progress for five seconds.
-func impatient(template corev1.PodTemplateSpec) *v1alpha1.BatchRelease {
-	r := halves(template)
-	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(5))
-	return r
-}
-
 func halves(template corev1.PodTemplateSpec) *v1alpha1.BatchRelease {
 	return releaseOf(template, step("50%"), step("100%"))
 }
@@ -58,10 +51,7 @@ func setShows(word string) check {
 	}
 }
 
-const (
-	crashed  = `"exitCode":1`
-	sayCrash = "exit code 1"
-)
+const crashed = `"exitCode":1`
 
 // bePatient lets what comes next take its time, however slow the machine is.
 func (w *world) bePatient() {
@@ -81,39 +71,6 @@ func failed(state string) check {
 		}
 		return nil
 	})
-}
-
-// Without progress a release fails, stays where it is, and says what is wrong with the pods. A
-// new template goes on from there.
-func TestFailsWithoutProgress(t *testing.T) {
-	unschedulable := podTemplate("web:2", nil)
-	unschedulable.Spec.NodeSelector = map[string]string{"disk": "golden"}
-	cases := map[string]struct {
-		template    corev1.PodTemplateSpec
-		shows, says string
-	}{
-		"CrashLoop":     {podTemplate("web:2", behaving(controlplane.CrashLoop)), crashed, sayCrash},
-		"ImagePull":     {podTemplate("web:2", behaving(controlplane.ImagePullFailure)), "ImagePullBackOff", "ImagePullBackOff"},
-		"Unschedulable": {unschedulable, corev1.PodReasonUnschedulable, "unschedulable"},
-		"NeverReady":    {podTemplate("web:2", behaving(controlplane.NeverReady)), `"ready":false`, "not ready"},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.startController()
-			w.deployed(deployment(4))
-			s := w.lose(halves(c.template), podShows(c.shows), c.says)
-			t.Log(s.releases["web"].Status.Message)
-			if n := s.readyPods(s.deployments["web"]); n < 3 {
-				t.Errorf("a failed release leaves %d pods that serve, want at least 3", n)
-			}
-			w.bePatient()
-			w.releaseImage("web:3")
-			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:3": 2})))
-			w.confirm("web")
-			w.await(all(web.completed, web.serves("web:3", 4)))
-		})
-	}
 }
 
 // What keeps the pods from starting may be fixed without a new template.
@@ -139,58 +96,65 @@ func TestRetry(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 4)))
 }
 
-// A failed release can be rolled back, and follows spec.replicas meanwhile.
-func TestFailedReleaseIsScaledAndRolledBack(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4))
-	w.lose(halves(podTemplate("web:2", behaving(controlplane.CrashLoop))), podShows(crashed), sayCrash)
-	w.scale("8")
-	w.await(func(s *scene) error {
-		if n := s.readyPods(s.deployments["web"]); n < 6 {
-			return fmt.Errorf("want at least 6 pods that serve, have %d", n)
+// Of a workload whose pods have places too, at no request: they are watched.
+func TestTroubleOfPlaces(t *testing.T) {
+	onBothKinds(t, func(w *world, p workloadKind) {
+		p.served(w, 4)
+		w.create(releaseTo(p.kind, p.template(w, "web:2", behaving(controlplane.CrashLoop)), step("50%"), step("100%")))
+		s := w.await(all(web.phase(v1alpha1.PhaseRollingUpdate), troubled(v1alpha1.PodsCrash, 2, "2 of 2 pods crash: ")))
+		w.Log(s.releases["web"].Status.Message)
+		p.next(w, "web:3")
+		w.await(all(web.blocksAt(0), p.shut, web.runs(pods{"web:1": 2, "web:3": 2}), untroubled))
+	})
+}
+
+// troubled wants the release "web" to be in progress, and to say what is wrong with its pods.
+func troubled(reason v1alpha1.PodTroubleReason, pods int32, says string) check {
+	return func(s *scene) error {
+		status := &s.releases["web"].Status
+		trouble := status.PodTrouble
+		if trouble == nil || trouble.Reason != reason || trouble.Pods != pods || !strings.Contains(status.Message, says) {
+			return fmt.Errorf("want trouble %s of %d pods, and a message that says %q, have %+v in %q", reason, pods, says, trouble, status.Message)
 		}
 		return nil
-	})
-	w.bePatient()
-	w.rollBack()
-	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 8)))
+	}
 }
 
-// Pods that become ready one after the other are progress, however long all of them take.
-func TestSlowIsNotFailed(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(8, rolling(1, 0)))
-	slower := map[string]string{controlplane.ReadyDelayAnnotation: "3s"}
-	r := releaseOf(podTemplate("web:2", slower), step("100%"))
-	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(20))
-	w.create(r)
-	w.await(all(web.completed, web.serves("web:2", 8)))
+// untroubled wants nothing to be wrong with the pods.
+func untroubled(s *scene) error {
+	if trouble := s.releases["web"].Status.PodTrouble; trouble != nil {
+		return fmt.Errorf("want no trouble, have %+v", trouble)
+	}
+	return nil
 }
 
-// A stable version that is broken does not keep the version that fixes it from being released.
-func TestBrokenStableVersion(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	d := deployment(6)
-	d.Spec.Template = podTemplate("web:1", behaving(controlplane.CrashLoop))
-	w.create(d)
-	w.await(web.runs(pods{"web:1": 6}))
-	w.create(release("web:2", step(1), step("50%"), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 5, "web:2": 1})))
-	w.confirm("web")
-	w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 3, "web:2": 3})))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 6)))
-}
-
-// Pods that are all there in the end, late as they are, leave nothing to wait for.
-func TestLateIsDone(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(2, rolling("100%", 0)))
-	slow := map[string]string{controlplane.ReadyDelayAnnotation: "20s"}
-	w.lose(releaseOf(podTemplate("web:2", slow), step("100%")), podShows(`"phase":"Pending"`), "not ready")
-	w.await(all(web.completed, web.serves("web:2", 2)))
+// TestFailsWithoutProgress: a release reports within seconds what is wrong with its pods. At the deadline it
+// fails with that, and leaves the pods as they are. A new template goes on from there.
+func TestFailsWithoutProgress(t *testing.T) {
+	unschedulable := podTemplate("web:2", nil)
+	unschedulable.Spec.NodeSelector = map[string]string{"disk": "golden"}
+	for name, c := range map[string]struct {
+		template   corev1.PodTemplateSpec
+		trouble    v1alpha1.PodTroubleReason
+		says, fail string
+	}{
+		"CrashLoop":     {podTemplate("web:2", behaving(controlplane.CrashLoop)), v1alpha1.PodsCrash, "2 of 2 pods crash: ", "exit code 1"},
+		"ImagePull":     {podTemplate("web:2", behaving(controlplane.ImagePullFailure)), v1alpha1.PodsLackImage, "2 of 2 pods can't pull the image: ImagePullBackOff: web:2", "ImagePullBackOff"},
+		"Unschedulable": {unschedulable, v1alpha1.PodsUnschedulable, "2 of 2 pods can't be scheduled: ", "unschedulable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.startController()
+			w.deployed(deployment(4))
+			s := w.lose(halves(c.template), all(web.phase(v1alpha1.PhaseRollingUpdate), troubled(c.trouble, 2, c.says)), c.fail)
+			if n := s.readyPods(s.deployments["web"]); n < 3 {
+				t.Errorf("a failed release leaves %d pods that serve, want at least 3", n)
+			}
+			w.bePatient()
+			w.releaseImage("web:3")
+			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:3": 2}), untroubled))
+			w.confirm("web")
+			w.await(all(web.completed, web.serves("web:3", 4)))
+		})
+	}
 }

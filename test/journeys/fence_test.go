@@ -1,7 +1,6 @@
 package journeys
 
 import (
-	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,39 +15,6 @@ import (
 // delayed pods take a moment to be ready, as real ones do.
 var delayed = map[string]string{controlplane.ReadyDelayAnnotation: "300ms"}
 
-// A release stays within maxSurge and maxUnavailable, whether they are the Deployment's or its own.
-func TestStaysWithinFence(t *testing.T) {
-	cases := map[string]struct{ surge, unavailable any }{
-		"NoSurge":            {0, 1},
-		"NoSurgePercent":     {"0%", "40%"},
-		"NoneUnavailable":    {1, 0},
-		"BothZeroByRounding": {"0%", "5%"},
-		"AllAtOnce":          {"100%", 0},
-	}
-	for name, limits := range cases {
-		t.Run("Deployment/"+name, func(t *testing.T) {
-			w := newWorld(t)
-			w.startController()
-			d := deployment(4, rolling(limits.surge, limits.unavailable))
-			d.Spec.Template = podTemplate("web:1", delayed)
-			w.deployed(d)
-			w.create(releaseOf(podTemplate("web:2", delayed), step(1, none()), step("50%"), step("100%")))
-			w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 2, "web:2": 2})))
-			w.confirm("web")
-			w.await(all(web.completed, web.serves("web:2", 4)))
-		})
-		t.Run("Release/"+name, func(t *testing.T) {
-			w := newWorld(t)
-			w.startController()
-			w.deployed(deployment(4))
-			r := releaseOf(podTemplate("web:2", delayed), step(2, none()), step("100%"))
-			r.Spec.Strategy.MaxSurge, r.Spec.Strategy.MaxUnavailable = share(limits.surge), share(limits.unavailable)
-			w.create(r)
-			w.await(all(web.completed, web.serves("web:2", 4)))
-		})
-	}
-}
-
 // A hundred pods, with every revision on the way checked.
 func TestHundredPods(t *testing.T) {
 	w := newWorld(t)
@@ -61,36 +27,11 @@ func TestHundredPods(t *testing.T) {
 
 	f := w.findings(web)
 	t.Logf("least that served %d, most asked for %d, scalings %v, requests %v", f.leastReady, f.mostPods, f.scalings, c.requests())
-	if f.leastReady < 75 || f.mostPods > 125 {
-		t.Errorf("want 75 to 125 pods, had %d to %d", f.leastReady, f.mostPods)
+	if f.leastReady < 75 || f.mostPods > 125 || f.mostSeen > 125 {
+		t.Errorf("want 75 to 125 pods, had %d to %d, and %d at once", f.leastReady, f.mostPods, f.mostSeen)
 	}
 	if n := f.scalings["kube-controller-manager"]; n > 0 {
 		t.Errorf("the native controller scaled %d times while the workload was held", n)
-	}
-}
-
-// The pods that there are at once stay within maxSurge, though the ReplicaSet controller deletes some after it has made others.
-func TestNoMorePodsThanPromised(t *testing.T) {
-	for replicas, most := range map[int32]int32{7: 9, 10: 13} {
-		for i := range 3 {
-			t.Run(fmt.Sprintf("%d pods, %d", replicas, i), func(t *testing.T) {
-				w := newWorld(t)
-				w.startController()
-				w.deployed(deployment(replicas))
-				w.create(release("web:2", step("30%", none()), step("60%", none()), step("100%")))
-				w.await(all(web.completed, web.serves("web:2", replicas)))
-				f := w.findings(web)
-				if f.mostPods != most {
-					t.Errorf("%d pods were asked for at once, want %d: all that maxSurge allows", f.mostPods, most)
-				}
-				if f.mostSeen > most { // how many were, is up to the ReplicaSet controller
-					t.Errorf("%d pods were there at once, want %d at most", f.mostSeen, most)
-				}
-				if len(f.broken) > 0 {
-					t.Errorf("broken: %v", f.broken)
-				}
-			})
-		}
 	}
 }
 
@@ -128,21 +69,6 @@ func (w *world) letGo(name string) {
 	pod.Namespace = w.namespace
 	if err := w.Patch(w.Context(), pod, mergePatch(`{"metadata":{"finalizers":null}}`)); client.IgnoreNotFound(err) != nil {
 		w.Fatalf("take the finalizers of Pod %s away: %v", name, err)
-	}
-}
-
-// One pod is as good as many.
-func TestFewPods(t *testing.T) {
-	for _, n := range []int32{1, 2, 3} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			w := newWorld(t)
-			w.startController()
-			w.deployed(deployment(n))
-			w.create(release("web:2", step("50%", none()), step("100%")))
-			w.await(all(web.completed, web.serves("web:2", n)))
-			w.releaseImage("web:3")
-			w.await(all(web.completed, web.serves("web:3", n)))
-		})
 	}
 }
 

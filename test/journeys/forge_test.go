@@ -2,7 +2,6 @@ package journeys
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -56,24 +55,6 @@ func TestReleaseThroughForge(t *testing.T) {
 	w.wantStops("1 of 10", "5 of 10")
 }
 
-// Whatever way the forge merges, the record is on the branch, and the gate passes once.
-func TestMergedInEachWay(t *testing.T) {
-	gated := pullRequest(v1alpha1.PullRequestGate{})
-	w := newForgeWorld(t, step(1, gated), step(2, gated), step(3, gated), step("100%"))
-	w.startWithForge(never, w.withWebhooks())
-	w.push("web:2")
-	for i, method := range []string{"merge", "squash", "rebase"} {
-		number := w.awaitPull(int32(i))
-		w.await(web.blocksAt(int32(i)))
-		w.as("grace").Merge(number, method)
-	}
-	w.await(all(web.completed, web.serves("web:2", 10)))
-	if pulls := w.pulls(); len(pulls) != 3 {
-		t.Errorf("want one pull request for each gate, got %d", len(pulls))
-	}
-	w.wantStops("1 of 10", "2 of 10", "3 of 10")
-}
-
 // With webhooks off everything has the same result, later.
 func TestWithoutWebhooks(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("50%", commitStatus("ci/smoke", "ci")), step("100%"))
@@ -86,28 +67,6 @@ func TestWithoutWebhooks(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 10)))
 	w.awaitStatus(commit, "success: ")
 	w.wantStops("1 of 10", "5 of 10")
-}
-
-// Closing rejects the gate, opening it again makes it wait again.
-func TestClosedAndReopened(t *testing.T) {
-	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
-	w.startWithForge(never, w.withWebhooks())
-	commit := w.push("web:2")
-	number := w.awaitPull(0)
-	w.as("grace").setState(number, "closed")
-	w.await(func(s *scene) error {
-		if got := s.releases["web"].Status.Reason; got != v1alpha1.ReasonGateRejected {
-			return fmt.Errorf("want the reason %s, got %s", v1alpha1.ReasonGateRejected, got)
-		}
-		return nil
-	})
-	w.awaitStatus(commit, "failure: ")
-	w.as("grace").setState(number, "open")
-	w.await(web.blocksAt(0))
-	w.awaitStatus(commit, "pending: ")
-	w.as("grace").Merge(number, "merge")
-	w.await(all(web.completed, web.serves("web:2", 10)))
-	w.awaitStatus(commit, "success: ")
 }
 
 // A new commit takes over: the pull request for the old one is closed with a reason, its branch
@@ -182,42 +141,6 @@ func TestApprovalWithoutForge(t *testing.T) {
 	})
 }
 
-// A policy that asks for two approvals of certain people is met by nothing less.
-func TestReviewersAreCounted(t *testing.T) {
-	policy := v1alpha1.PullRequestGate{MinApprovals: 2, Approvers: []string{"grace", "eve", "ada"}, ForbidSelfApproval: true}
-	w := newForgeWorld(t, step(1, pullRequest(policy)), step("100%"))
-	w.startWithForge(never, w.withWebhooks())
-	w.push("web:2")
-	number := w.awaitPull(0)
-	w.as("grace").review(number, "APPROVE")
-	w.as("ada").review(number, "APPROVE") // who wrote the release
-	w.as("grace").Merge(number, "squash")
-	w.await(gateSays(0, v1alpha1.GatePullRequest, "was merged, but"))
-	w.as("eve").review(number, "APPROVE")
-	w.await(all(web.completed, web.serves("web:2", 10)))
-	w.wantEvidence("Review", "grace", "")
-	w.wantEvidence("Review", "eve", "")
-}
-
-// A bad file is reported on its commit with file and line; the release is not touched.
-func TestBadFileIsReported(t *testing.T) {
-	steps := []v1alpha1.Step{step(1), step("100%")}
-	w := newForgeWorld(t, steps...)
-	w.startWithForge(never, w.withWebhooks())
-	bad := strings.Replace(string(releaseFile("Deployment", steps)), "steps:", "stepz:", 1)
-	commit := w.write("ada", "main", "release.yaml", []byte(bad))
-	cptest.Eventually(w, soon, func() error {
-		lines := w.statuses(commit, "sluice/sync")
-		if len(lines) != 1 || !strings.HasPrefix(lines[0], "failure: ") || !strings.Contains(lines[0], "release.yaml:") || !strings.Contains(lines[0], "stepz") {
-			return fmt.Errorf("want one failure with file and line, got %q", lines)
-		}
-		return nil
-	})
-	w.write("ada", "main", "release.yaml", releaseFile("Deployment", steps))
-	w.push("web:2")
-	w.await(web.blocksAt(0))
-}
-
 // A template that the API server refuses is reported on its commit, and stops nothing that is in progress.
 func TestBadTemplateIsReported(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
@@ -279,50 +202,3 @@ func TestAskedAnew(t *testing.T) {
 	w.as("grace").Merge(second, "merge")
 	w.await(all(web.completed, web.serves("web:2", 10)))
 }
-
-// A rollback at a gate closes its pull request, and the commit shows what became of it.
-func TestRollbackClosesApproval(t *testing.T) {
-	w := newForgeWorld(t, step(2, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
-	w.startWithForge(never, w.withWebhooks())
-	commit := w.push("web:2")
-	number := w.awaitPull(0)
-	w.await(web.blocksAt(0))
-	w.rollBack()
-	w.await(all(web.completed, web.serves("web:1", 10)))
-	w.awaitClosed(number, "rolled back")
-	w.awaitStatus(commit, "failure: rolled back")
-}
-
-// A release with three pull requests takes few requests to the forge, when webhooks say what happens there.
-func TestForgeRequestsOfRelease(t *testing.T) {
-	gated := pullRequest(v1alpha1.PullRequestGate{})
-	w := newForgeWorld(t, step(1, gated), step(2, gated), step(3, gated), step("100%"))
-	w.startWithForge(never, w.withWebhooks())
-	var first struct{ SHA string }
-	w.as("ada").Do("GET", "commits/main", nil, &first)
-	w.awaitStatus(first.SHA, "success: ") // of the first deploy
-	w.forge.ForgetRequests()
-	commit := w.push("web:2")
-	for i := range int32(3) {
-		number := w.awaitPull(i)
-		w.await(web.blocksAt(i))
-		w.as("grace").Merge(number, "squash")
-	}
-	w.await(web.completed)
-	w.awaitStatus(commit, "success: ")
-	sent := map[string]int{}
-	total := 0
-	for _, r := range w.forge.Requests() {
-		if api, is := strings.CutPrefix(r.Path, "/api/v3/repos/"+repository); is && r.User == "sluice" {
-			sent[r.Method+" "+kindOfPath.ReplaceAllString(api, "/*")]++
-			total++
-		}
-	}
-	t.Logf("%d requests: %v", total, sent)
-	if total > 40 {
-		t.Errorf("want at most 40 requests, got %d: %v", total, sent)
-	}
-}
-
-// kindOfPath matches what tells one object's path from another's.
-var kindOfPath = regexp.MustCompile(`/([0-9a-f]{40}|[0-9]+|sluice/.*)`)

@@ -183,10 +183,6 @@ func (w *forgeWorld) as(login string) user {
 	return user{forgetest.As(w, w.forge, repository, login, w.tokens[login])}
 }
 
-func (u user) review(number int64, event string) {
-	u.Do("POST", fmt.Sprintf("pulls/%d/reviews", number), map[string]string{"event": event, "body": "seen"}, nil)
-}
-
 func (u user) setState(number int64, state string) {
 	u.Do("PATCH", fmt.Sprintf("pulls/%d", number), map[string]string{"state": state}, nil)
 }

@@ -54,7 +54,7 @@ func TestDaemonSetForeignForged(t *testing.T) {
 	w.kubectl("label", "pod", last, appsv1.ControllerRevisionHashLabelKey+"=forged", "--overwrite")
 	for _, foreign := range []string{first, w.hashOf("web:2"), "forged"} {
 		w.forgeHold("daemonset", "", func(h *plan.Hold) { h.Foreign = foreign })
-		w.await(all(web.blocksAt(0), seenInPlace))
+		w.await(all(web.blocksAt(0), seenNatively))
 		w.wantSamePods(atGate)
 	}
 	w.kubectl("label", "pod", last, appsv1.ControllerRevisionHashLabelKey+"="+first, "--overwrite")
@@ -100,43 +100,15 @@ func TestHoldForgedBeforeTheRelease(t *testing.T) {
 			w.judged = nil
 			w.placed(workload, 4)
 			w.forgeHold(kind, c.secured, func(*plan.Hold) {})
-			w.await(seenInPlace)
+			w.await(seenNatively)
 			w.startController()
 			w.create(r)
 			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
 			w.rollBack()
 			w.awaitEvent(v1alpha1.ReasonRevisionNotFound, "")
 			w.kubectl("delete", "batchrelease", "web")
-			w.await(all(nothingOfOurs, web.handedBack, seenInPlace))
+			w.await(all(nothingOfOurs, web.handedBack, seenNatively))
 		})
-	}
-}
-
-// An update strategy in the annotation that no API server takes does not keep a workload held for ever.
-func TestHoldWithStrategyThatIsNone(t *testing.T) {
-	for kind, strategies := range map[string][]string{
-		"StatefulSet": {
-			`{"type":"RollingUpdate","rollingUpdate":{"partition":-1}}`, `{"type":"Recreate"}`,
-			`{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"200%"}}`,
-		},
-		"DaemonSet": {
-			`{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":0,"maxSurge":0}}`, `{"type":"Recreate"}`,
-			`{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"x"}}`,
-		},
-	} {
-		for _, strategy := range strategies {
-			t.Run(kind+strategy, func(t *testing.T) {
-				w := newWorld(t)
-				if kind == "DaemonSet" {
-					w.halfOfNodes()
-				} else {
-					w.halfOfOrdinals(4)
-				}
-				w.judged = nil
-				w.forgeHold(kind, "", func(h *plan.Hold) { h.Strategy = strategy })
-				w.awaitConfirming(all(web.completed, web.handedBack, web.serves("web:2", 4)))
-			})
-		}
 	}
 }
 
@@ -149,8 +121,25 @@ func TestHoldForgedAtRest(t *testing.T) {
 	d := w.daemonSet()
 	w.placed(d, 3)
 	w.create(w.toDaemon(step("100%")))
-	w.await(all(web.completed, web.serves("web:2", 3), seenInPlace))
+	w.await(all(web.completed, web.serves("web:2", 3), seenNatively))
 	w.forgeHold("daemonset", `{"updateStrategy":{"type":"OnDelete","rollingUpdate":null},`+webOf("web:9")+`}`,
 		func(h *plan.Hold) { h.UID = w.now().releases["web"].UID })
 	w.await(all(web.attempt(2), web.completed, web.serves("web:2", 3)))
+}
+
+// TestHoldWithStrategyThatIsNone: an update strategy in the annotation that no API server takes does not keep a
+// workload held.
+func TestHoldWithStrategyThatIsNone(t *testing.T) {
+	for kind, strategy := range map[string]string{
+		"StatefulSet": `{"type":"RollingUpdate","rollingUpdate":{"partition":-1}}`,
+		"DaemonSet":   `{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":0,"maxSurge":0}}`,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t)
+			workloadKinds()[kind].atHalf(w, 4)
+			w.judged = nil
+			w.forgeHold(kind, "", func(h *plan.Hold) { h.Strategy = strategy })
+			w.awaitConfirming(all(web.completed, web.handedBack, web.serves("web:2", 4)))
+		})
+	}
 }

@@ -3,18 +3,20 @@ package journeys
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/handback"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// handBackAll is sluice handback --all in the namespace of the journey. It returns what was said.
+// handBackAll runs sluice handback --all in the namespace of the journey, and returns its output.
 func (w *world) handBackAll(options handback.Options) string {
 	w.Helper()
 	c := cptest.Client(w)
@@ -26,24 +28,23 @@ func (w *world) handBackAll(options handback.Options) string {
 	return strings.Join(said, "\n")
 }
 
-// halfway has a release of web:2 stop after half of four pods, and no controller any more.
-func (w *world) halfway(change func(*v1alpha1.BatchRelease)) {
-	w.Helper()
-	c := w.startController()
-	w.applied(deployment(4, rolling(2, 1)))
-	r := release("web:2", step("50%"), step("100%"))
-	if change != nil {
-		change(r)
-	}
-	w.create(r)
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
-	c.kill()
+// heldAt is a place in a release at which its controller has died.
+type heldAt struct {
+	name string
+	// reach brings a release there, and returns what the pods need to go on after the hand-back.
+	reach   func(*world, workloadKind) (before client.Object, after func())
+	options handback.Options
+	// image is the version that all pods run in the end.
+	image string
+	// kinds has the kinds of which the place is tried, all if it is empty.
+	kinds []string
 }
 
-// orphaned has the release gone, and the templates that were kept for it, with the hold still there.
-func (w *world) orphaned() {
-	w.Helper()
-	w.halfway(nil)
+func atGate(w *world, p workloadKind) (client.Object, func()) { return p.halfway(w), nil }
+
+// releaseGone has the release deleted without its controller, and with it the templates kept for it.
+func releaseGone(w *world, p workloadKind) (client.Object, func()) {
+	before := p.halfway(w)
 	w.patchRelease(`{"metadata":{"finalizers":null}}`)
 	w.kubectl("delete", "batchrelease", "web")
 	w.await(func(s *scene) error {
@@ -52,101 +53,150 @@ func (w *world) orphaned() {
 		}
 		return nil
 	})
+	return before, nil
 }
 
-// A Deployment that is held when there is no controller any more is handed back by the command, with the
-// stable template unless it was meant to go on, and with nothing left behind; once.
+// inBatch stops while the pods of a batch go.
+func inBatch(w *world, p workloadKind) (client.Object, func()) {
+	before := p.begin(w, 4)
+	letGo := w.hang("web:1")
+	c := w.startController()
+	w.create(p.to(w, step("50%"), step("100%")))
+	w.await(goingPod("web:1"))
+	c.kill()
+	return before, letGo
+}
+
+// goingPod wants a pod of an image to be going.
+func goingPod(image string) check {
+	return func(s *scene) error {
+		for _, pod := range s.pods {
+			if pod.DeletionTimestamp != nil && pod.Spec.Containers[0].Image == image {
+				return nil
+			}
+		}
+		return fmt.Errorf("want a pod of %s that goes", image)
+	}
+}
+
+// inRollback stops while the pods of the new version go.
+func inRollback(w *world, p workloadKind) (client.Object, func()) {
+	before := p.halfway(w)
+	letGo := w.hang("web:2")
+	w.rollBack()
+	c := w.startController()
+	w.await(goingPod("web:2"))
+	c.kill()
+	return before, letGo
+}
+
+// emptiedAtGate stops after the workload has lost all of its places.
+func emptiedAtGate(w *world, p workloadKind) (client.Object, func()) {
+	before := p.halfway(w)
+	w.empty(before)
+	c := w.startController()
+	w.patchRelease(`{"spec":{"revisionHistoryLimit":9}}`)
+	w.await(all(web.observed, web.runs(pods{})))
+	c.kill()
+	return before, func() { w.fill(before) }
+}
+
+// TestHandbackWithoutController: the command hands a held workload back where no controller is left. It
+// gives the stable template back unless the release was to proceed, and finds nothing to do afterwards.
 func TestHandbackWithoutController(t *testing.T) {
-	cases := map[string]struct {
-		before  func(*world)
-		options handback.Options
-		image   string
-		says    string
-	}{
-		"Release": {
-			func(w *world) { w.halfway(nil) }, handback.Options{}, "web:1", "strategy RollingUpdate, not paused, back to the stable revision",
-		},
-		"Proceed": {func(w *world) { w.halfway(nil) }, handback.Options{Proceed: true}, "web:2", "with the template that it has"},
-		"DeletionPolicyProceed": {
-			func(w *world) {
-				w.halfway(func(r *v1alpha1.BatchRelease) { r.Spec.DeletionPolicy = v1alpha1.DeletionProceed })
-			}, handback.Options{}, "web:2", "with the template that it has",
-		},
-		"ReleaseGone": {(*world).orphaned, handback.Options{}, "web:1", "back to the stable revision"},
-		"RollbackUnderWay": {
-			func(w *world) {
-				w.halfway(nil)
-				w.patchRelease(`{"spec":{"rollback":{"steps":[{"replicas":3,"gates":[{"manual":{}}]},{"replicas":"100%"}]}}}`)
-				w.rollBack()
-				c := w.startController()
-				w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-				c.kill()
-			}, handback.Options{}, "web:1", "with the template that it has",
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			tc.before(w)
-			w.wantHandedBack(tc.options, tc.says)
-			w.await(web.serves(tc.image, 4))
-		})
+	t.Parallel()
+	inPlace := []string{"StatefulSet", "DaemonSet"}
+	for _, at := range []heldAt{
+		{"AtGate", atGate, handback.Options{}, "web:1", nil},
+		{"Proceed", atGate, handback.Options{Proceed: true}, "web:2", []string{"Deployment", "StatefulSet"}},
+		{"ReleaseGone", releaseGone, handback.Options{}, "web:1", nil},
+		{"InBatch", inBatch, handback.Options{}, "web:1", append(inPlace, "OrderedReady")},
+		{"InRollback", inRollback, handback.Options{}, "web:1", append(inPlace, "OrderedReady")},
+		{"Emptied", emptiedAtGate, handback.Options{}, "web:1", inPlace},
+	} {
+		for kind, p := range workloadKinds() {
+			if at.kinds != nil && !slices.Contains(at.kinds, kind) || at.kinds == nil && kind == "OrderedReady" {
+				continue
+			}
+			t.Run(kind+"/"+at.name, func(t *testing.T) { handsBack(newWorld(t), p, at) })
+		}
 	}
 }
 
-// The policy lets the command through, which gives a reason in the one write and takes it away again.
-func TestHandbackPastThePolicy(t *testing.T) {
-	for name, before := range map[string]func(*world){"Release": func(w *world) { w.halfway(nil) }, "ReleaseGone": (*world).orphaned} {
-		t.Run(name, func(t *testing.T) {
-			w := newGuardedWorld(t)
-			before(w)
-			w.wantHandedBack(handback.Options{}, "back to the stable revision")
-			w.await(web.serves("web:1", 4))
-			w.wantAudited("sluice handback")
-		})
+// handsBack runs the command with the policies in place where the release is gone: the annotation
+// alone has the template then, and the command gives a reason in the one write.
+func handsBack(w *world, p workloadKind, at heldAt) {
+	w.judged = nil // the native controller acts freely afterwards
+	guarded := at.name == "ReleaseGone"
+	if guarded {
+		w.guardWorkloads()
 	}
-}
-
-// wantHandedBack wants the command to try, to hand back, and then to find nothing to do.
-func (w *world) wantHandedBack(options handback.Options, says string) {
-	w.Helper()
-	if said := w.handBackAll(handback.Options{Proceed: options.Proceed, DryRun: true}); !strings.Contains(said, "web: would be handed back: ") {
+	before, after := at.reach(w, p)
+	if said := w.handBackAll(handback.Options{Proceed: at.options.Proceed, DryRun: true}); !strings.Contains(said, "web: would be handed back: ") {
 		w.Errorf("a dry run says %q", said)
 	}
 	w.catchUp()
 	if err := web.takenOver(w.now()); err != nil {
 		w.Errorf("after a dry run: %v", err)
 	}
-	if said := w.handBackAll(options); !strings.Contains(said, "web: handed back: ") || !strings.Contains(said, says) {
-		w.Errorf("the command says %q, want it to have %q", said, says)
+	if said := w.handBackAll(at.options); !strings.Contains(said, "web: handed back: ") {
+		w.Errorf("the command says %q", said)
 	}
-	w.catchUp() // by two writes
-	s := w.await(web.handedBack)
-	wantStrategy(w.T, s, deployment(4, rolling(2, 1)))
-	if reason, found := s.deployments["web"].Annotations[v1alpha1.BreakGlassAnnotation]; found {
+	w.catchUp()
+	s := w.await(func(s *scene) error {
+		if held(s.workload("web")) {
+			return errors.New("want the workload handed back")
+		}
+		return nil
+	})
+	wantOwnStrategy(w.T, s, before)
+	if reason, found := s.workload("web").GetAnnotations()[v1alpha1.BreakGlassAnnotation]; found {
 		w.Errorf("the annotation that broke the glass is still there: %q", reason)
 	}
+	if after != nil {
+		after()
+	}
+	w.await(all(web.handedBack, web.serves(at.image, 4), seenNatively))
 	if said := w.handBackAll(handback.Options{}); said != "nothing to do: no workload is held" {
 		w.Errorf("a second run says %q", said)
 	}
-}
-
-// A run that died between its two writes is finished by the next.
-func TestHandbackIsFinished(t *testing.T) {
-	w := newWorld(t)
-	w.deployed(deployment(1, func(d *appsv1.Deployment) {
-		d.Annotations = map[string]string{v1alpha1.BreakGlassAnnotation: "sluice handback"}
-	}))
-	if said := w.handBackAll(handback.Options{}); !strings.Contains(said, "handed back before") {
-		t.Errorf("the command says %q", said)
+	if guarded && p.kind == "Deployment" {
+		w.wantAudited("sluice handback")
 	}
-	w.await(web.spec("no annotation", func(d *appsv1.Deployment) bool { return d.Annotations[v1alpha1.BreakGlassAnnotation] == "" }))
 }
 
-// Sluice is uninstalled although its controller is gone: nothing waits for it, and no workload is held.
+// empty takes all pods of a workload away, and fill has it have four again.
+func (w *world) empty(workload client.Object) {
+	w.Helper()
+	if _, is := workload.(*appsv1.StatefulSet); is {
+		w.resizeSet(0)
+	} else {
+		w.eachNode("taint", "away=true:NoExecute")
+	}
+	w.await(web.runs(pods{}))
+}
+
+func (w *world) fill(workload client.Object) {
+	w.Helper()
+	if _, is := workload.(*appsv1.StatefulSet); is {
+		w.resizeSet(4)
+	} else {
+		w.eachNode("taint", "away-")
+	}
+}
+
+func (w *world) eachNode(verb, what string) {
+	w.Helper()
+	for i := range 4 {
+		w.kubectl(verb, "node", fmt.Sprintf("%s-%d", w.namespace, i), what)
+	}
+}
+
+// TestUninstalledWithoutController: Sluice is uninstalled without its controller. Nothing waits for it,
+// and no workload is held.
 func TestUninstalledWithoutController(t *testing.T) {
 	w := newWorld(t)
-	w.halfway(nil)
+	before := workloadKinds()["Deployment"].halfway(w)
 	w.kubectl("delete", "batchrelease", "web", "--wait=false")
 	w.await(func(s *scene) error {
 		if r := s.releases["web"]; r == nil || r.DeletionTimestamp == nil {
@@ -157,8 +207,7 @@ func TestUninstalledWithoutController(t *testing.T) {
 	if said := w.handBackAll(handback.Options{RemoveFinalizers: true}); !strings.Contains(said, "finalizers taken off its BatchRelease") {
 		t.Errorf("the command says %q", said)
 	}
-	s := w.await(all(web.handedBack, web.serves("web:1", 4), nothingOfOurs))
-	wantStrategy(t, s, deployment(4, rolling(2, 1)))
+	wantOwnStrategy(t, w.await(all(web.handedBack, web.serves("web:1", 4), nothingOfOurs)), before)
 }
 
 // nothingOfOurs wants nothing left that Sluice has made.
@@ -169,10 +218,11 @@ func nothingOfOurs(s *scene) error {
 	return nil
 }
 
-// The controller that comes back takes over what it had, and waits for somebody to say so.
+// TestControllerAfterHandback: a controller that comes back takes the workload over again, and waits
+// until a person acknowledges that.
 func TestControllerAfterHandback(t *testing.T) {
 	w := newWorld(t)
-	w.halfway(nil)
+	workloadKinds()["Deployment"].halfway(w)
 	if said := w.handBackAll(handback.Options{}); !strings.Contains(said, "takes the Deployment over again") {
 		t.Errorf("the command says %q", said)
 	}

@@ -80,26 +80,6 @@ func TestHistory(t *testing.T) {
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, secondCommit[:10]), web.serves("web:2", 4)))
 }
 
-// Beyond what runs and revisionHistoryLimit earlier ones the oldest are forgotten, whatever the Deployment's own limit is.
-func TestHistoryLimit(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	d := deployment(2)
-	d.Spec.RevisionHistoryLimit = new(int32(0))
-	w.deployed(d)
-	r := release("web:2", step("100%"))
-	r.Spec.RevisionHistoryLimit = new(int32(2))
-	w.create(r)
-	w.await(all(web.completed, web.serves("web:2", 2)))
-	for _, image := range []string{"web:3", "web:4"} {
-		w.releaseImage(image)
-		w.await(all(web.completed, web.serves(image, 2)))
-	}
-	w.wantHistory("web:2 Released <none> <none> <none>", "web:3 Released <none> <none> <none>", "web:4 Released <none> <none> <none>")
-	w.rollBack()
-	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:3", 2)))
-}
-
 // approveAs answers the gate that the release "web" waits for, as sluice approve does.
 func (w *world) approveAs(who string, s *scene) {
 	w.Helper()
@@ -196,4 +176,51 @@ func (w *world) awaitRollouts(want ...string) {
 		}
 		return nil
 	})
+}
+
+// nextFrom brings the release another image by a commit.
+func (p workloadKind) nextFrom(w *world, image, commit string) {
+	w.Helper()
+	w.patchRelease(fmt.Sprintf(`{"metadata":{"annotations":%s},"spec":{"template":%s}}`,
+		encode(fromCommit(commit, "Ada", image)), encode(p.template(w, image, nil))))
+}
+
+// The history has who brought each template and who let it through, and any can be gone back to by its commit. What somebody changes at
+// rest is reverted in steps where the release says so. A restart is no drift.
+func TestInPlaceHistoryAndDrift(t *testing.T) {
+	onBothKinds(t, func(w *world, p workloadKind) {
+		before := p.served(w, 4)
+		r := p.to(w, step(1), step("100%"))
+		r.Annotations = fromCommit(secondCommit, "Ada", "web:2")
+		w.create(r)
+		w.approveAs("grace", w.await(web.blocksAt(0)))
+		w.wantUntouched(before, all(web.completed, web.serves("web:2", 4)))
+		p.nextFrom(w, "web:3", thirdCommit)
+		w.wantUntouched(before, all(web.attempt(2), web.completed, web.serves("web:3", 4)))
+		w.wantHistory("web:1 Adopted <none> <none> <none>", "web:2 Released "+secondCommit+" web:2 grace",
+			"web:3 Released "+thirdCommit+" web:3 <none>")
+		w.kubectl("annotate", "batchrelease", "web", "rollback="+secondCommit[:10])
+		w.wantUntouched(before, all(web.rolledBack(v1alpha1.TriggerAnnotation, secondCommit[:10]), web.serves("web:2", 4)))
+
+		w.patchRelease(`{"spec":{"drift":"Revert"}}`)
+		w.kubectl("set", "image", strings.ToLower(p.kind)+"/web", "web=web:9")
+		w.wantUntouched(before, all(web.rolledBack(v1alpha1.TriggerDrift, "web:2 -> web:9"), web.serves("web:2", 4)))
+		released := w.now().uids()
+		w.kubectl("rollout", "restart", strings.ToLower(p.kind), "web")
+		w.await(all(web.serves("web:2", 4), seenNatively, noneOf(released), web.withoutCondition(v1alpha1.ConditionDrifted)))
+	})
+}
+
+// noneOf wants none of these pods to be there any more.
+func noneOf(uids map[string]string) check {
+	return func(s *scene) error {
+		for _, uid := range uids {
+			for _, pod := range s.pods {
+				if string(pod.UID) == uid {
+					return fmt.Errorf("want another pod than %s", pod.Name)
+				}
+			}
+		}
+		return nil
+	}
 }

@@ -3,13 +3,9 @@ package journeys
 import (
 	"fmt"
 	"maps"
-	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
@@ -32,74 +28,9 @@ func statefulSet(replicas int32, change ...func(*appsv1.StatefulSet)) *appsv1.St
 	return s
 }
 
-func managed(policy appsv1.PodManagementPolicyType) func(*appsv1.StatefulSet) {
-	return func(s *appsv1.StatefulSet) { s.Spec.PodManagementPolicy = policy }
-}
-
-// releaseTo is a BatchRelease "web" of a template for the StatefulSet or DaemonSet "web", two pods at a time.
-func releaseTo(kind string, template corev1.PodTemplateSpec, steps ...v1alpha1.Step) *v1alpha1.BatchRelease {
-	r := releaseOf(template, steps...)
-	r.Spec.WorkloadRef.Kind = kind
-	r.Spec.Strategy.MaxUnavailable = share(2)
-	return r
-}
-
 // toStateful is a release of web:2 for the StatefulSet.
 func toStateful(steps ...v1alpha1.Step) *v1alpha1.BatchRelease {
 	return releaseTo("StatefulSet", podTemplate("web:2", nil), steps...)
-}
-
-// placed creates a StatefulSet or a DaemonSet and waits until all its pods serve.
-func (w *world) placed(workload client.Object, n int32) {
-	w.Helper()
-	w.create(workload)
-	w.await(all(web.serves(templateOf(workload).Spec.Containers[0].Image, n), seenInPlace))
-}
-
-// seenInPlace wants the native controller to have seen the newest spec of the workload, and all its pods.
-func seenInPlace(s *scene) error {
-	switch o := s.workload("web").(type) {
-	case *appsv1.StatefulSet:
-		if o.Status.ObservedGeneration == o.Generation && o.Status.AvailableReplicas == wantedPods(o) {
-			return nil
-		}
-	case *appsv1.DaemonSet:
-		if o.Status.ObservedGeneration == o.Generation && o.Status.NumberAvailable == wantedPods(o) {
-			return nil
-		}
-	}
-	return fmt.Errorf("want the native controller to have seen the workload and its pods")
-}
-
-// wantUntouched waits until the release is over and the native controller has seen what it got back. It wants the update strategy to be
-// the user's own then, and no pod to be replaced after it.
-func (w *world) wantUntouched(before client.Object, ends check) {
-	w.Helper()
-	atEnd := w.awaitConfirming(all(web.handedBack, ends))
-	after := w.await(all(web.handedBack, ends, seenInPlace))
-	wantUpdateStrategy(w.T, after, before)
-	if diff := cmp.Diff(atEnd.uids(), after.uids()); diff != "" {
-		w.Errorf("pods are replaced after the hand-back (-then +now):\n%s", diff)
-	}
-}
-
-// wantUpdateStrategy compares the update strategy with that of the workload as it was.
-func wantUpdateStrategy(t *testing.T, s *scene, want client.Object) {
-	t.Helper()
-	if diff := cmp.Diff(updateStrategy(want), updateStrategy(s.workload("web"))); diff != "" {
-		t.Errorf("update strategy that was handed back (-want +got):\n%s", diff)
-	}
-}
-
-func updateStrategy(workload client.Object) any {
-	switch o := workload.(type) {
-	case *appsv1.StatefulSet:
-		return o.Spec.UpdateStrategy
-	case *appsv1.DaemonSet:
-		return o.Spec.UpdateStrategy
-	default:
-		return nil
-	}
 }
 
 // closed wants the StatefulSet to be held with the partition that no ordinal reaches.

@@ -51,34 +51,6 @@ func inGit(t *testing.T, image string) map[string]any {
 	return manifest
 }
 
-// atEachMoment takes a release of web:2 from its start over a gate to the end, and back again, and does something at
-// each moment that matters.
-func (w *world) atEachMoment(do func(when string)) {
-	w.Helper()
-	w.await(web.serves("web:1", 4))
-	w.create(release("web:1", step("50%"), step("100%")))
-	w.await(all(web.observed, web.completed))
-	do("before the release")
-	w.releaseImage("web:2")
-	w.await(all(web.blocksAt(0)))
-	do("in mid-release")
-	w.confirm("web")
-	w.await(all(web.completed, web.handedBack, web.serves("web:2", 4)))
-	do("after the release")
-	w.rollBack()
-	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:1", 4)))
-	do("after a rollback")
-}
-
-// Argo CD, with what the docs have it ignore, sees no difference between Git and a Deployment that Sluice
-// releases, and a sync changes nothing of it, whatever Git has.
-func TestArgoCDLeavesReleasesAlone(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.applyAs("argocd-controller", inGit(t, "web:1"))
-	w.atEachMoment(func(when string) { w.wantLeftByArgoCD(when, inGit(t, "web:2")) })
-}
-
 // wantLeftByArgoCD wants Argo CD to show no difference between a manifest and the cluster, and a sync of it to change nothing.
 func (w *world) wantLeftByArgoCD(when string, manifest map[string]any) {
 	w.Helper()
@@ -114,45 +86,6 @@ func ignoredByArgoCD(t *testing.T, kind string) []string {
 	}
 	t.Fatalf("the docs have Argo CD ignore nothing of a %s", kind)
 	return nil
-}
-
-// So with StatefulSets and DaemonSets, for both tools.
-func TestGitOpsToolsLeaveInPlaceReleasesAlone(t *testing.T) {
-	onBothKinds(t, func(w *world, p inPlace) {
-		w.startController()
-		workload := p.workload(w, 4)
-		inGit := func(image string) map[string]any {
-			*templateOf(workload) = p.template(w, image, nil)
-			manifest := withoutStatus(workload)
-			manifest["apiVersion"], manifest["kind"] = "apps/v1", p.kind
-			if err := unstructured.SetNestedField(manifest, "RollingUpdate", "spec", "updateStrategy", "type"); err != nil {
-				w.Fatalf("set update strategy: %v", err)
-			}
-			if p.kind == "StatefulSet" {
-				if err := unstructured.SetNestedField(manifest, int64(0), "spec", "updateStrategy", "rollingUpdate", "partition"); err != nil {
-					w.Fatalf("set partition: %v", err)
-				}
-			}
-			return manifest
-		}
-		leftAlone := func(when string) {
-			w.Helper()
-			w.wantLeftByArgoCD(when, inGit("web:2"))
-			w.wantLeftByFlux(when, partialOf(w.T, p.kind), inGit("web:9"))
-		}
-		w.applyAs("argocd-controller", inGit("web:1"))
-		w.await(all(web.serves("web:1", 4), seenInPlace))
-		leftAlone("before the release")
-		w.create(p.release(w))
-		w.await(all(web.observed, halfInPlace))
-		leftAlone("in mid-release")
-		w.confirm("web")
-		w.await(all(web.completed, web.handedBack, web.serves("web:2", 4)))
-		leftAlone("after the release")
-		w.rollBack()
-		w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:1", 4)))
-		leftAlone("after a rollback")
-	})
 }
 
 // partialOf is the manifest that the docs give Flux, for a kind.
@@ -205,15 +138,6 @@ func respecting(t *testing.T, manifest map[string]any, live *unstructured.Unstru
 	return manifest
 }
 
-// Flux may apply what a manifest says besides template and strategy, and changes nothing that Sluice manages. A
-// whole manifest would: it takes the template to what Git has, past all batches.
-func TestFluxLeavesReleasesAlone(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4, rolling(1, 0)))
-	w.atEachMoment(func(when string) { w.wantLeftByFlux(when, partialOf(t, "Deployment"), inGit(t, "web:9")) })
-}
-
 // wantLeftByFlux wants a partial manifest to change nothing that Sluice manages, and a whole one to.
 func (w *world) wantLeftByFlux(when string, partial, whole map[string]any) {
 	w.Helper()
@@ -227,4 +151,44 @@ func (w *world) wantLeftByFlux(when string, partial, whole map[string]any) {
 	if cmp.Equal(live.Object["spec"], tried.Object["spec"]) {
 		w.Errorf("%s: a whole manifest changes nothing: the docs need not warn of it", when)
 	}
+}
+
+// TestGitOpsToolsLeaveReleasesAlone: Argo CD and Flux, configured as the docs say, see and change nothing of a
+// workload that Sluice releases, at each moment that matters.
+func TestGitOpsToolsLeaveReleasesAlone(t *testing.T) {
+	onEachKind(t, func(w *world, p workloadKind) {
+		w.startController()
+		workload := p.workload(w, 4)
+		inGit := func(image string) map[string]any {
+			*templateOf(workload) = p.template(w, image, nil)
+			manifest := withoutStatus(workload)
+			manifest["apiVersion"], manifest["kind"] = "apps/v1", p.kind
+			switch p.kind {
+			case "StatefulSet":
+				manifest["spec"].(map[string]any)["updateStrategy"] = map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"partition": int64(0)}}
+			case "DaemonSet":
+				if err := unstructured.SetNestedField(manifest, "RollingUpdate", "spec", "updateStrategy", "type"); err != nil {
+					w.Fatalf("set update strategy: %v", err)
+				}
+			}
+			return manifest
+		}
+		leftAlone := func(when string) {
+			w.Helper()
+			w.wantLeftByArgoCD(when, inGit("web:2"))
+			w.wantLeftByFlux(when, partialOf(w.T, p.kind), inGit("web:9"))
+		}
+		w.applyAs("argocd-controller", inGit("web:1"))
+		w.await(all(web.serves("web:1", 4), seenNatively))
+		leftAlone("before the release")
+		w.create(p.to(w, step("50%"), step("100%")))
+		w.await(all(web.observed, p.half(4)))
+		leftAlone("in mid-release")
+		w.confirm("web")
+		w.await(all(web.completed, web.handedBack, web.serves("web:2", 4)))
+		leftAlone("after the release")
+		w.rollBack()
+		w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:1", 4)))
+		leftAlone("after a rollback")
+	})
 }

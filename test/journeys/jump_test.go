@@ -33,52 +33,6 @@ func TestJumpForward(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 10)))
 }
 
-// Gates that nobody may confirm by hand are not jumped over.
-func TestJumpStopsAtOtherGates(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4))
-	closed := window("0 0 1 1 *")
-	w.create(release("web:2", step(1), step(2, manual(), closed), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-	w.jumpTo(2)
-	s := w.await(all(jumped(0, 2, "nextStepIndex"), web.blocksAt(1), web.runs(pods{"web:1": 2, "web:2": 2})))
-	if gates := s.releases["web"].Status.Gates; len(gates) != 1 || gates[0].Type != v1alpha1.GateWindow {
-		t.Errorf("want the window alone to be asked, have %+v", gates)
-	}
-}
-
-// A gate of any type that says so is jumped over, open as it may be.
-func TestJumpOverSkippableGate(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4))
-	closed := window("0 0 1 1 *")
-	closed.Skippable = true
-	w.create(release("web:2", step(1, closed), step(2), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-	w.jumpTo(1)
-	w.await(all(jumped(0, 1, "nextStepIndex"), web.blocksAt(1), web.runs(pods{"web:1": 2, "web:2": 2})))
-}
-
-// Back, no pod is removed, and gates that had passed are asked again.
-func TestJumpBack(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(6))
-	w.create(release("web:2", step(1), step("50%"), step("100%")))
-	w.await(web.blocksAt(0))
-	w.confirm("web")
-	w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 3, "web:2": 3})))
-	w.jumpTo(0)
-	w.await(all(jumped(1, 0, "nextStepIndex"), web.attempt(2), web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 3})))
-	w.wantNoGatesOfAttempt(1)
-	w.confirm("web")
-	w.await(all(web.attempt(2), web.blocksAt(1), web.runs(pods{"web:1": 3, "web:2": 3})))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 6)))
-}
-
 // Where the strategy says so a jump back takes pods away, too, within the surge and with all that must serve; people
 // are asked when it is done. So it does from the last step, where no pod of the version before may be left.
 func TestJumpBackRemovesPods(t *testing.T) {
@@ -104,21 +58,55 @@ func TestJumpBackRemovesPods(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 6)))
 }
 
-// Git asks once for each change; what is invalid is refused and forgotten.
-func TestJumpByGitAndRefused(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4))
-	w.create(release("web:2", step(1), step("50%"), step("100%")))
-	w.await(web.blocksAt(0))
-	w.jumpTo(7)
-	w.await(all(jumped(0, 7, "nextStepIndex"), web.attempt(1), web.blocksAt(0)))
-	w.patchRelease(`{"spec":{"releaseTo":1}}`)
-	w.await(all(web.observed, jumped(0, 1, "releaseTo"), web.blocksAt(1), web.runs(pods{"web:1": 2, "web:2": 2})))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 4)))
-	w.jumpTo(0)
-	w.await(all(jumped(2, 0, "nextStepIndex"), web.completed, web.serves("web:2", 4)))
-	w.releaseImage("web:3") // which spec.releaseTo has nothing to say about any more
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:2": 3, "web:3": 1})))
+// TestJumpsAndQueues: an operator jumps over a gate, and back. Updated pods stay, and gates are asked again.
+// With supersede: Queue only the newest template that comes meanwhile is released, after its turn has come.
+func TestJumpsAndQueues(t *testing.T) {
+	onEachKind(t, func(w *world, p workloadKind) {
+		before := p.served(w, 6)
+		r := p.to(w, step(1), step("50%"), step("100%", manual()))
+		r.Spec.Strategy.Supersede = v1alpha1.SupersedeQueue
+		w.create(r)
+		w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 5, "web:2": 1})))
+		w.jumpTo(1)
+		w.await(all(jumped(0, 1, "nextStepIndex"), web.attempt(1), web.blocksAt(1), p.shut, web.runs(pods{"web:1": 3, "web:2": 3})))
+		w.jumpTo(0)
+		w.await(all(jumped(1, 0, "nextStepIndex"), web.attempt(2), web.blocksAt(0), p.shut, web.runs(pods{"web:1": 3, "web:2": 3})))
+		w.wantNoGatesOfAttempt(1)
+		for _, image := range []string{"web:7", "web:3"} {
+			p.next(w, image)
+			w.await(all(web.observed, queued(true), web.attempt(2), web.blocksAt(0)))
+		}
+		for index := range int32(3) {
+			w.await(web.blocksAt(index))
+			w.confirm("web")
+		}
+		w.await(all(web.attempt(3), web.blocksAt(0), queued(false), p.shut, web.runs(pods{"web:2": 5, "web:3": 1})))
+		w.wantUntouched(before, all(web.completed, web.serves("web:3", 6)))
+	})
+}
+
+// A jump back takes pods of a StatefulSet away where the strategy says so, but for the last step: once all pods are updated its native
+// controller makes none of the version before (S5). A DaemonSet has no way to make one at all, and is refused.
+func TestInPlaceJumpBackRemovesPods(t *testing.T) {
+	onBothKinds(t, func(w *world, p workloadKind) {
+		before := p.served(w, 6)
+		r := p.to(w, step(1), step("50%"), step("100%", manual()))
+		r.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods
+		if p.kind == "DaemonSet" {
+			r.Namespace = w.namespace
+			wantError(w.T, "create", w.Create(w.Context(), r), "stepBack")
+			return
+		}
+		w.create(r)
+		w.await(web.blocksAt(0))
+		w.confirm("web")
+		w.await(all(web.blocksAt(1), closed, places(from(0, 3, 6))))
+		w.jumpTo(0)
+		w.await(all(jumped(1, 0, "nextStepIndex"), web.attempt(2), web.blocksAt(0), closed, places(from(0, 5, 6))))
+		w.jumpTo(2)
+		w.await(all(jumped(0, 2, "nextStepIndex"), web.blocksAt(2), closed, places(from(0, 0, 6)), seenNatively))
+		w.jumpTo(1)
+		w.await(all(jumped(2, 1, "nextStepIndex"), web.attempt(3), web.blocksAt(1), closed, places(from(0, 0, 6))))
+		w.wantUntouched(before, all(web.completed, web.serves("web:2", 6)))
+	})
 }

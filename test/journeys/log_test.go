@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
 // aboutReleases are the lines of a controller's log at INFO that are about releases, without their times.
@@ -86,22 +85,5 @@ func TestLogOfRelease(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
-	}
-}
-
-// However long pods crash, the log stays short: at most four lines a release, two a batch, and one a gate, and
-// those for what goes wrong.
-func TestLogStaysShort(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(6))
-	w.create(releaseOf(podTemplate("web:2", behaving(controlplane.CrashLoop)), step(1, none()), step("50%", none()), step("100%")))
-	w.await(all(web.phase(v1alpha1.PhaseRollingUpdate), troubled(v1alpha1.PodsCrash, 1, "1 of 1 pod crashes: ")))
-	w.releaseImage("web:3")
-	w.await(all(web.completed, web.serves("web:3", 6)))
-	lines := w.logged("Completed", strings.NewReplacer())
-	const batches, releases = 3 + 1, 2 // of the first one, there was one
-	if most := 4*releases + 2*batches + 2; len(lines) > most {
-		t.Errorf("want at most %d lines, got %d:\n%s", most, len(lines), strings.Join(lines, "\n"))
 	}
 }

@@ -29,19 +29,4 @@ func TestRecreateIsNotMixed(t *testing.T) {
 	wantStrategy(t, s, deployment(3, recreates))
 }
 
-// Without pods there is nothing to mix: that is the way to release one version at a time, with gates.
-func TestRecreateIsReleasedAtZero(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(2, recreates))
-	w.create(release("web:2", step(1), step("100%")))
-	w.await(web.reason(v1alpha1.ReasonWouldMixVersions))
-	w.kubectl("scale", "deployment", "web", "--replicas=0")
-	w.await(all(web.blocksAt(0), web.takenOver))
-	w.confirm("web")
-	w.await(all(web.completed, web.handedBack))
-	w.kubectl("scale", "deployment", "web", "--replicas=2")
-	w.await(web.serves("web:2", 2))
-}
-
 func recreates(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType }

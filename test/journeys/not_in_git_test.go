@@ -20,8 +20,7 @@ import (
 // A release comes to Git whose workload runs what Git does not have, as where Flux fills in a variable. No commit has brought the
 // difference: not a pod moves, whatever the gates say and whatever is pushed, until a person lets Git replace what runs.
 func TestNothingMovesThatNoCommitBrought(t *testing.T) {
-	t.Parallel()
-	onEachKind(t, func(world *world, p inPlace) {
+	onEachKind(t, func(world *world, p workloadKind) {
 		w := &forgeWorld{world: world}
 		workload := p.workload(world, 10)
 		workload.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: p.kind})
@@ -32,7 +31,7 @@ func TestNothingMovesThatNoCommitBrought(t *testing.T) {
 		w.file = func(image string) []byte { return file(image, nil) }
 		w.startForge(p.kind, []v1alpha1.Step{step(1, none()), step("100%", none())})
 		*templateOf(workload) = p.template(world, "web:0", nil)
-		p.serving(world, workload.DeepCopyObject().(client.Object), 10)
+		world.placed(workload.DeepCopyObject().(client.Object), 10)
 		before := w.now().uids()
 
 		w.followForge(time.Second)
@@ -67,7 +66,7 @@ func TestNoPushLiftsTheHold(t *testing.T) {
 	w.startForge("Deployment", steps)
 	workload := deployment(10)
 	workload.Spec.Template = podTemplate("web:0", nil)
-	inPlace{kind: "Deployment"}.serving(w.world, workload, 10)
+	w.placed(workload, 10)
 	before := w.now().uids()
 	const second = subject("second")
 	waits := func(name subject, at string) check {
@@ -126,7 +125,7 @@ func TestReleaseThatComesWithItsChange(t *testing.T) {
 			before := w.commit(folder)
 			workload := deployment(10)
 			workload.Spec.Template = podTemplate(live, nil)
-			inPlace{kind: "Deployment"}.serving(w.world, workload, 10)
+			w.placed(workload, 10)
 			w.followForge(time.Second)
 			w.awaitObserved(before)
 

@@ -2,12 +2,9 @@ package journeys
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,8 +23,6 @@ func inOrder(keys ...v1alpha1.OrderKey) *v1alpha1.BatchRelease {
 func byZone(values ...string) v1alpha1.OrderKey {
 	return v1alpha1.OrderKey{NodeLabel: &v1alpha1.NodeLabelOrder{Key: corev1.LabelTopologyZone, Values: values}}
 }
-
-var byPriority = v1alpha1.OrderKey{DeletePriority: &v1alpha1.DeletePriorityOrder{}}
 
 // oldPods are the pods of the Deployment "web" in the order that compare says, then by name.
 func (s *scene) oldPods(compare func(a, b *corev1.Pod) int) []*corev1.Pod {
@@ -136,66 +131,6 @@ func TestOrderByZone(t *testing.T) {
 	}, byZone(first...), v1alpha1.OrderKey{Name: v1alpha1.Ascending})
 }
 
-// The larger delete-priority goes first; what is no number is ignored.
-func TestOrderByDeletePriority(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.spread(rolling(0, 3))
-	w.annotatePods(v1alpha1.DeletePriorityAnnotation, "1", "20", "", "soon", "-3", "3")
-	w.runInOrder(func(a, b *corev1.Pod) int {
-		number := func(p *corev1.Pod) int {
-			n, err := strconv.Atoi(p.Annotations[v1alpha1.DeletePriorityAnnotation])
-			if err != nil {
-				return 0
-			}
-			return n
-		}
-		return cmp.Compare(number(b), number(a))
-	}, byPriority, v1alpha1.OrderKey{Name: v1alpha1.Ascending})
-}
-
-// The oldest pods go first, or the newest.
-func TestOrderByAge(t *testing.T) {
-	for _, age := range []v1alpha1.AgeOrder{v1alpha1.OldestFirst, v1alpha1.NewestFirst} {
-		t.Run(string(age), func(t *testing.T) {
-			w := newWorld(t)
-			w.startController()
-			w.spread(rolling(2, 0))
-			w.growOlder()
-			w.runInOrder(func(a, b *corev1.Pod) int {
-				byAge := a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
-				if age == v1alpha1.NewestFirst {
-					return -byAge
-				}
-				return byAge
-			}, v1alpha1.OrderKey{Age: age}, v1alpha1.OrderKey{Name: v1alpha1.Ascending})
-		})
-	}
-}
-
-// growOlder replaces two pods once the second has passed in which the others were made.
-func (w *world) growOlder() {
-	w.Helper()
-	old := w.now().oldPods(func(_, _ *corev1.Pod) int { return 0 })
-	made := old[0].CreationTimestamp.Time
-	w.await(func(*scene) error {
-		time.AfterFunc(100*time.Millisecond, w.journal.nudge)
-		if time.Since(made) < 2*time.Second {
-			return errors.New("want a second to pass")
-		}
-		return nil
-	})
-	w.kubectl("delete", "pod", old[0].Name, old[1].Name)
-	w.await(func(s *scene) error {
-		for _, pod := range old[:2] {
-			if s.pods[pod.UID] != nil {
-				return fmt.Errorf("want pod %s gone", pod.Name)
-			}
-		}
-		return web.serves("web:1", 10)(s)
-	})
-}
-
 // An order costs one write for each old pod, and lists of pods only where some are about to go.
 func TestRequestsOfOrder(t *testing.T) {
 	w := newWorld(t)
@@ -213,13 +148,4 @@ func TestRequestsOfOrder(t *testing.T) {
 	if lists := requests["list pods"]; lists > 10 {
 		t.Errorf("%d lists of pods, want at most 10", lists)
 	}
-}
-
-// Names count backwards, and pods that had a cost of their own go in their turn all the same.
-func TestOrderByName(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.spread(rolling(0, 4))
-	w.annotatePods(corev1.PodDeletionCost, "7", "-2147483648", "", "-2147483647")
-	w.runInOrder(func(a, b *corev1.Pod) int { return cmp.Compare(b.Name, a.Name) }, v1alpha1.OrderKey{Name: v1alpha1.Descending})
 }

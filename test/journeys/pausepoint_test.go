@@ -99,20 +99,6 @@ func TestPausePointsSideBySide(t *testing.T) {
 	w.goesInOrder(old)
 }
 
-// Confirming another pod than the one that the release holds before does nothing.
-func TestPausePointConfirmedForAnother(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	old := w.pausing(2, 4)
-	w.await(holdsBefore(old, 2))
-	w.confirmPausePoint(old[4])
-	w.takePausePoint(old[2])
-	w.await(holdsBefore(old, 4))
-	w.takePausePoint(old[4])
-	w.await(all(web.completed, web.serves("web:2", 10)))
-	w.goesInOrder(old)
-}
-
 // A pod that is deleted by hand takes its own hold with it, and no other.
 func TestPausePointDeletedByHand(t *testing.T) {
 	w := newWorld(t)
@@ -191,45 +177,23 @@ func ownCosts(old []*corev1.Pod) check {
 	}
 }
 
-// A release that is deleted while it holds leaves no cost behind.
-func TestPausePointOfDeletedRelease(t *testing.T) {
+// A DaemonSet pauses before the pod with a pause point, in the order that the release says, until it is confirmed or taken away.
+func TestDaemonSetPausePoints(t *testing.T) {
 	w := newWorld(t)
+	w.ownNodes(4)
 	w.startController()
-	old := w.pausing(3)
-	w.await(holdsBefore(old, 3))
-	w.kubectl("delete", "batchrelease", "web")
-	w.await(all(ownCosts(old), web.serves("web:1", 10)))
-}
-
-// What spec.replicas asks for goes on, in the order of the pods: fewer replicas take pods away, pause point
-// or not.
-func TestPausePointScaledDown(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	old := w.pausing(2)
-	w.await(holdsBefore(old, 2))
-	w.scale("4")
-	w.await(all(web.completed, web.serves("web:2", 4)))
-	w.goesInOrder(old)
-}
-
-// Without an order the pods go in that of the ReplicaSet controller, and pause points count if they are
-// set.
-func TestPausePointsWithoutOrder(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.spread(rolling(1, 2))
-	pod := w.now().oldPods(byName)[4]
-	w.kubectl("annotate", "pod", pod.Name, v1alpha1.PausePointAnnotation+"=true")
-	r := release("web:2", step("100%"))
-	r.Spec.Strategy.PausePoints = true
+	d := w.daemonSet()
+	w.placed(d, 4)
+	old := w.now().oldPods(byName)
+	for _, place := range []int{1, 3} {
+		w.kubectl("annotate", "pod", old[place].Name, v1alpha1.PausePointAnnotation+"=true")
+	}
+	r := w.toDaemon(step("100%"))
+	r.Spec.Strategy.Order = []v1alpha1.OrderKey{{Name: v1alpha1.Ascending}}
 	w.create(r)
-	w.await(func(s *scene) error {
-		if at := statusOf(s).PausePoint; at == nil || at.UID != pod.UID || !alive(s.pods[pod.UID]) {
-			return fmt.Errorf("want the release to hold before %s, got %+v", pod.Name, at)
-		}
-		return nil
-	})
-	w.confirmPausePoint(pod)
-	w.await(all(web.completed, web.serves("web:2", 10)))
+	w.await(holdsBefore(old, 1))
+	w.confirmPausePoint(old[1])
+	w.await(holdsBefore(old, 3))
+	w.takePausePoint(old[3])
+	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
 }

@@ -11,12 +11,18 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
-// usual are policies as clusters have them, which make the same of a template at each write.
-var usual = []struct {
+// usualPolicy is a policy that makes the same of a template at each write.
+type usualPolicy struct {
 	name, resources, operations, rule string
 	// image returns the image after the policy.
 	image func(string) string
-}{
+}
+
+// same is for policies that leave images alone.
+func same(image string) string { return image }
+
+// usual are policies as clusters have them, which make the same of a template at each write.
+var usual = []usualPolicy{
 	{
 		name: "sidecar injected", resources: "deployments, replicasets, statefulsets, daemonsets", operations: "CREATE, UPDATE",
 		rule: `
@@ -29,6 +35,7 @@ var usual = []struct {
       expression: >
         [JSONPatch{op: "add", path: "/spec/template/spec/containers/-", value: Object.spec.template.spec.containers{
           name: "proxy", image: "proxy:1", resources: Object.spec.template.spec.containers.resources{requests: {"cpu": "0.010"}}}}]`,
+		image: same,
 	},
 	{
 		name: "registry mirror", resources: "deployments, statefulsets, daemonsets", operations: "CREATE, UPDATE",
@@ -57,55 +64,51 @@ var usual = []struct {
             metadata: Object.spec.template.metadata{labels: {"zone": "a"}},
             spec: Object.spec.template.spec{priority: 0, containers: object.spec.template.spec.containers.map(c, Object.spec.template.spec.containers{
               name: c.name, env: [Object.spec.template.spec.containers.env{name: "CLUSTER", value: "one"}]})}}}}`,
+		image: same,
 	},
 }
 
-// Where a policy makes the same of a template at each write, a release goes through its gates, a version that fails is rolled back, and
-// the command hands the workload back, without a word about the policy.
+// TestPolicyThatStaysHindersNothing: a policy makes the same of a template at each write. A release goes
+// through its gates, a version that fails is rolled back, and the command hands the workload back, without a
+// word about the policy. Each policy meets one kind; each kind with -every-moment.
 func TestPolicyThatStaysHindersNothing(t *testing.T) {
-	kinds := policiedKinds()
-	for _, policy := range usual {
-		t.Run(policy.name, func(t *testing.T) {
-			t.Parallel()
-			for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
-				t.Run(kind, func(t *testing.T) {
-					w, p := newWorld(t), kinds[kind]
-					is := policy.image
-					if is == nil {
-						is = func(image string) string { return image }
-					}
-					c := w.startController()
-					w.ruled("Mutating", policy.resources, policy.operations, policy.rule)
-					w.awaitChanges()
-					w.create(p.workload(w, 4))
-					w.await(web.serves(is("web:1"), 4))
-					if kind != "Deployment" {
-						w.await(seenInPlace)
-					}
-					w.create(releaseTo(p.kind, p.template(w, "web:1", nil), step(1), step("100%")))
-					w.await(web.completed)
-					p.next(w, "web:2")
-					w.await(all(web.blocksAt(0), web.runs(pods{is("web:1"): 3, is("web:2"): 1})))
-					w.awaitConfirming(all(web.completed, web.serves(is("web:2"), 4)))
-
-					before := w.now().uids()
-					w.patchRelease(`{"spec":{"strategy":{"onFailure":"Rollback","progressDeadlineSeconds":5}}}`)
-					w.release(p.template(w, "web:3", behaving(controlplane.NeverReady)))
-					w.await(turnedRound)
-					w.bePatient()
-					s := w.await(all(web.completed, web.reason(v1alpha1.ReasonRolledBack), web.serves(is("web:2"), 4)))
-					w.wantStayed(before, s, 3)
-
-					p.next(w, "web:4")
-					w.await(all(web.blocksAt(0), web.runs(pods{is("web:2"): 3, is("web:4"): 1})))
-					c.kill()
-					w.handBackAll(handback.Options{})
-					w.await(web.serves(is("web:2"), 4))
-					w.wantNeverRefused()
-				})
+	t.Parallel()
+	for i, policy := range usual {
+		for j, kind := range []string{"StatefulSet", "Deployment", "DaemonSet"} {
+			if *everyMoment || i == j {
+				t.Run(policy.name+"/"+kind, func(t *testing.T) { stays(newWorld(t), workloadKinds()[kind], policy) })
 			}
-		})
+		}
 	}
+}
+
+func stays(w *world, p workloadKind, policy usualPolicy) {
+	is := func(n int) string { return policy.image(fmt.Sprintf("web:%d", n)) }
+	c := w.startController()
+	w.ruled("Mutating", policy.resources, policy.operations, policy.rule)
+	w.awaitChanges()
+	w.create(p.workload(w, 4))
+	w.await(all(web.serves(is(1), 4), seenNatively))
+	w.create(releaseTo(p.kind, p.template(w, "web:1", nil), step(1), step("100%")))
+	w.await(web.completed)
+	p.next(w, "web:2")
+	w.await(all(web.blocksAt(0), web.runs(pods{is(1): 3, is(2): 1})))
+	w.awaitConfirming(all(web.completed, web.serves(is(2), 4)))
+
+	before := w.now().uids()
+	w.patchRelease(`{"spec":{"strategy":{"onFailure":"Rollback","progressDeadlineSeconds":5}}}`)
+	w.release(p.template(w, "web:3", behaving(controlplane.NeverReady)))
+	w.await(turnedRound)
+	w.bePatient()
+	s := w.await(all(web.completed, web.reason(v1alpha1.ReasonRolledBack), web.serves(is(2), 4)))
+	w.wantStayed(before, s, 3)
+
+	p.next(w, "web:4")
+	w.await(all(web.blocksAt(0), web.runs(pods{is(2): 3, is(4): 1})))
+	c.kill()
+	w.handBackAll(handback.Options{})
+	w.await(web.serves(is(2), 4))
+	w.wantNeverRefused()
 }
 
 // awaitChanges returns once the API server goes by the policy of the namespace.

@@ -23,15 +23,31 @@ import (
 // policyName is what config/policy calls the policy; its refusals say so.
 const policyName = "held-deployments.rollouts.sluice.dev"
 
-// newGuardedWorld is newWorld with the policy bound to the namespace of the journey, and to no other:
-// other journeys show what happens without it.
+// newGuardedWorld returns a world with the policies bound to its namespace, and to no other.
 func newGuardedWorld(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
-	w.applyShipped("policy/policy.yaml")
-	w.bind("policy/binding.yaml", w.namespace)
-	w.awaitPolicy()
+	w.guardWorkloads()
 	return w
+}
+
+// guardWorkloads binds the policies about held workloads and their pods to the namespace of the journey.
+func (w *world) guardWorkloads() {
+	w.Helper()
+	controllerAccount(w) // the policies name it
+	for policy, binding := range map[string]string{
+		"policy/policy.yaml": "policy/binding.yaml", "policy/workloads.yaml": "policy/workloads_binding.yaml", "policy/pods.yaml": "policy/pods_binding.yaml",
+	} {
+		w.applyShipped(policy)
+		w.bind(binding, w.namespace+"-"+strings.TrimSuffix(filepath.Base(policy), ".yaml"))
+	}
+	probe := func() metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: "probe", Annotations: map[string]string{v1alpha1.HoldAnnotation: "{}"}}
+	}
+	held, heldSet := deployment(0), statefulSet(0)
+	held.ObjectMeta, heldSet.ObjectMeta = probe(), probe()
+	w.awaitPolicy(held, policyName)
+	w.awaitPolicy(heldSet, "held-workloads.rollouts.sluice.dev")
 }
 
 // bind makes a binding that is shipped one of the namespace of the journey alone, by another name.
@@ -59,16 +75,15 @@ func (w *world) bind(file, name string) {
 	})
 }
 
-// awaitPolicy waits until the API server goes by the policy, as a Deployment made for that shows.
-func (w *world) awaitPolicy() {
+// awaitPolicy waits until the API server applies a policy to a held workload made for that.
+func (w *world) awaitPolicy(probe client.Object, name string) {
 	w.Helper()
-	probe := deployment(0)
-	probe.Name, probe.Annotations = "probe", map[string]string{v1alpha1.HoldAnnotation: "{}"}
 	w.create(probe)
 	change := mergePatch(`{"metadata":{"annotations":{"rollouts.sluice.dev/hold":null}}}`)
 	cptest.Eventually(w, soon, func() error {
-		err := w.Patch(w.Context(), probe.DeepCopy(), change, client.DryRunAll)
-		if err != nil && strings.Contains(err.Error(), policyName) {
+		tried, _ := probe.DeepCopyObject().(client.Object)
+		err := w.Patch(w.Context(), tried, change, client.DryRunAll)
+		if err != nil && strings.Contains(err.Error(), name) {
 			return nil
 		}
 		return errors.Join(errors.New("want a change refused by the policy"), err)

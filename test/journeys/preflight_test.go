@@ -55,20 +55,6 @@ func TestWarnOfWhatWillNotFit(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:1", 4), web.reason(v1alpha1.ReasonRolledBack)))
 }
 
-// Pods that a quota takes only with limits are told before they are missed.
-func TestQuotaWantsLimits(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(2))
-	w.quota("memory", corev1.ResourceLimitsMemory, "10Gi")
-	w.create(release("web:2", step(1), step("100%")))
-	w.await(web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWillNotFit, "takes no pod without it"))
-	template := podTemplate("web:2", nil)
-	template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
-	w.release(template)
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 1, "web:2": 1}), web.withoutCondition(v1alpha1.ConditionPreflightFailed)))
-}
-
 // Budgets and autoscalers that conflict with a release cause warnings, and do not delay anything.
 func TestPreflightWarns(t *testing.T) {
 	w := newWorld(t)
@@ -98,19 +84,6 @@ func TestPreflightWarns(t *testing.T) {
 	w.recordedBeforeTakeOver()
 	w.confirm("web")
 	w.await(all(web.completed, web.withoutCondition(v1alpha1.ConditionPreflightFailed), web.serves("web:2", 4)))
-}
-
-// A break-glass annotation that was left on the workload causes a warning before the take-over.
-func TestPreflightWarnsOfBreakGlass(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	left := deployment(2)
-	left.Annotations = map[string]string{v1alpha1.BreakGlassAnnotation: "INC-42"}
-	w.deployed(left)
-	w.create(release("web:2", step(1), step("100%")))
-	w.await(all(web.blocksAt(0), web.preflight(metav1.ConditionFalse, v1alpha1.ReasonWarnings, "break-glass (INC-42), so the admission policies do not protect it")))
-	w.awaitEvent(v1alpha1.ReasonWarnings, "break-glass (INC-42)")
-	w.recordedBeforeTakeOver()
 }
 
 // recordedBeforeTakeOver wants the warnings to have been in the status before the Deployment was changed.

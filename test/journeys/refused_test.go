@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -130,45 +131,6 @@ func TestReplicaSetRefused(t *testing.T) {
 	}
 }
 
-// The deadline and onFailure do not wait for a write that is refused.
-func TestReplicaSetRefusedUntilTheDeadline(t *testing.T) {
-	w := newWorld(t)
-	w.released(func(r *v1alpha1.BatchRelease) {
-		r.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
-		r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(5))
-	})
-	w.setsDenied()
-	w.releaseImage("web:2")
-	s := w.await(all(web.completed, web.reason(v1alpha1.ReasonRolledBack), web.serves("web:1", 4)))
-	back := s.releases["web"].Status.Rollback
-	if back == nil || back.Trigger != v1alpha1.TriggerDeadline || !strings.Contains(back.Message, "cost centre") {
-		t.Errorf("it is rolled back for %+v", back)
-	}
-}
-
-// A take-over that a policy of the cluster refuses leaves the Deployment as it is, and is told.
-func TestTakeOverRefused(t *testing.T) {
-	w := newWorld(t)
-	w.released()
-	end := w.ruled("Validating", "deployments", "CREATE, UPDATE", fmt.Sprintf(deny, "object.spec.strategy.type == 'RollingUpdate'", "Recreate"))
-	w.awaitRule(func() error {
-		recreate := mergePatch(`{"spec":{"strategy":{"type":"Recreate","rollingUpdate":null}}}`)
-		err := w.Patch(w.Context(), w.named("web"), recreate, client.DryRunAll)
-		if err == nil || !strings.Contains(err.Error(), "cost centre") {
-			return errors.Join(errors.New("want Recreate refused"), err)
-		}
-		return nil
-	})
-	w.releaseImage("web:2")
-	s := w.await(web.refused("take over the workload", "no Recreate without a cost centre"))
-	if d := s.deployments["web"]; held(d) || imageOf(d) != "web:1" {
-		t.Errorf("the Deployment was changed: held %t, %s", held(d), imageOf(d))
-	}
-	w.awaitEvent(v1alpha1.ReasonWriteRefused, "cost centre")
-	end()
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-}
-
 // named is a Deployment by name, for a patch.
 func (w *world) named(name string) *appsv1.Deployment {
 	d := &appsv1.Deployment{}
@@ -253,22 +215,46 @@ func TestReplicaSetRewritten(t *testing.T) {
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
 }
 
-// The ReplicaSet of a Deployment with the longest name gets the name that it would get natively.
-func TestLongName(t *testing.T) {
-	w := newWorld(t)
-	name := subject(strings.Repeat("a", 250))
-	w.judged = []subject{name}
-	w.startController()
-	d := deployment(2, rolling(1, 0))
-	d.Name = string(name)
-	w.deployed(d)
-	r := release("web:2", step(1, none()), step("100%"))
-	r.Spec.WorkloadRef.Name = string(name)
-	w.create(r)
-	s := w.await(all(web.status("completed", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Phase == v1alpha1.PhaseCompleted }), name.serves("web:2", 2)))
-	for _, set := range s.setsOf(s.deployments[string(name)]) {
-		if want := strings.Repeat("a", 253-1-len(hashOf(set))) + "-" + hashOf(set); set.Name != want {
-			t.Errorf("a ReplicaSet is called %s, want %s", set.Name, want)
+// A take-over, or the deletion of a pod, that a policy of the cluster refuses is told with who refuses it, and changes nothing. When it
+// is taken the release goes on.
+func TestInPlaceRefused(t *testing.T) {
+	onBothKinds(t, func(w *world, p workloadKind) {
+		before := p.served(w, 4)
+		allow := w.denied(strings.ToLower(p.kind)+"s", "UPDATE", "oldObject.spec.updateStrategy == object.spec.updateStrategy", func() error {
+			workload, _ := before.DeepCopyObject().(client.Object)
+			return w.Patch(w.Context(), workload, mergePatch(`{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}`), client.DryRunAll)
+		})
+		w.create(p.to(w, step("50%"), step("100%")))
+		w.await(all(web.refused("take over the workload", "cost centre"), web.handedBack, web.serves("web:1", 4)))
+		allow()
+		letGo := w.deniedPods("web:1")
+		w.kubectl("annotate", "batchrelease", "web", "retry=true")
+		w.await(all(web.refused("delete pods", "cost centre"), web.takenOver, web.runs(pods{"web:1": 4})))
+		w.awaitEvent(v1alpha1.ReasonWriteRefused, "cost centre")
+		letGo()
+		w.kubectl("annotate", "batchrelease", "web", "--overwrite", "retry=true")
+		w.await(all(web.blocksAt(0), p.shut, web.runs(pods{"web:1": 2, "web:2": 2})))
+		w.wantUntouched(before, all(web.completed, web.serves("web:2", 4)))
+	})
+}
+
+// denied has nobody change workloads unless an expression holds, until what it returns is called.
+func (w *world) denied(plural, operations, unless string, try func() error) (end func()) {
+	w.Helper()
+	end = w.ruled("Validating", plural, operations, fmt.Sprintf(deny, unless, plural))
+	w.awaitRule(func() error {
+		if err := try(); err == nil || !strings.Contains(err.Error(), "cost centre") {
+			return errors.Join(errors.New("want a write refused"), err)
 		}
-	}
+		return nil
+	})
+	return end
+}
+
+// deniedPods has nobody delete pods.
+func (w *world) deniedPods(image string) (end func()) {
+	w.Helper()
+	pod := named[corev1.Pod](w.podOf(image))
+	pod.Namespace = w.namespace
+	return w.denied("pods", "DELETE", "false", func() error { return w.Delete(w.Context(), pod.DeepCopy(), client.DryRunAll) })
 }

@@ -14,8 +14,7 @@ import (
 // A workload that somebody deletes is created in the version that was approved last, and the release
 // asks its gates again.
 func TestDeletedWorkloadComesBackAsApproved(t *testing.T) {
-	t.Parallel()
-	onEachKind(t, func(world *world, p inPlace) {
+	onEachKind(t, func(world *world, p workloadKind) {
 		w := p.onForge(world, step(2), step("100%"))
 		w.startWithForge(time.Second)
 		deleted := func(cascade string) (another check) {

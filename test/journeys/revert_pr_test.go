@@ -72,50 +72,6 @@ func TestClosedApprovalRollsBack(t *testing.T) {
 	}
 }
 
-// A rollback after the end is proposed to Git, too. A new template is another answer to it.
-func TestRevertIsOvertaken(t *testing.T) {
-	w := newForgeWorld(t, step("100%"))
-	c := w.startWithForge(never, w.withWebhooks())
-	w.push("web:2")
-	w.await(all(web.completed, web.serves("web:2", 10)))
-	w.rollBack()
-	w.await(all(web.completed, web.serves("web:1", 10)))
-	number := w.awaitRevert(v1alpha1.RevertOpen).PullRequest.Number
-
-	c.kill()
-	w.startController()
-	w.push("web:3")
-	w.await(all(web.completed, web.serves("web:3", 10)))
-	w.awaitRevert(v1alpha1.RevertClosed)
-	w.awaitClosed(number, "another template")
-	w.awaitNoBranch(w.pulls()[0].Head.Ref)
-	if n := len(w.pulls()); n != 1 {
-		t.Errorf("want one pull request, got %d", n)
-	}
-}
-
-// What can't be put back for sure is left to people, who are told what to do.
-func TestRevertIsRefused(t *testing.T) {
-	w := newForgeWorld(t, step("100%"))
-	w.startWithForge(never, w.withWebhooks())
-	shared := strings.Replace(string(w.deploymentFile("web:2")), "labels:", "labels: &labels", 1)
-	w.write("ada", "main", "web.yaml", []byte(shared))
-	w.await(all(web.completed, web.serves("web:2", 10)))
-	w.rollBack()
-	w.await(all(web.completed, web.serves("web:1", 10)))
-	revert := w.awaitRevert(v1alpha1.RevertRefused)
-	for _, says := range []string{revert.To, "web.yaml", "by hand", "anchors and aliases"} {
-		if !strings.Contains(revert.Message, says) {
-			t.Errorf("want the message to say %q, got %q", says, revert.Message)
-		}
-	}
-	if n := len(w.pulls()); n != 0 {
-		t.Errorf("want no pull request, got %d", n)
-	}
-	w.push("web:3")
-	w.await(all(web.completed, web.serves("web:3", 10)))
-}
-
 // awaitRevert waits until the release's revert is in a state.
 func (w *forgeWorld) awaitRevert(state v1alpha1.RevertState) v1alpha1.Revert {
 	w.Helper()

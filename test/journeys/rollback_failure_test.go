@@ -34,61 +34,30 @@ func (name subject) quarantined(s *scene) error {
 	return nil
 }
 
-// F15: new pods never become ready. The release stops in its first batch, loses no more pods than it may, and goes
-// back by itself if onFailure says so.
-func TestFailedReleaseIsRolledBackByItself(t *testing.T) {
-	broken := map[string]string{
-		"NeverReady": controlplane.NeverReady, "CrashLoop": controlplane.CrashLoop, "ImagePull": controlplane.ImagePullFailure,
-	}
-	for name, behaviour := range broken {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.startController()
-			w.deployed(deployment(4, rolling(1, 0)))
-			r := impatient(podTemplate("web:2", behaving(behaviour)))
-			r.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
-			w.create(r)
-			w.await(turnedRound)
-			w.bePatient()
-			w.await(all(web.rolledBack(v1alpha1.TriggerDeadline, "no progress"), web.quarantined, web.serves("web:1", 4)))
-			w.awaitEvent(v1alpha1.ReasonRollingBack, "no progress")
-			if least := w.findings(web).leastReady; least < 4 {
-				t.Errorf("%d pods served at least, want all 4: none may be unavailable", least)
-			}
-		})
-	}
-}
+// TestTurnsRound: F15, a rejected gate, and a version without progress, roll a release back if its strategy
+// says so. No more pods are lost than may be.
+func TestTurnsRound(t *testing.T) {
+	onEachKind(t, func(w *world, p workloadKind) {
+		before := p.served(w, 4)
+		turning := manual()
+		turning.OnReject = v1alpha1.RejectRollback
+		r := p.to(w, step("50%", turning), step("100%"))
+		r.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
+		w.create(r)
+		gates := w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2}))).releases["web"].Status.Gates
+		w.kubectl("patch", "gate", gates[0].Name, "--type=merge", "--subresource=status", "-p",
+			`{"status":{"decision":"Rejected","message":"too slow"}}`)
+		w.wantUntouched(before, all(web.rolledBack(v1alpha1.TriggerGateRejected, "too slow"), web.quarantined, web.serves("web:1", 4)))
 
-// A rollback that fails itself stops as failed, and goes on when somebody requests a retry.
-func TestRollbackThatFails(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	d := deployment(4)
-	d.Spec.Template = podTemplate("web:1", behaving(controlplane.CrashLoop))
-	w.create(d)
-	w.await(web.runs(pods{"web:1": 4}))
-	r := impatient(podTemplate("web:2", behaving(controlplane.NeverReady)))
-	r.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
-	w.create(r)
-	w.await(all(turnedRound, failed("no progress")))
-	w.await(all(web.attempt(2), failed("no progress"))) // and not a third one
-	w.annotateRelease(v1alpha1.RetryAnnotation, "true")
-	w.awaitEvent(v1alpha1.ReasonRetrying, "a retry was requested")
-	w.await(all(web.attempt(2), failed("no progress")))
-	w.wantNoAnnotation("retry")
-}
-
-// A gate that is rejected turns the release round if it says so; the pods of the good version stay.
-func TestRejectedGateRollsBack(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4))
-	turning := manual()
-	turning.OnReject = v1alpha1.RejectRollback
-	w.create(release("web:2", step("50%", turning), step("100%")))
-	gates := w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2}))).releases["web"].Status.Gates
-	w.kubectl("patch", "gate", gates[0].Name, "--type=merge", "--subresource=status", "-p",
-		`{"status":{"decision":"Rejected","message":"too slow"}}`)
-	w.await(all(web.rolledBack(v1alpha1.TriggerGateRejected, "too slow"), web.quarantined, web.serves("web:1", 4)))
-	w.wantGates()
+		w.release(p.template(w, "web:3", behaving(controlplane.CrashLoop)))
+		w.await(podShows(crashed))
+		w.patchRelease(`{"spec":{"strategy":{"progressDeadlineSeconds":1}}}`)
+		w.await(web.status("a rollback", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Attempt > 3 }))
+		w.bePatient()
+		w.wantUntouched(before, all(web.rolledBack(v1alpha1.TriggerDeadline, "no progress"), web.quarantined, web.serves("web:1", 4)))
+		w.awaitEvent(v1alpha1.ReasonRollingBack, "no progress")
+		if least := w.findings(web).leastReady; least < 2 {
+			t.Errorf("%d pods served at least, want 2 of 4", least)
+		}
+	})
 }

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -70,37 +68,6 @@ func TestMergeIsReverted(t *testing.T) {
 	if err := web.quarantined(s); err == nil {
 		t.Error("want nothing quarantined: what Git has is what runs")
 	}
-}
-
-// A commit that renames the workload of a release in mid-release creates nothing: the new workload would run in full what waits at a gate.
-func TestWorkloadRenamedInMidRelease(t *testing.T) {
-	w := newForgeWorld(t, step(1), step("100%"))
-	w.startWithForge(never, w.withWebhooks())
-	w.push("web:2")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:2": 1})))
-	folder := w.clone()
-	for name, from := range map[string]string{"web.yaml": "metadata:\n  name: web\n", "release.yaml": "kind: Deployment\n    name: web\n"} {
-		path := filepath.Join(folder, name)
-		text, err := os.ReadFile(path)
-		renamed := strings.Replace(string(text), from, strings.TrimSuffix(from, "\n")+"x\n", 1)
-		if err != nil || renamed == string(text) {
-			t.Fatalf("rename the workload in %s: %v\n%s", name, err, text)
-		}
-		if err := os.WriteFile(path, []byte(renamed), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.git(folder, "commit", "--quiet", "-a", "-m", "Rename the workload")
-	w.git(folder, "push", "--quiet", "origin", "main")
-	w.awaitRefusal("release.yaml", "spec.workloadRef can't be changed from Deployment web to Deployment webx")
-	if err := w.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "webx"}, &appsv1.Deployment{}); !apierrors.IsNotFound(err) {
-		t.Errorf("want no Deployment webx, got error %v", err)
-	}
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:2": 1})))
-
-	w.git(folder, "revert", "--no-edit", "HEAD")
-	w.git(folder, "push", "--quiet", "origin", "main")
-	w.awaitConfirming(all(web.completed, web.serves("web:2", 10)))
 }
 
 // awaitRefusal waits until the source reports an error of a file.

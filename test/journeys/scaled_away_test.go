@@ -52,24 +52,6 @@ func replicasOf(d *appsv1.Deployment) int32 {
 	return *d.Spec.Replicas
 }
 
-// Scaled down in the middle of a batch without gates, the release keeps to the share of the next gate.
-func TestScaledDownInMidBatchWithoutGates(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(20, rolling(1, 0)))
-	w.create(release("web:2", step("50%", none()), step("60%"), step("100%")))
-	w.await(func(s *scene) error {
-		if d := s.deployments["web"]; d == nil || s.podsOf(d)["web:2"] < 8 {
-			return fmt.Errorf("want 8 pods of web:2")
-		}
-		return nil
-	})
-	w.scale("8")
-	w.await(all(web.blocksAt(1), sizeSeen(8), web.runs(pods{"web:1": 3, "web:2": 5})))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 8)))
-}
-
 // A step of as many pods as there are leaves an old one, so that nobody's scaling brings more of the new version than
 // were approved, with the controller away.
 func TestStepOfAllPodsIsScaledUpWithoutController(t *testing.T) {
@@ -93,30 +75,28 @@ func TestStepOfAllPodsIsScaledUpWithoutController(t *testing.T) {
 // Scaled to 0 and back at a gate, with any history and whether or not the controller sees the way back, the pods that
 // come are of the stable version, and no more of the new one than were approved.
 func TestScaledToZeroAndBackWithAnyHistory(t *testing.T) {
-	for _, history := range []int32{0, 1, 10} {
-		for _, there := range []bool{true, false} {
-			t.Run(fmt.Sprintf("History%d/There=%t", history, there), func(t *testing.T) {
-				w := newWorld(t)
-				c := w.startController()
-				w.deployed(deployment(10, rolling(1, 0), func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = &history }))
-				w.create(release("web:2", step(1), step("100%")))
-				w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:2": 1})))
-				w.scale("0")
-				w.await(all(web.runs(pods{}), sizeSeen(0)))
-				if !there {
-					c.kill()
-					w.scaleAway(10)
-					w.await(web.serves("web:1", 10))
-					w.startController()
-				} else {
-					w.scale("10")
-				}
-				w.await(all(web.status("the batch again", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Replicas == 10 }),
-					web.runs(pods{"web:1": 9, "web:2": 1})))
-				w.wantMost("web:2", 1)
-				w.confirm("web")
-				w.await(all(web.completed, web.serves("web:2", 10)))
-			})
-		}
+	for history, there := range map[int32]bool{0: false, 10: true} {
+		t.Run(fmt.Sprintf("History%d/There=%t", history, there), func(t *testing.T) {
+			w := newWorld(t)
+			c := w.startController()
+			w.deployed(deployment(10, rolling(1, 0), func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = &history }))
+			w.create(release("web:2", step(1), step("100%")))
+			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:2": 1})))
+			w.scale("0")
+			w.await(all(web.runs(pods{}), sizeSeen(0)))
+			if !there {
+				c.kill()
+				w.scaleAway(10)
+				w.await(web.serves("web:1", 10))
+				w.startController()
+			} else {
+				w.scale("10")
+			}
+			w.await(all(web.status("the batch again", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Replicas == 10 }),
+				web.runs(pods{"web:1": 9, "web:2": 1})))
+			w.wantMost("web:2", 1)
+			w.confirm("web")
+			w.await(all(web.completed, web.serves("web:2", 10)))
+		})
 	}
 }

@@ -49,62 +49,6 @@ func TestSuspended(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 8)))
 }
 
-// Nothing is taken over while a release is suspended; what Git brings meanwhile waits, and only the newest.
-func TestSuspendedFromTheStart(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4))
-	r := release("web:2", step("50%"), step("100%"))
-	r.Spec.Suspend = true
-	w.create(r)
-	w.await(all(suspended(v1alpha1.ReasonSuspended, "spec.suspend"), queued(true)))
-	w.releaseImage("web:3")
-	w.await(all(suspended(v1alpha1.ReasonSuspended, "spec.suspend"), queued(true), web.handedBack, web.serves("web:1", 4)))
-	w.suspend(false)
-	w.await(all(web.attempt(1), web.blocksAt(0), queued(false), web.runs(pods{"web:1": 2, "web:3": 2})))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:3", 4)))
-
-	w.suspend(true)
-	w.await(all(web.phase(v1alpha1.PhaseCompleted), web.observed))
-	w.releaseImage("web:4")
-	w.await(all(suspended(v1alpha1.ReasonSuspended, "spec.suspend"), queued(true), web.completed, web.serves("web:3", 4)))
-}
-
-// Rolling back goes on while a release is suspended, by annotation and by a revert.
-func TestSuspendedRollsBack(t *testing.T) {
-	ways := map[string]func(*world){
-		"Annotation": func(w *world) { w.rollBack() },
-		"Revert":     func(w *world) { w.releaseImage("web:1") },
-	}
-	for name, rollBack := range ways {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.startController()
-			w.deployed(deployment(4))
-			w.create(release("web:2", step("50%"), step("100%")))
-			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
-			w.suspend(true)
-			w.await(suspended(v1alpha1.ReasonSuspended, "spec.suspend"))
-			rollBack(w)
-			w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
-		})
-	}
-}
-
-// A suspended release that is deleted hands its Deployment back.
-func TestSuspendedAndDeleted(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4))
-	w.create(release("web:2", step("50%"), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
-	w.suspend(true)
-	w.await(suspended(v1alpha1.ReasonSuspended, "spec.suspend"))
-	w.kubectl("delete", "batchrelease", "web")
-	w.await(all(gone("web"), web.handedBack, web.serves("web:1", 4)))
-}
-
 // A freeze says why and until when, and ends by itself.
 func TestFrozenUntil(t *testing.T) {
 	w := newWorld(t)
@@ -143,4 +87,37 @@ func TestFrozenByGit(t *testing.T) {
 	w.await(all(suspended(v1alpha1.ReasonFrozen, "frozen: quarter end"), queued(true), web.serves("web:1", 10)))
 	w.write("ada", "main", ".sluice/freeze.yaml", []byte("reason: quarter end\nuntil: 2026-01-01T00:00:00Z\n"))
 	w.await(all(web.blocksAt(0), queued(false), web.runs(pods{"web:1": 5, "web:4": 5})))
+}
+
+// Suspended in the middle of a batch, a release lets the pod that goes come back updated, and takes no other. What Git brings waits, a
+// rollback does not. What was rolled back is in quarantine until another template comes.
+func TestInPlaceSuspendedInBatch(t *testing.T) {
+	onBothKinds(t, func(w *world, p workloadKind) {
+		before := p.served(w, 6)
+		letGo := w.hang("web:1")
+		w.create(p.to(w, missing(1, step("50%")), step("100%")))
+		w.await(going(1))
+		w.suspend(true)
+		w.await(suspended(v1alpha1.ReasonSuspended, "spec.suspend"))
+		letGo()
+		standing := all(suspended(v1alpha1.ReasonSuspended, "spec.suspend"), p.shut, allReadyInPlace, web.runs(pods{"web:1": 5, "web:2": 1}))
+		w.await(standing)
+		w.lookedAgain()
+		w.await(standing)
+		w.suspend(false)
+		w.await(all(web.blocksAt(0), p.shut, web.runs(pods{"web:1": 3, "web:2": 3})))
+		w.suspend(true)
+		p.next(w, "web:3")
+		w.await(all(suspended(v1alpha1.ReasonSuspended, "spec.suspend"), queued(true), web.runs(pods{"web:1": 3, "web:2": 3})))
+
+		w.kubectl("annotate", "batchrelease", "web", "rollback=true")
+		over := all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.quarantined, web.serves("web:1", 6))
+		w.wantUntouched(before, over)
+		w.suspend(false)
+		w.kubectl("annotate", "batchrelease", "web", "retry=true")
+		w.lookedAgain()
+		w.wantUntouched(before, over)
+		p.next(w, "web:4")
+		w.wantUntouched(before, all(web.completed, web.serves("web:4", 6)))
+	})
 }

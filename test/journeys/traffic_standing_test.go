@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -41,50 +39,6 @@ func TestTrafficStoppedKeepsItsPods(t *testing.T) {
 	}
 }
 
-// So does one that has failed.
-func TestTrafficFailedKeepsItsPods(t *testing.T) {
-	w := newTrafficWorld(t)
-	w.startController()
-	w.deployed(deployment(6, rolling(1, 0)))
-	w.create(sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%")))
-	w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 3, "web:2": 3})))
-	w.patchRelease(`{"spec":{"strategy":{"progressDeadlineSeconds":8}}}`)
-	w.await(web.blocksAt(0))
-	w.quota("full", corev1.ResourcePods, "6")
-	w.confirm("web")
-	w.await(web.phase(v1alpha1.PhaseFailed))
-	w.kubectl("delete", "resourcequota", "full")
-	w.autoscale(18)
-	w.await(all(web.phase(v1alpha1.PhaseFailed), gets(50), web.runs(pods{"web:1": 9, "web:2": 9})))
-}
-
-// A step that asks for a number of pods gives them the requests that they are enough for, at its gate and where it is stopped. No further pod
-// comes past the gate.
-func TestTrafficFitsANumberOfPods(t *testing.T) {
-	for _, suspend := range []bool{false, true} {
-		t.Run(fmt.Sprintf("suspended %t", suspend), func(t *testing.T) {
-			w := newTrafficWorld(t)
-			w.startController()
-			w.deployed(deployment(6, rolling(1, 0)))
-			before := w.routed()
-			w.create(sharing("web:2", stepOf("3", "50%"), stepOf("100%", "100%")))
-			w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 3, "web:2": 3})))
-			if suspend {
-				w.suspend(true)
-				w.await(suspended(v1alpha1.ReasonSuspended, ""))
-			}
-			w.autoscale(12)
-			w.await(all(gets(25), web.runs(pods{"web:1": 9, "web:2": 3})))
-			w.suspend(false)
-			w.await(all(web.observed, gets(25)))
-			w.autoscale(6)
-			w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 3, "web:2": 3})))
-			w.confirm("web")
-			w.await(all(web.completed, web.serves("web:2", 6), givenBack(before)))
-		})
-	}
-}
-
 // Whoever may push, and not approve, edits the step that waits: it gives the new version no more pods and requests, until somebody approves it as it
 // was, and then waits again. Less takes effect at once.
 func TestTrafficStepEditedAtItsGate(t *testing.T) {
@@ -109,4 +63,25 @@ func TestTrafficStepEditedAtItsGate(t *testing.T) {
 	w.await(all(web.blocksAt(0), gets(60), web.runs(pods{"web:1": 6, "web:2": 12})))
 	w.confirm("web")
 	w.await(all(web.completed, web.serves("web:2", 15), givenBack(before)))
+}
+
+// TestTrafficFitsANumberOfPods: a step that asks for a number of pods gives them the requests that they can
+// serve, at its gate and while it is suspended. No further pod comes past the gate.
+func TestTrafficFitsANumberOfPods(t *testing.T) {
+	w := newTrafficWorld(t)
+	w.startController()
+	w.deployed(deployment(6, rolling(1, 0)))
+	before := w.routed()
+	w.create(sharing("web:2", stepOf("3", "50%"), stepOf("100%", "100%")))
+	w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 3, "web:2": 3})))
+	w.suspend(true)
+	w.await(suspended(v1alpha1.ReasonSuspended, ""))
+	w.autoscale(12)
+	w.await(all(gets(25), web.runs(pods{"web:1": 9, "web:2": 3})))
+	w.suspend(false)
+	w.await(all(web.observed, gets(25)))
+	w.autoscale(6)
+	w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 3, "web:2": 3})))
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 6), givenBack(before)))
 }

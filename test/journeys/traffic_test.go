@@ -165,32 +165,6 @@ func TestTrafficCanary(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 10), givenBack(before)))
 }
 
-// Blue-green: all pods of both versions, whoever scales, restarts or touches what, until the last step is confirmed.
-func TestTrafficBlueGreen(t *testing.T) {
-	w := newTrafficWorld(t)
-	first := w.startController()
-	w.deployed(deployment(4, rolling(1, 0)))
-	before, user := w.routed(), w.now().deployments["web"]
-	w.create(keepsOld(sharing("web:2", stepOf("100%", "0%"), stepOf("100%", "10%"), stepOf("100%", "100%", manual()))))
-	w.await(all(web.blocksAt(0), gets(0), web.runs(pods{"web:1": 4, "web:2": 4})))
-	w.touch(3)
-	w.autoscale(6)
-	w.await(all(web.blocksAt(0), gets(0), web.runs(pods{"web:1": 6, "web:2": 6})))
-	first.kill()
-	w.autoscale(5)
-	w.touch(3)
-	w.startController()
-	w.await(all(web.blocksAt(0), gets(0), web.runs(pods{"web:1": 5, "web:2": 5})))
-	w.confirm("web")
-	w.await(all(web.blocksAt(1), gets(10), web.runs(pods{"web:1": 5, "web:2": 5})))
-	w.confirm("web")
-	w.await(all(web.blocksAt(2), gets(100), web.runs(pods{"web:1": 5, "web:2": 5})))
-	w.confirm("web")
-	s := w.await(all(web.completed, web.serves("web:2", 5), givenBack(before)))
-	wantStrategy(t, s, user)
-	w.wantNoneElseScaled()
-}
-
 // wantNoneElseScaled wants no ReplicaSet to have been scaled by anybody else while the workload was held (T2).
 func (w *world) wantNoneElseScaled() {
 	w.Helper()
@@ -234,108 +208,6 @@ func TestTrafficBack(t *testing.T) {
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:1", 4), givenBack(before)))
 }
 
-// Somebody undoes a blue-green release by hand: the version before has all its pods, and the native controller takes none of the others that
-// serve (T2).
-func TestTrafficUndoneByHand(t *testing.T) {
-	w := newTrafficWorld(t)
-	w.startController()
-	w.deployed(deployment(4, rolling(1, 0)))
-	before := w.routed()
-	w.create(keepsOld(sharing("web:2", stepOf("100%", "0%"), stepOf("100%", "100%", manual()))))
-	w.await(web.blocksAt(0))
-	w.confirm("web")
-	w.await(all(web.blocksAt(1), gets(100), web.runs(pods{"web:1": 4, "web:2": 4})))
-	w.kubectl("set", "image", "deployment", "web", "web=web:1")
-	w.await(all(web.drifted(v1alpha1.ReasonTemplateChanged), gets(100), web.runs(pods{"web:1": 4, "web:2": 4})))
-	w.wantNoneElseScaled()
-	w.rollBack()
-	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:1", 4), givenBack(before)))
-}
-
-// A rollback without pods to go back to waits for them, within the surge.
-func TestTrafficRollbackBringsPods(t *testing.T) {
-	w := newTrafficWorld(t)
-	w.startController()
-	w.deployed(deployment(4, rolling(1, 0)))
-	before := w.routed()
-	w.create(sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%", manual())))
-	w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 2, "web:2": 2})))
-	w.confirm("web")
-	w.await(all(web.blocksAt(1), gets(100)))
-	w.rollBack()
-	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, ""), web.serves("web:1", 4), givenBack(before)))
-}
-
-// A third version in the middle starts from the side that serves.
-func TestTrafficSuperseded(t *testing.T) {
-	for name, at := range map[string]struct {
-		share string
-		index int32
-	}{"while both serve": {"50%", 0}, "when the second alone serves": {"100%", 1}} {
-		t.Run(name, func(t *testing.T) {
-			w := newTrafficWorld(t)
-			w.startController()
-			w.deployed(deployment(4, rolling(1, 0)))
-			before := w.routed()
-			w.create(sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%", manual())))
-			w.await(all(web.blocksAt(0), gets(50)))
-			if at.index > 0 {
-				w.confirm("web")
-				w.await(all(web.blocksAt(at.index), gets(100), web.runs(pods{"web:2": 4})))
-			}
-			w.patchRelease(fmt.Sprintf(`{"spec":{"template":%s}}`, encode(podTemplate("web:3", nil))))
-			w.await(all(web.observed, web.blocksAt(0), web.attempt(2), gets(50)))
-			w.confirm("web")
-			w.await(all(web.blocksAt(1), gets(100)))
-			w.confirm("web")
-			w.await(all(web.completed, web.serves("web:3", 4), givenBack(before)))
-		})
-	}
-}
-
-// A release that is deleted gives the route back, and then its Services go.
-func TestTrafficDeleted(t *testing.T) {
-	w := newTrafficWorld(t)
-	w.startController()
-	w.deployed(deployment(4, rolling(1, 0)))
-	before := w.routed()
-	w.create(sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%")))
-	w.await(all(web.blocksAt(0), gets(50)))
-	if err := w.deleteRelease(); err != nil {
-		t.Fatal(err)
-	}
-	w.await(all(web.handedBack, web.serves("web:1", 4), givenBack(before)))
-}
-
-// What somebody puts back, as a GitOps tool does, is shared again; what they change beside stays.
-func TestTrafficAppliedAgain(t *testing.T) {
-	w := newTrafficWorld(t)
-	w.excuses(pastSides)
-	w.startController()
-	w.deployed(deployment(4, rolling(1, 0)))
-	w.create(sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%")))
-	w.await(all(web.blocksAt(0), gets(50)))
-	changed := httpRoute()
-	changed.SetNamespace(w.namespace)
-	changed.Object["spec"].(map[string]any)["hostnames"] = []any{"shop.example.com", "www.example.com"}
-	if err := w.Apply(w.Context(), client.ApplyConfigurationFromUnstructured(changed), client.FieldOwner("gitops"), client.ForceOwnership); err != nil {
-		t.Fatal(err)
-	}
-	w.await(all(gets(50), func(s *scene) error {
-		if names, _, _ := unstructured.NestedStringSlice(s.routes["web"].Object, "spec", "hostnames"); len(names) != 2 {
-			return fmt.Errorf("want 2 hostnames, have %v", names)
-		}
-		return nil
-	}))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 4), func(s *scene) error {
-		if got := shares(s.routes["web"], "web"); got["web"] != hundred || len(s.services) != 1 {
-			return fmt.Errorf("want the route to refer to web alone, have %v", got)
-		}
-		return nil
-	}))
-}
-
 // writesOfTraffic is about how many writes a release of two steps with requests takes.
 const writesOfTraffic = 22
 
@@ -370,32 +242,4 @@ func (w *world) nthWrite(n int64, when moment) killAt {
 		}
 		return when
 	}
-}
-
-// A release whose Deployment has no pods moves no requests, and leaves the route as it is.
-func TestTrafficOfNoPods(t *testing.T) {
-	w := newTrafficWorld(t)
-	w.startController()
-	w.create(deployment(0, rolling(1, 0)))
-	before := w.routed()
-	w.create(sharing("web:2", stepOf("50%", "50%", none()), stepOf("100%", "100%", none())))
-	w.await(all(web.completed, givenBack(before)))
-	w.autoscale(2)
-	w.await(all(web.serves("web:2", 2), givenBack(before)))
-}
-
-// Scaled down to nothing in the middle, and up again: requests go on as the step says.
-func TestTrafficScaledToNothing(t *testing.T) {
-	w := newTrafficWorld(t)
-	w.startController()
-	w.deployed(deployment(4, rolling(1, 0)))
-	before := w.routed()
-	w.create(sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%")))
-	w.await(all(web.blocksAt(0), gets(50)))
-	w.autoscale(0)
-	w.await(web.runs(pods{}))
-	w.autoscale(4)
-	w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 2, "web:2": 2})))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 4), givenBack(before)))
 }

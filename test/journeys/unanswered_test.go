@@ -11,9 +11,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -148,47 +145,15 @@ func (c *controller) goesOnAfter(before time.Time) time.Time {
 // A write that the API server can't decide on, since a webhook does not answer, is told as one that is refused: with who does not answer.
 // An approval is not asked for again, a rollback says why it does not move, and the release goes on seconds after the end of it.
 func TestWebhookDoesNotAnswer(t *testing.T) {
-	t.Parallel()
 	onEachKind(t, webhookDoesNotAnswer)
 }
 
-// onEachKind is a journey of a workload of each kind.
-func onEachKind(t *testing.T, journey func(w *world, p inPlace)) {
-	t.Helper()
-	kinds := inPlaces()
-	kinds["Deployment"] = inPlace{
-		"Deployment", func(_ *world, pods int) client.Object { return deployment(int32(pods)) },
-		func(_ *world, image string, annotations map[string]string) corev1.PodTemplateSpec {
-			return podTemplate(image, annotations)
-		},
-	}
-	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
-		t.Run(kind, func(t *testing.T) { journey(newWorld(t), kinds[kind]) })
-	}
-}
-
-// serving creates a workload, and waits until all its pods serve.
-func (p inPlace) serving(w *world, workload client.Object, pods int32) {
-	w.Helper()
-	if d, is := workload.(*appsv1.Deployment); is {
-		w.deployed(d)
-		return
-	}
-	w.placed(workload, pods)
-}
-
-func webhookDoesNotAnswer(w *world, p inPlace) {
-	w.startController()
-	workload := p.workload(w, 4)
+func webhookDoesNotAnswer(w *world, p workloadKind) {
+	workload, _ := p.adopted(w, step("50%"), step("75%"), step("100%"))
 	probe := func() error {
 		live := workload.DeepCopyObject().(client.Object)
 		return w.Patch(w.Context(), live, mergePatch(`{"metadata":{"labels":{"probe":"x"}}}`), client.DryRunAll)
 	}
-	p.serving(w, workload, 4)
-	r := releaseTo(p.kind, p.template(w, "web:1", nil), step("50%"), step("75%"), step("100%"))
-	w.create(r)
-	w.await(web.completed)
-
 	end := w.noAnswer(probe)
 	p.next(w, "web:2")
 	w.await(web.refused("try", "policy.example.com"))
@@ -211,49 +176,6 @@ func webhookDoesNotAnswer(w *world, p inPlace) {
 	w.kubectl("annotate", "batchrelease", "web", "rollback=true")
 	w.await(all(web.refused("", "policy.example.com"), web.phase(v1alpha1.PhaseRollingBack)))
 	w.within(goesOn+10*time.Second, end, all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 4)))
-}
-
-// The progress deadline and onFailure do not wait for a webhook that does not answer.
-func TestWebhookDoesNotAnswerUntilTheDeadline(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	set := statefulSet(4)
-	w.placed(set, 4)
-	w.create(toStateful(step("50%"), step("100%")))
-	w.await(web.blocksAt(0))
-	w.patchRelease(`{"spec":{"strategy":{"progressDeadlineSeconds":5}}}`)
-	w.await(web.blocksAt(0))
-	end := w.noAnswer(func() error {
-		return w.Patch(w.Context(), set.DeepCopy(), mergePatch(`{"metadata":{"labels":{"probe":"x"}}}`), client.DryRunAll)
-	})
-	w.confirm("web")
-	w.await(failed("policy.example.com"))
-	end()
-	w.bePatient()
-	w.kubectl("annotate", "batchrelease", "web", "retry=true")
-	w.await(all(web.completed, web.serves("web:2", 4)))
-}
-
-// A webhook keeps the native controller from writing the ControllerRevision of the new template: the release says what it waits for.
-func TestNativeControllerCanNotWrite(t *testing.T) {
-	for name, p := range inPlaces() {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.startController()
-			p.serving(w, p.workload(w, 4), 4)
-			w.create(releaseTo(p.kind, p.template(w, "web:1", nil), step("50%"), step("100%")))
-			w.await(web.completed)
-			end := w.noAnswerFor(`{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [controllerrevisions]}`, func() error {
-				revision := &appsv1.ControllerRevision{Revision: 1, Data: runtime.RawExtension{Raw: []byte(`{"spec":{}}`)}}
-				revision.Namespace, revision.Name = w.namespace, "probe"
-				return w.Create(w.Context(), revision, client.DryRunAll)
-			})
-			p.next(w, "web:2")
-			w.await(all(web.takenOver, web.says("waiting for the native controller to observe the latest change")))
-			end()
-			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
-		})
-	}
 }
 
 // TestGateThatCanNotBeWritten: the release reports a Gate write that a policy refuses or a webhook leaves unanswered.

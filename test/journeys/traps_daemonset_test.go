@@ -21,7 +21,7 @@ func (w *world) holdNodesByHand(n int) []node {
 	nodes := w.ownNodes(n)
 	w.placed(w.daemonSet(), int32(n))
 	w.patchDaemon(`{"updateStrategy":{"type":"OnDelete","rollingUpdate":null},` + webOf("web:2") + `}`)
-	w.await(all(seenInPlace, web.serves("web:1", int32(n))))
+	w.await(all(seenNatively, web.serves("web:1", int32(n))))
 	return nodes
 }
 
@@ -69,7 +69,7 @@ func TestTrapD1NewNodeIsUpdated(t *testing.T) {
 	w := newWorld(t)
 	w.holdNodesByHand(2)
 	w.addNode(2)
-	w.await(all(web.runs(pods{"web:1": 2, "web:2": 1}), seenInPlace))
+	w.await(all(web.runs(pods{"web:1": 2, "web:2": 1}), seenNatively))
 }
 
 // D2: with RollingUpdate, old pods that do not serve are deleted whatever maxUnavailable says.
@@ -90,9 +90,9 @@ func TestTrapD3WhatIsLostComesBackUpdated(t *testing.T) {
 	w := newWorld(t)
 	nodes := w.holdNodesByHand(3)
 	w.kubectl("delete", "pod", w.podOn(nodes[0]), "--wait=false")
-	w.await(all(nodes[0].has("web:2"), web.runs(pods{"web:1": 2, "web:2": 1}), seenInPlace))
+	w.await(all(nodes[0].has("web:2"), web.runs(pods{"web:1": 2, "web:2": 1}), seenNatively))
 	w.setPhase(w.podOn(nodes[1]), corev1.PodFailed)
-	w.await(all(nodes[1].has("web:2"), nodes[2].has("web:1"), web.runs(pods{"web:1": 1, "web:2": 2}), seenInPlace))
+	w.await(all(nodes[1].has("web:2"), nodes[2].has("web:1"), web.runs(pods{"web:1": 1, "web:2": 2}), seenNatively))
 }
 
 // D5: a pod comes back only when the one before it is gone.

@@ -1,7 +1,6 @@
 package journeys
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -15,7 +14,7 @@ import (
 // A quota that has no room for the pods, and a disruption budget that is stricter than the release, are told before the first write.
 // A release that starts all the same loses no more than the first pods, says that they are not created, and goes on when there is room.
 func TestInPlaceQuotaAndBudget(t *testing.T) {
-	onBothKinds(t, func(w *world, p inPlace) {
+	onBothKinds(t, func(w *world, p workloadKind) {
 		before := p.served(w, 4)
 		// As many as are left when the first pods are gone: the quota controller counts from a cache, and may overlook a pod that has just
 		// been created beside them.
@@ -53,7 +52,7 @@ func (w *world) nudge(kind string) {
 // A pod that takes its time to end, a day or until somebody removes its finalizer, is waited for, by name. It does not count as gone:
 // no other goes in its stead, neither forward nor back.
 func TestInPlacePodDoesNotEnd(t *testing.T) {
-	onBothKinds(t, func(w *world, p inPlace) {
+	onBothKinds(t, func(w *world, p workloadKind) {
 		before := p.served(w, 6)
 		letGo := w.hang("web:1")
 		w.create(p.to(w, step("50%"), step("100%")))
@@ -75,34 +74,4 @@ func TestInPlacePodDoesNotEnd(t *testing.T) {
 			t.Errorf("%d pods served at least, want 4 of 6", least)
 		}
 	})
-}
-
-// In order, the native controller makes nothing beyond a pod that does not serve. A rollback replaces such a pod of the new version
-// first. One of the old version is not replaced, and nothing that serves is taken down meanwhile.
-func TestStatefulSetMiddleNeverReady(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"web-1", "web-4"} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			s := w.halfOfOrdinals(6, managed(oneByOne))
-			w.setReady(name, false)
-			w.await(func(s *scene) error {
-				if pod := s.pod(name); pod == nil || isReady(pod) {
-					return fmt.Errorf("want %s not to serve", name)
-				}
-				return nil
-			})
-			w.kubectl("annotate", "batchrelease", "web", "rollback=true")
-			if name == "web-1" {
-				w.await(web.reason(v1alpha1.ReasonRollingBack))
-				w.lookedAgain()
-				w.await(all(web.reason(v1alpha1.ReasonRollingBack), going(0), web.runs(pods{"web:1": 3, "web:2": 3})))
-				w.kubectl("delete", "pod", name, "--wait=false")
-			}
-			w.wantUntouched(s, all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 6)))
-			if least := w.findings(web).leastReady; least < 4 {
-				t.Errorf("%d pods served at least, want 4 of 6", least)
-			}
-		})
-	}
 }

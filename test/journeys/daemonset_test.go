@@ -3,7 +3,6 @@ package journeys
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -69,22 +68,6 @@ func TestDaemonSetInBatches(t *testing.T) {
 	}
 }
 
-// Pods of a DaemonSet count once they have been ready for as long as it says. Without a native history, Sluice has the template to go back to.
-func TestDaemonSetMinReadySecondsWithoutHistory(t *testing.T) {
-	w := newWorld(t)
-	w.ownNodes(4)
-	w.startController()
-	d := w.daemonSet(func(d *appsv1.DaemonSet) { d.Spec.MinReadySeconds, d.Spec.RevisionHistoryLimit = 3, new(int32(0)) })
-	w.placed(d, 4)
-	w.create(w.toDaemon(step(1), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-	w.wantReadyFor("web:2", 3*time.Second)
-	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
-	w.wantReadyFor("web:2", 3*time.Second)
-	w.rollBack()
-	w.wantUntouched(d, all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
-}
-
 // The user's own OnDelete comes back.
 func TestDaemonSetGetsItsStrategyBack(t *testing.T) {
 	w := newWorld(t)
@@ -115,32 +98,6 @@ func TestDaemonSetAdoptedOnTheWay(t *testing.T) {
 	w.awaitEvent(v1alpha1.ReasonRevisionNotFound, "is the one that is being released")
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 1})))
 	w.wantUntouched(d, all(web.completed, web.serves("web:2", 3)))
-}
-
-// Rolled back by annotation, in mid-release and after it.
-func TestDaemonSetRolledBack(t *testing.T) {
-	for _, over := range []bool{false, true} {
-		t.Run(fmt.Sprintf("Completed=%t", over), func(t *testing.T) {
-			w := newWorld(t)
-			w.ownNodes(4)
-			w.startController()
-			d := w.daemonSet()
-			w.placed(d, 4)
-			w.create(w.toDaemon(step("50%"), step("100%")))
-			w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
-			old := w.now()
-			if over {
-				w.awaitConfirming(all(web.completed, web.serves("web:2", 4)))
-			}
-			w.rollBack()
-			w.wantUntouched(d, all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
-			for uid, pod := range old.pods {
-				if !over && pod.Spec.Containers[0].Image == "web:1" && alive(pod) && w.now().pods[uid] == nil {
-					t.Errorf("%s ran web:1 all the time, and was replaced", pod.Name)
-				}
-			}
-		})
-	}
 }
 
 // A node that comes at a gate gets the new version from the native controller. That is told, and counts.
@@ -196,25 +153,6 @@ func TestDaemonSetPodsDeletedByHand(t *testing.T) {
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2}), allReadyInPlace,
 		web.condition(v1alpha1.ConditionBeyondStep, v1alpha1.ReasonCameUpdated, "2 of 4 pods")))
 	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
-}
-
-// maxUnavailable of the DaemonSet's own strategy holds where the release gives none.
-func TestDaemonSetKeepsItsMaxUnavailable(t *testing.T) {
-	w := newWorld(t)
-	w.ownNodes(5)
-	w.startController()
-	d := w.daemonSet(func(d *appsv1.DaemonSet) {
-		d.Spec.Template = w.onEachOwnNode("web:1", delayed)
-		d.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = share("30%") // of 5 nodes: 2
-	})
-	w.placed(d, 5)
-	r := releaseTo("DaemonSet", w.onEachOwnNode("web:2", delayed), step("100%", none()))
-	r.Spec.Strategy.MaxUnavailable = nil
-	w.create(r)
-	w.wantUntouched(d, all(web.completed, web.serves("web:2", 5)))
-	if least := w.findings(web).leastReady; least != 3 {
-		t.Errorf("%d pods served at least, want 3 of 5", least)
-	}
 }
 
 // Pods go in the order of their nodes' labels: zone by zone.

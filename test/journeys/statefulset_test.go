@@ -73,7 +73,7 @@ func TestStatefulSetUpdatedByHandBefore(t *testing.T) {
 	w.placed(s, 4)
 	w.kubectl("set", "image", "statefulset/web", "*=web:1")
 	w.kubectl("delete", "pod", "web-0", "web-1", "web-2", "web-3")
-	w.await(all(places(from(0, 4, 4)), seenInPlace))
+	w.await(all(places(from(0, 4, 4)), seenNatively))
 	w.create(toStateful(step("50%"), step("100%")))
 	w.await(all(web.blocksAt(0), closed, places(from(0, 2, 4))))
 	w.replacedByHand("web-0", all(closed, places(from(0, 2, 4))))
@@ -101,60 +101,4 @@ func TestStatefulSetAdoptedOnTheWay(t *testing.T) {
 	w.awaitEvent(v1alpha1.ReasonRevisionNotFound, "there is no stable template to go back to")
 	w.kubectl("patch", "statefulset", "web", "-p", `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`)
 	w.await(all(web.completed, web.serves("web:2", 3)))
-}
-
-// Rolled back by annotation, in mid-release and after it.
-func TestStatefulSetRolledBack(t *testing.T) {
-	for _, policy := range []appsv1.PodManagementPolicyType{parallel, oneByOne} {
-		t.Run(string(policy), func(t *testing.T) {
-			w := newWorld(t)
-			w.startController()
-			s := statefulSet(6, managed(policy))
-			w.placed(s, 6)
-			w.create(toStateful(step("50%"), step("100%")))
-			w.await(all(web.blocksAt(0), places(from(0, 3, 6))))
-			old := w.now().uids()
-			w.rollBack()
-			w.wantUntouched(s, all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 6)))
-			for _, name := range []string{"web-0", "web-1", "web-2"} {
-				if now := w.now().uids()[name]; now != old[name] {
-					t.Errorf("%s ran web:1 all the time, and was replaced", name)
-				}
-			}
-		})
-		t.Run(string(policy)+"/Completed", func(t *testing.T) {
-			w := newWorld(t)
-			w.startController()
-			s := statefulSet(4, managed(policy))
-			w.placed(s, 4)
-			w.create(toStateful(step("50%"), step("100%")))
-			w.awaitConfirming(all(web.completed, web.serves("web:2", 4)))
-			w.rollBack()
-			w.wantUntouched(s, all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
-		})
-	}
-}
-
-// A new template in mid-release takes the place of the one that is released, with its gates.
-func TestStatefulSetSuperseded(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	s := statefulSet(6)
-	w.placed(s, 6)
-	w.create(toStateful(step("50%"), step("100%")))
-	w.await(all(web.blocksAt(0), places(from(0, 3, 6))))
-	w.releaseImage("web:3")
-	w.await(all(web.attempt(2), web.blocksAt(0), closed, web.runs(pods{"web:1": 3, "web:3": 3})))
-	w.wantUntouched(s, all(web.completed, web.serves("web:3", 6)))
-}
-
-// kubectl rollout undo at rest is native, and shows up as drift.
-func TestStatefulSetUndoneIsDrift(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.placed(statefulSet(3), 3)
-	w.create(toStateful(step(1), step("100%")))
-	w.awaitConfirming(all(web.completed, web.serves("web:2", 3), seenInPlace))
-	w.kubectl("rollout", "undo", "statefulset", "web")
-	w.await(all(web.condition(v1alpha1.ConditionDrifted, v1alpha1.ReasonTemplateChanged, "web:2 -> web:1"), web.serves("web:1", 3)))
 }

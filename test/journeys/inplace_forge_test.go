@@ -11,7 +11,7 @@ import (
 )
 
 // inGit has a repository hold ten pods of web:1 in places, and runs the controller with it.
-func (p inPlace) inGit(w *world, steps ...v1alpha1.Step) *forgeWorld {
+func (p workloadKind) inGit(w *world, steps ...v1alpha1.Step) *forgeWorld {
 	w.Helper()
 	f := p.onForge(w, steps...)
 	f.startWithForge(never, f.withWebhooks())
@@ -19,7 +19,7 @@ func (p inPlace) inGit(w *world, steps ...v1alpha1.Step) *forgeWorld {
 }
 
 // onForge has a repository hold ten pods of web:1 in places.
-func (p inPlace) onForge(w *world, steps ...v1alpha1.Step) *forgeWorld {
+func (p workloadKind) onForge(w *world, steps ...v1alpha1.Step) *forgeWorld {
 	w.Helper()
 	f := &forgeWorld{world: w}
 	workload := p.workload(w, 10)
@@ -35,14 +35,14 @@ func (p inPlace) onForge(w *world, steps ...v1alpha1.Step) *forgeWorld {
 // The pull request of an approval lists the pods that are updated. After a rollback another one proposes to Git what the cluster has:
 // merging it replaces no pod, and ends the quarantine. A freeze in Git holds what is pushed, and `git revert` rolls back.
 func TestInPlaceThroughForge(t *testing.T) {
-	onBothKinds(t, func(world *world, p inPlace) {
+	onBothKinds(t, func(world *world, p workloadKind) {
 		w := p.inGit(world, step(2, pullRequest(v1alpha1.PullRequestGate{})), step("100%", none()))
 		good := w.contents("main", "web.yaml")
 		bad := w.push("web:2")
 		approval := w.awaitPull(0)
 		w.wantListed(w.await(all(web.blocksAt(0), p.shut, web.runs(pods{"web:1": 8, "web:2": 2}))))
 		w.kubectl("annotate", "batchrelease", "web", "rollback=true")
-		back := w.await(all(web.completed, web.handedBack, web.quarantined, web.serves("web:1", 10), seenInPlace))
+		back := w.await(all(web.completed, web.handedBack, web.quarantined, web.serves("web:1", 10), seenNatively))
 
 		revert := w.awaitRevert(v1alpha1.RevertOpen)
 		proposed := w.pulls()[1]

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,14 +26,6 @@ func (w *world) inBatch() []node {
 	return nodes
 }
 
-// Nodes that are cordoned in mid-batch are updated like others: pods of a DaemonSet tolerate that.
-func TestDaemonSetNodesCordoned(t *testing.T) {
-	w := newWorld(t)
-	nodes := w.inBatch()
-	cordon(w, nodes[4:]...)
-	w.awaitConfirming(all(web.completed, web.serves("web:2", 6)))
-}
-
 // A node that its pods are driven from, in mid-batch, is one less. One that takes no new ones keeps its pod until that is replaced.
 func TestDaemonSetNodesTainted(t *testing.T) {
 	for effect, done := range map[string]check{"NoExecute": web.serves("web:2", 4), "NoSchedule": noPodOf("web:1")} {
@@ -44,7 +35,7 @@ func TestDaemonSetNodesTainted(t *testing.T) {
 			for _, n := range []node{nodes[0], nodes[5]} {
 				w.kubectl("taint", "node", string(n), "away=true:"+effect)
 			}
-			w.awaitConfirming(all(web.completed, done, seenInPlace))
+			w.awaitConfirming(all(web.completed, done, seenNatively))
 		})
 	}
 }
@@ -83,21 +74,6 @@ func (w *world) losePods(n int) {
 			}
 		}
 	}
-}
-
-// A node that is deleted in mid-batch, with the pod on it, is one less.
-func TestDaemonSetNodeDeletedInBatch(t *testing.T) {
-	w := newWorld(t)
-	nodes := w.inBatch()
-	for _, n := range []node{nodes[0], nodes[5]} {
-		w.kubectl("delete", "node", string(n))
-		for _, pod := range w.now().pods {
-			if pod.Spec.NodeName == string(n) {
-				w.kubectl("delete", "pod", pod.Name, "--grace-period=0", "--force", "--ignore-not-found")
-			}
-		}
-	}
-	w.awaitConfirming(all(web.completed, web.serves("web:2", 4)))
 }
 
 // Nodes that stop being ready in mid-batch hold nothing up: right before the third pod goes, two of six nodes fall silent.
@@ -151,80 +127,6 @@ func (w *world) silence(n node) {
 			w.Errorf("silence %s: %v", object.GetName(), err)
 		}
 	}
-}
-
-// The new template belongs on other nodes than the one before: some drop out and others come in.
-func TestDaemonSetMovesToOtherNodes(t *testing.T) {
-	w := newWorld(t)
-	nodes := w.ownNodes(6)
-	for i, n := range nodes {
-		if i >= 2 {
-			w.kubectl("label", "node", string(n), "new=true")
-		}
-		if i < 4 {
-			w.kubectl("label", "node", string(n), "old=true")
-		}
-	}
-	w.startController()
-	d := w.daemonSet()
-	d.Spec.Template.Spec.NodeSelector["old"] = "true"
-	w.placed(d, 4)
-	template := w.onEachOwnNode("web:2", nil)
-	template.Spec.NodeSelector["new"] = "true"
-	w.create(releaseTo("DaemonSet", template, step(1), step("50%"), step("100%")))
-	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
-	for i, n := range nodes {
-		want := []string{"web:2"}
-		if i < 2 {
-			want = nil
-		}
-		w.await(n.has(want...))
-	}
-}
-
-// A DaemonSet that no node is for.
-func TestDaemonSetWithoutNodes(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	d := w.daemonSet()
-	w.create(d)
-	w.await(daemonIs("seen by the native controller", func(d *appsv1.DaemonSet) bool { return d.Status.ObservedGeneration == d.Generation }))
-	w.create(w.toDaemon(step(1), step("100%")))
-	w.awaitConfirming(all(web.completed, web.handedBack))
-	wantUpdateStrategy(t, w.now(), d)
-	w.ownNodes(2)
-	w.await(web.serves("web:2", 2))
-}
-
-// All nodes go at a gate, and others come.
-func TestDaemonSetLosesAllNodes(t *testing.T) {
-	w := newWorld(t)
-	nodes := w.ownNodes(4)
-	w.startController()
-	d := w.daemonSet()
-	w.placed(d, 4)
-	w.create(w.toDaemon(step("50%"), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
-	for _, n := range nodes {
-		w.kubectl("taint", "node", string(n), "away=true:NoExecute")
-	}
-	w.await(all(sizeSeen(0), web.runs(pods{})))
-	w.addNode(4)
-	w.addNode(5)
-	w.wantUntouched(d, all(web.completed, web.serves("web:2", 2)))
-}
-
-// Pods that are evicted in mid-batch come back updated.
-func TestDaemonSetPodsEvicted(t *testing.T) {
-	w := newWorld(t)
-	w.inBatch()
-	for _, pod := range w.now().podsOwned(w.now().daemon()) {
-		if alive(pod) && pod.Spec.Containers[0].Image == "web:1" {
-			_, err := w.tryKubectl("", "patch", "pod", pod.Name, "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Failed"}}`)
-			t.Logf("%s is evicted: %v", pod.Name, err) // unless it is gone already
-		}
-	}
-	w.awaitConfirming(all(web.completed, web.serves("web:2", 6)))
 }
 
 // TestDaemonSetTemplateNamesOtherNodes: a template that names other nodes moves pods at the take-over. Preflight

@@ -1,14 +1,8 @@
 package journeys
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -62,41 +56,6 @@ func TestStatusLostAtAnyMoment(t *testing.T) {
 			}
 			s.sweep(t)
 		})
-	}
-}
-
-// What is rolled back before its workload ever had it is not released either when the status is lost: the history has it, as it
-// would be.
-func TestStatusLostAfterARollbackOfWhatNeverRan(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4, rolling(1, 0)))
-	w.quota("full", corev1.ResourcePods, "4")
-	w.create(release("web:2", step(1), step("100%")))
-	w.await(web.reason(v1alpha1.ReasonWillNotFit))
-	w.rollBack()
-	recorded := func(r *appsv1.ControllerRevision) bool {
-		var template corev1.PodTemplateSpec
-		return json.Unmarshal(r.Data.Raw, &template) == nil && template.Spec.Containers[0].Image == "web:2" &&
-			template.Spec.RestartPolicy == corev1.RestartPolicyAlways &&
-			v1alpha1.Outcome(r.Annotations[v1alpha1.OutcomeAnnotation]) == v1alpha1.OutcomeRolledBack
-	}
-	w.await(all(web.completed, web.quarantined, func(s *scene) error {
-		if !slices.ContainsFunc(slices.Collect(maps.Values(s.kept)), recorded) {
-			return fmt.Errorf("the history does not have the template with web:2 and its defaults: %v", slices.Sorted(maps.Keys(s.kept)))
-		}
-		return nil
-	}))
-	w.kubectl("delete", "resourcequota", "full")
-	w.loseStatus()
-	s := w.await(all(web.completed, web.quarantined, web.serves("web:1", 4), func(s *scene) error {
-		if back := s.releases["web"].Status.Rollback; back == nil || back.Trigger != v1alpha1.TriggerHistory {
-			return fmt.Errorf("want a rollback that is recalled from the history, have %+v", back)
-		}
-		return nil
-	}))
-	if held(s.deployments["web"]) {
-		t.Error("the Deployment is taken over again")
 	}
 }
 
