@@ -39,8 +39,8 @@ type journal struct {
 	err     error
 	// resting has what each write of a controller rested on, by the revision that it made.
 	resting map[uint64]basis
-	// lost is the least that a write rested on of which it is not known what it made, if there is one.
-	lost *uint64
+	// lost has the least revisions on which a write without an answer rested; nil without one.
+	lost revisions
 	// changed is closed, and replaced, with every entry.
 	changed chan struct{}
 }
@@ -181,13 +181,14 @@ func (j *journal) rests(revision uint64, seen basis) {
 	}
 }
 
-// unanswered notes what a write rested on of which nobody knows whether it was done.
-func (j *journal) unanswered(seen uint64) {
+// unanswered notes on what a write rested that may have been done or not.
+func (j *journal) unanswered(seen revisions) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.lost == nil || seen < *j.lost {
-		j.lost = &seen
+	if j.lost == nil {
+		j.lost = seen
 	}
+	j.lost = j.lost.least(seen)
 }
 
 // now is the scene as it is, and what is closed when it changes.
@@ -222,8 +223,8 @@ func (j *journal) latest() uint64 {
 	return latest
 }
 
-// lostSight is the least that a write rested on of which it is not known what it made; nil if there is none.
-func (j *journal) lostSight() *uint64 {
+// lostSight returns the least revisions on which a write without an answer rested; nil without one.
+func (j *journal) lostSight() revisions {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.lost

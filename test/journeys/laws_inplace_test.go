@@ -3,6 +3,7 @@ package journeys
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -98,8 +99,13 @@ func (r *replay) judgeGoing(workload client.Object, pod *corev1.Pod, ready int32
 	if !r.isOurDoing(workload, pod) {
 		return
 	}
-	unseen, unseenOld := r.unseenLosses()
-	floor := r.least() - r.unavailable(workload, r.least())
+	rests := cmp.Or(r.now.rests, r.acted) // the native controller acts on the last write that opened its window
+	unseen, unseenOld := r.unseenLosses(rests)
+	due := r.least()
+	if rests != nil {
+		due = slices.Min(since(r.sizes, rests.workloads.of(workload)))
+	}
+	floor := due - r.unavailable(workload, due)
 	if ready += unseen; isReady(pod) && ready < floor {
 		r.breaks(enoughRun, "%s goes, %d pods serve, at least %d are due", pod.Name, ready, floor)
 	}
@@ -151,17 +157,17 @@ func placeName(workload client.Object, pod *corev1.Pod) string {
 	return pod.Name
 }
 
-// unseenLosses counts the pods that served, and the old ones, that were lost after the controller had read the pods that it decided
-// on: it can't have heeded them.
-func (r *replay) unseenLosses() (served, old int32) {
-	if r.now.rests == nil || r.now.rests.pods == 0 {
+// unseenLosses counts the pods that served, and the old ones, that were lost after the controller had read
+// the pods that it decided on: it can't have heeded them.
+func (r *replay) unseenLosses(rests *basis) (served, old int32) {
+	if rests == nil {
 		return 0, 0
 	}
 	for _, lost := range r.losses {
-		if lost.revision > r.now.rests.pods && lost.served {
+		if lost.revision > rests.pods && lost.served {
 			served++
 		}
-		if lost.revision > r.now.rests.pods && lost.old {
+		if lost.revision > rests.pods && lost.old {
 			old++
 		}
 	}

@@ -76,15 +76,29 @@ func (r *replay) judgeGrowth(before *scene, had, set *appsv1.ReplicaSet) {
 	}
 }
 
-// judgeShrink: I2, no write takes available pods below replicas - maxUnavailable, as if of
-// each ReplicaSet the unavailable ones went first, as they do.
+// judgeShrink holds I2: no write takes available pods below replicas - maxUnavailable, if the unavailable
+// ones of each ReplicaSet go first, as they do. A write is judged by the pods that its decision can have
+// seen: those of another ReplicaSet may fail between the two.
 func (r *replay) judgeShrink(before *scene, d *appsv1.Deployment) {
 	floor := r.least() - r.bounds(r.least()).unavailable
-	left := r.assured(d)
-	if left < before.assured(d) && left < floor {
+	if left := r.seenAssured(r.scene, d); left < r.seenAssured(before, d) && left < floor {
 		r.breaks(enoughLeft, "%d available pods are left, at least %d are due", left, floor)
 	}
-	r.left = new(min(left, floor))
+	r.left = new(min(r.assured(d), floor))
+}
+
+// seenAssured returns the pods that are assured by the sizes of a scene, as the write's decision can have
+// seen their availability.
+func (r *replay) seenAssured(s *scene, d *appsv1.Deployment) int32 {
+	var assured int32
+	for _, set := range s.setsOf(d) {
+		available := []int32{set.Status.AvailableReplicas}
+		if r.now.rests != nil {
+			available = since(r.available[set.UID], r.now.rests.sets)
+		}
+		assured += min(replicas(set), slices.Max(available))
+	}
+	return assured
 }
 
 // judgeLoss: I2 as the pods have it. A pod that goes does so by the last write that took pods away.

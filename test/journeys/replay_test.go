@@ -54,8 +54,12 @@ type replay struct {
 	sizes []size
 	// seen is the revision up to which the controller had seen Deployments when it decided on its last write.
 	seen uint64
-	// lost is the same for a write of which it is not known what it made; nil if there is none.
-	lost *uint64
+	// lost has the same for writes without an answer; nil without one.
+	lost revisions
+	// acted is the basis of the last write to the workload or its pods; nil before the first.
+	acted *basis
+	// available has the available pods of each ReplicaSet, the newest last.
+	available map[types.UID][]size
 	// opened is the revision at which a gate was made.
 	opened map[types.UID]uint64
 	// grows says which way a ReplicaSet's size changed last while the workload was held.
@@ -74,13 +78,13 @@ type size struct {
 }
 
 // examine replays what happened to a workload.
-func examine(entries []entry, lost *uint64, workload string) findings {
+func examine(entries []entry, lost revisions, workload string) findings {
 	ordered := slices.Clone(entries)
 	slices.SortStableFunc(ordered, func(a, b entry) int { return cmp.Compare(a.revision, b.revision) })
 	r := &replay{
 		findings: findings{leastReady: -1, scalings: map[string]int{}},
 		scene:    newScene(), workload: workload, lost: lost,
-		stable: map[string]bool{}, opened: map[types.UID]uint64{}, grows: map[types.UID]bool{},
+		stable: map[string]bool{}, available: map[types.UID][]size{}, opened: map[types.UID]uint64{}, grows: map[types.UID]bool{},
 	}
 	for _, e := range ordered {
 		r.see(e)
@@ -107,14 +111,18 @@ func (r *replay) breaks(broken law, format string, args ...any) {
 func (r *replay) see(e entry) {
 	before := r.scene.clone()
 	r.now = e
-	if e.rests != nil {
-		r.seen = e.rests.workloads
-	}
 	r.apply(e)
+	if workload := r.scene.workload(r.workload); e.rests != nil && workload != nil {
+		r.seen = e.rests.workloads.of(workload)
+		if e.object.GetUID() == workload.GetUID() || owns(workload, e.object) {
+			r.acted = e.rests
+		}
+	}
 	switch o := e.object.(type) {
 	case *appsv1.Deployment:
 		r.seeDeployment(before.updateSet, o)
 	case *appsv1.ReplicaSet:
+		r.available[o.UID] = append(r.available[o.UID], size{e.revision, o.Status.AvailableReplicas})
 		r.seeSet(before, o)
 	case *unstructured.Unstructured:
 		r.seeRoute(before, o)
@@ -196,7 +204,7 @@ func (r *replay) seeSet(before *scene, set *appsv1.ReplicaSet) {
 	switch {
 	case r.now.rests != nil:
 	case r.lost != nil:
-		r.seen = min(r.seen, *r.lost)
+		r.seen = min(r.seen, r.lost.of(d))
 	default:
 		r.breaks(toldApart, "%s is scaled as %s by nobody that is known", set.Name, writer)
 	}
@@ -297,17 +305,19 @@ func (r *replay) steps(release *v1alpha1.BatchRelease) []v1alpha1.Step {
 	}
 }
 
-// most and least are spec.replicas of the workload as far as the last decision can have seen it.
-func (r *replay) most() int32  { return slices.Max(r.seenSizes()) }
-func (r *replay) least() int32 { return slices.Min(r.seenSizes()) }
+// most and least return spec.replicas of the workload as the last decision can have seen it.
+func (r *replay) most() int32  { return slices.Max(since(r.sizes, r.seen)) }
+func (r *replay) least() int32 { return slices.Min(since(r.sizes, r.seen)) }
 
-func (r *replay) seenSizes() []int32 {
-	var seen []int32
-	for _, size := range slices.Backward(r.sizes) {
-		seen = append(seen, size.replicas)
-		if size.since <= r.seen {
+// since returns the sizes that a decision can have seen which rests on a revision: the one of then, and all
+// later ones.
+func since(sizes []size, seen uint64) []int32 {
+	var all []int32
+	for _, size := range slices.Backward(sizes) {
+		all = append(all, size.replicas)
+		if size.since <= seen {
 			break
 		}
 	}
-	return seen
+	return all
 }

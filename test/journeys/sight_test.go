@@ -2,10 +2,13 @@ package journeys
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"path"
+	"reflect"
 	"regexp"
 	"sync"
 	"time"
@@ -23,29 +26,45 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// sight is up to which revision a controller had seen its workloads when it decided on a write. What it
-// has not seen it can't heed: by how long that is depends on the machine, and no law does.
+// sight holds the revisions up to which a controller had seen objects when it decided on a write. It can't
+// heed later ones: how far it is behind depends on the machine, and no law may.
 //
-// A pass sees what the cache has when it begins, and looks again after each answer that it gets.
+// A pass sees what the cache has when it begins, and again after each answer.
 type sight struct {
 	journal *journal
 
 	mu sync.Mutex
-	// cached is the revision up to which the cache has workloads, or more.
-	cached uint64
-	// begun is a revision of which the pods are, or a later one, with which a watch of them begins; 0 once something was decided on it. It was
-	// asked for at a time, and nothing may be decided on it much later.
+	// cached has the revision up to which the cache has workloads, by kind: one kind may lag behind another.
+	cached revisions
+	// begun is the least revision with which a watch of pods begins; 0 once something was decided on it.
+	// The watch was requested at asked, and nothing may be decided on it much later.
 	begun uint64
 	asked time.Time
-	// passes have what each of them saw when it looked last.
+	// passes has the basis of each pass when it looked last.
 	passes map[types.UID]basis
 }
 
-// basis is what a write rests on: up to which revisions the controller had seen what it decided on.
+// revisions has a revision for each kind of object.
+type revisions map[reflect.Type]uint64
+
+func (r revisions) of(object client.Object) uint64 { return r[reflect.TypeOf(object)] }
+
+// least returns the lower revision for each kind.
+func (r revisions) least(other revisions) revisions {
+	low := maps.Clone(r)
+	for kind, revision := range other {
+		low[kind] = min(low[kind], revision)
+	}
+	return low
+}
+
+// basis has the revisions up to which the controller had seen the objects on which a write rests.
 type basis struct {
-	workloads uint64
-	// pods is that of the list of pods, or of the beginning of their watch; 0 if nothing was read.
+	workloads revisions
+	// pods is that of the list of pods, or with which their watch began, else that of the pass's begin.
 	pods uint64
+	// sets is that of the ReplicaSets read last, else that of the pass's begin.
+	sets uint64
 }
 
 // follow has the sight know what a cache has. A cache tells of what it has taken in, not of what it is about to.
@@ -70,7 +89,11 @@ func (s *sight) follow(w *world, c cache.Cache) {
 func (s *sight) took(object any) {
 	if workload, ok := object.(client.Object); ok {
 		s.mu.Lock()
-		s.cached = max(s.cached, revisionOf(workload))
+		if s.cached == nil {
+			s.cached = revisions{}
+		}
+		kind := reflect.TypeOf(object)
+		s.cached[kind] = max(s.cached[kind], revisionOf(workload))
 		s.mu.Unlock()
 		s.journal.nudge()
 	}
@@ -80,7 +103,7 @@ func (s *sight) took(object any) {
 func (s *sight) current(now *scene) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if workload := now.workload("web"); workload != nil && s.cached < revisionOf(workload) {
+	if workload := now.workload("web"); workload != nil && s.cached.of(workload) < revisionOf(workload) {
 		return errors.New("want the controller to see the workload")
 	}
 	return nil
@@ -97,19 +120,20 @@ var (
 // listen takes notice of a line that a controller logs, and reports whether it is one for people.
 func (s *sight) listen(line string) (loud bool) {
 	if pass := passBegins.FindStringSubmatch(line); pass != nil {
-		s.look(types.UID(pass[1]), s.watched())
+		begin := s.journal.latest()
+		s.look(types.UID(pass[1]), cmp.Or(s.watched(), begin), begin)
 	}
 	return !tooQuiet.MatchString(line)
 }
 
-// look notes what a pass sees now. It has read pods up to a revision, unless that is 0.
-func (s *sight) look(pass types.UID, pods uint64) {
+// look notes what a pass sees now, with the revisions of the pods and ReplicaSets that it goes by.
+func (s *sight) look(pass types.UID, pods, sets uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.passes == nil {
 		s.passes = map[types.UID]basis{}
 	}
-	s.passes[pass] = basis{s.cached, pods}
+	s.passes[pass] = basis{maps.Clone(s.cached), pods, sets}
 }
 
 // watches takes notice of a request that begins to watch pods: the API server answers with what it has now, or later. A watch that goes on
@@ -158,12 +182,15 @@ func (s *sight) answered(request *http.Request, response *http.Response, rests *
 		return
 	}
 	seen := *rests
-	defer func() { s.look(ctrl.ReconcileIDFromContext(request.Context()), seen.pods) }()
+	defer func() { s.look(ctrl.ReconcileIDFromContext(request.Context()), seen.pods, seen.sets) }()
 	object, whole := content(response)
 	if request.Method == http.MethodGet {
-		if list, is := object.(*corev1.PodList); is {
+		switch list := object.(type) {
+		case *corev1.PodList:
 			seen.pods = parseRevision(list.ResourceVersion)
 			s.setWatched(0)
+		case *appsv1.ReplicaSetList:
+			seen.sets = parseRevision(list.ResourceVersion)
 		}
 		return
 	}
