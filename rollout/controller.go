@@ -136,18 +136,12 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, opts Options) error {
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: cmp.Or(opts.Concurrency, DefaultConcurrency), RateLimiter: kube.BackOff(),
 		})
-	if !opts.Traffic {
-		return b.Complete(r)
+	if opts.Traffic {
+		if err := r.setUpTraffic(mgr, b, opts); err != nil {
+			return fmt.Errorf("set up traffic: %w", err)
+		}
 	}
-	routes, err := r.setUpTraffic(mgr, opts)
-	if err != nil {
-		return fmt.Errorf("set up traffic: %w", err)
-	}
-	c, err := routes.watch(b).Build(r)
-	if err != nil {
-		return err
-	}
-	return routes.built(c)
+	return b.Complete(r)
 }
 
 func setUpIndexes(ctx context.Context, indexer client.FieldIndexer) error {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,21 +21,21 @@ type served struct {
 	clock *clocktesting.FakePassiveClock
 
 	answer answer
-	// refused is why the API server can't be asked, and broken why its answer can't be watched.
-	refused, broken error
-	asked           int
-	// lives are all that were begun, lost what ends the last, and told how often releases were looked at for that.
-	lives []*life
-	lost  func()
-	told  int
+	// refused is the error with which the API server can't be asked.
+	refused error
+	asked   int
+	// restarts are the errors with which the controller was ended.
+	restarts []error
 }
 
-// cacheOf is the cache of one life.
-type cacheOf struct {
-	client.Client
-	life int
-}
+type cacheOfRoutes struct{ client.Client }
 
+var (
+	httpKind = route.GroupVersionKind(v1alpha1.RouteHTTP)
+	grpcKind = route.GroupVersionKind(v1alpha1.RouteGRPC)
+)
+
+// newServed returns a cluster that served GRPCRoutes at the start, and no HTTPRoutes.
 func newServed(t *testing.T) *served {
 	t.Helper()
 	s := &served{t: t, clock: clocktesting.NewFakePassiveClock(time.Now())}
@@ -44,47 +43,32 @@ func newServed(t *testing.T) *served {
 		s.asked++
 		return s.answer, s.refused
 	}
-	open := func(_ schema.GroupVersionKind, _ *metav1.APIResource, lost func()) (*life, error) {
-		if s.broken != nil {
-			return nil, s.broken
-		}
-		s.lost = lost
-		l := &life{
-			reader: cacheOf{life: len(s.lives)}, synced: func() bool { return true },
-			start: func() {}, stop: func() {},
-		}
-		s.lives = append(s.lives, l)
-		return l, nil
-	}
-	s.kinds = newKinds(s.clock, ask, open, func() { s.told++ })
+	s.kinds = newKinds(s.clock, ask, func(err error) { s.restarts = append(s.restarts, err) })
+	s.kinds.served[grpcKind] = cacheOfRoutes{}
 	return s
 }
 
-var httpKind = route.GroupVersionKind(v1alpha1.RouteHTTP)
-
 func (s *served) later(by time.Duration) { s.clock.SetTime(s.clock.Now().Add(by)) }
 
-// want wants to see a kind so.
-func (s *served) want(what string, want seenKind, wantErr error) {
+// want checks what is seen of HTTPRoutes, and how often the controller was ended.
+func (s *served) want(what string, want seenKind, wantErr error, restarts int) {
 	s.t.Helper()
 	got, err := s.kinds.of(s.t.Context(), httpKind)
 	if got != want || !errors.Is(err, wantErr) {
 		s.t.Errorf("%s: want %+v, %v; got %+v, %v", what, want, wantErr, got, err)
 	}
+	s.wantRestarts(what, restarts)
 }
 
-// TestWatchOfAKindIsRepeated: what could not be set up is set up from the beginning the next time.
-func TestWatchOfAKindIsRepeated(t *testing.T) {
-	t.Parallel()
-	s := newServed(t)
-	s.answer.resource = &metav1.APIResource{}
-	s.broken = errors.New("no connection")
-	s.want("broken", seenKind{}, s.broken)
-	s.broken = nil
-	s.want("mended", seenKind{reader: cacheOf{life: 0}}, nil)
-	s.want("again", seenKind{reader: cacheOf{life: 0}}, nil)
-	if s.asked != 2 {
-		t.Errorf("want the API server to be asked twice, got %d", s.asked)
+func (s *served) wantRestarts(what string, want int) {
+	s.t.Helper()
+	if len(s.restarts) != want {
+		s.t.Errorf("%s: want %d restarts, got %v", what, want, s.restarts)
+	}
+	for _, err := range s.restarts {
+		if !errors.Is(err, ErrKindsChanged) {
+			s.t.Errorf("%s: the controller ends with %v", what, err)
+		}
 	}
 }
 
@@ -92,9 +76,7 @@ func TestWatchOfAKindIsRepeated(t *testing.T) {
 func TestNobodyWaitsForAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)
-	s.answer.resource = &metav1.APIResource{}
-	s.want("served", seenKind{reader: cacheOf{life: 0}}, nil)
-	slow, ask := route.GrantKinds[0], s.kinds.ask
+	ask := s.kinds.ask
 	asked, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error)
 	s.kinds.ask = func(ctx context.Context, kind schema.GroupVersionKind) (answer, error) {
 		close(asked)
@@ -102,67 +84,63 @@ func TestNobodyWaitsForAnAnswer(t *testing.T) {
 		return ask(ctx, kind)
 	}
 	go func() {
-		_, err := s.kinds.of(t.Context(), slow)
+		_, err := s.kinds.of(t.Context(), httpKind)
 		ended <- err
 	}()
 	<-asked
-	s.want("another kind", seenKind{reader: cacheOf{life: 0}}, nil)
-	if _, err := s.kinds.of(t.Context(), slow); !errors.Is(err, errUnseen) {
-		t.Errorf("want nothing known of the kind yet, got %v", err)
+	if got, err := s.kinds.of(t.Context(), grpcKind); err != nil || got.reader == nil {
+		t.Errorf("want another kind seen, got %+v, %v", got, err)
 	}
+	s.want("nothing is known yet", seenKind{}, errUnseen, 0)
 	close(goOn)
-	if err := <-ended; err != nil {
+	if err := <-ended; !errors.Is(err, errUnseen) {
 		t.Error(err)
 	}
 }
 
-// TestKindIsNotServed: that a kind is not served the API server has to say twice, with some time in between. What it can't say is an error, and what
-// was asked at the start does not count.
+// TestKindIsNotServed: the API server has to say twice that it does not serve a kind, with some time in between.
 func TestKindIsNotServed(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)
-	if err := s.kinds.begin(t.Context(), httpKind); err != nil {
-		t.Fatal(err)
-	}
-	s.want("said once", seenKind{}, errUnseen)
-	s.want("not asked again at once", seenKind{}, errUnseen)
+	s.want("said once", seenKind{}, errUnseen, 0)
+	s.want("not asked again at once", seenKind{}, errUnseen, 0)
 	s.later(confirmedAfter)
 	s.refused = errors.New("no connection")
-	s.want("unknown", seenKind{}, s.refused)
+	s.want("unknown", seenKind{}, s.refused, 0)
 	s.refused = nil
-	s.want("said twice", seenKind{gone: true}, nil)
-	if s.asked != 4 {
-		t.Errorf("want the API server to be asked 4 times, got %d", s.asked)
+	s.want("said twice", seenKind{gone: true}, nil, 0)
+	if s.asked != 3 {
+		t.Errorf("want the API server to be asked 3 times, got %d", s.asked)
 	}
 	s.answer.elsewhere = true
-	s.want("known for a while", seenKind{gone: true}, nil)
+	s.want("known for a while", seenKind{gone: true}, nil, 0)
 	s.later(servedAgain)
-	s.want("served in another version", seenKind{}, nil)
-	s.answer = answer{resource: &metav1.APIResource{}}
+	s.want("served in another version", seenKind{}, nil, 0)
+	s.answer = answer{served: true}
 	s.later(servedAgain)
-	s.want("served", seenKind{reader: cacheOf{life: 0}}, nil)
+	s.want("served", seenKind{}, errUnseen, 1)
 }
 
-// TestKindEndsAndComesAgain: nothing that was seen of a kind counts after its watch has found that it is not served any more.
-func TestKindEndsAndComesAgain(t *testing.T) {
+// TestKindGoes: a kind that was served at the start ends the controller once the API server has said twice that it is gone.
+func TestKindGoes(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)
-	s.answer.resource = &metav1.APIResource{}
-	s.want("served", seenKind{reader: cacheOf{life: 0}}, nil)
-	lost := s.lost
-	s.answer.resource = nil
-	lost()
-	if got := s.kinds.now(httpKind); got.reader != nil || s.told != 1 {
-		t.Errorf("want nothing seen of a kind that has ended, and releases looked at once; got %v, %d", got, s.told)
-	}
-	s.want("said once", seenKind{}, errUnseen)
+	s.answer = answer{served: true}
+	s.kinds.lost(t.Context())
+	s.answer = answer{}
+	s.kinds.lost(t.Context())
+	s.kinds.lost(t.Context())
+	s.wantRestarts("said once", 0)
 	s.later(confirmedAfter)
-	s.want("said twice", seenKind{gone: true}, nil)
-	s.answer.resource = &metav1.APIResource{}
-	s.later(servedAgain)
-	s.want("again", seenKind{reader: cacheOf{life: 1}}, nil)
-	lost()
-	s.want("the end of the first is no end of the second", seenKind{reader: cacheOf{life: 1}}, nil)
-	s.lost()
-	s.want("ended and served again at once", seenKind{reader: cacheOf{life: 2}}, nil)
+	s.refused = errors.New("no connection")
+	s.kinds.lost(t.Context())
+	s.wantRestarts("unknown", 0)
+	s.answer, s.refused = answer{served: true}, nil
+	s.kinds.lost(t.Context())
+	s.answer = answer{}
+	s.kinds.lost(t.Context())
+	s.wantRestarts("it came back in between", 0)
+	s.later(confirmedAfter)
+	s.kinds.lost(t.Context())
+	s.wantRestarts("said twice", 1)
 }

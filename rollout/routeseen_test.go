@@ -54,10 +54,9 @@ func TestClaimsOfOtherNamespaces(t *testing.T) {
 		}}}}}
 	}
 	c := &claimed{}
-	seen := &knownKind{life: &life{reader: c, synced: func() bool { return true }}}
-	known := map[schema.GroupVersionKind]*knownKind{route.GrantKinds[0]: seen}
+	served := map[schema.GroupVersionKind]client.Reader{route.GrantKinds[0]: c}
 	for _, kind := range route.Kinds {
-		known[route.GroupVersionKind(kind)] = seen
+		served[route.GroupVersionKind(kind)] = c
 	}
 	for i := range 10_000 {
 		one := routeOf(route.GroupVersionKind(v1alpha1.RouteHTTP))
@@ -68,7 +67,7 @@ func TestClaimsOfOtherNamespaces(t *testing.T) {
 	own := routeOf(route.GroupVersionKind(v1alpha1.RouteHTTP))
 	own.SetNamespace("shop")
 	c.claims = append(c.claims, *own)
-	r := newReconciler(&cluster{client: c, clock: clock.RealClock{}, routes: &routes{kinds: &kinds{clock: clock.RealClock{}, known: known}}})
+	r := newReconciler(&cluster{client: c, clock: clock.RealClock{}, routes: &routes{kinds: &kinds{clock: clock.RealClock{}, served: served}}})
 	v := &view{release: &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}}
 	for name, tc := range map[string]struct {
 		grants []unstructured.Unstructured

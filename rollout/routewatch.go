@@ -5,20 +5,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/client-go/discovery"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -51,105 +53,109 @@ type routes struct {
 	namespaces []string
 }
 
-// setUpTraffic has the controller watch what requests are shared by, as far as the API server
-// serves it, and returns what begins to watch the rest once it does.
-func (r *Reconciler) setUpTraffic(mgr ctrl.Manager, opts Options) (*watcher, error) {
-	ctx, w := context.Background(), &watcher{r: r}
+// setUpTraffic watches the Services, EndpointSlices, routes and ReferenceGrants by which requests
+// are shared, as far as the API server serves them at the start.
+func (r *Reconciler) setUpTraffic(mgr ctrl.Manager, b *builder.Builder, opts Options) error {
+	ctx := context.Background()
 	if err := setUpTrafficIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return nil, err
+		return err
 	}
-	caches, err := newRouteCaches(mgr, opts.Cache, w.begin)
+	b.Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfService)).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfSlice))
+	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("set up discovery: %w", err)
 	}
-	if err := mgr.Add(caches); err != nil {
-		return nil, fmt.Errorf("add caches of routes: %w", err)
-	}
-	known := newKinds(r.clock, caches.ask, caches.open, w.lost)
-	for _, kind := range route.Kinds {
-		if err := known.begin(ctx, route.GroupVersionKind(kind)); err != nil {
-			return nil, err
+	changed := make(chan error, 1)
+	restart := func(err error) {
+		select {
+		case changed <- err:
+		default: // the controller ends already
 		}
+	}
+	known := newKinds(r.clock, discoverer{server.RESTClient()}.ask, restart)
+	of, err := cache.New(mgr.GetConfig(), routeCacheOptions(mgr, opts.Cache, known))
+	if err != nil {
+		return fmt.Errorf("make cache of routes: %w", err)
+	}
+	for _, kind := range watchedKinds() {
+		is, err := known.ask(ctx, kind)
+		if err != nil {
+			return fmt.Errorf("find out whether %s is served: %w", kind.Kind, err)
+		}
+		if !is.served {
+			continue
+		}
+		if err := r.watchRoutes(b, of, kind); err != nil {
+			return fmt.Errorf("watch %s: %w", kind.Kind, err)
+		}
+		known.served[kind] = of
 	}
 	r.routes = &routes{kinds: known, namespaces: opts.Namespaces}
-	return w, nil
-}
-
-// watcher has the controller told of changes.
-type watcher struct {
-	r *Reconciler
-	// controller is nil until it is built; until then, sources wait for it.
-	controller controller.Controller
-	sources    []source.Source
-
-	mu sync.Mutex
-	// queue is nil until the controller has started.
-	queue workqueue.TypedInterface[reconcile.Request]
-}
-
-// watch adds what is always served.
-func (w *watcher) watch(b *builder.Builder) *builder.Builder {
-	return b.
-		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(w.r.maps.releasesOfService)).
-		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(w.r.maps.releasesOfSlice)).
-		WatchesRawSource(source.Func(w.started))
-}
-
-// built has the controller take the sources that have waited for it.
-func (w *watcher) built(c controller.Controller) error {
-	w.controller = c
-	for _, s := range w.sources {
-		if err := c.Watch(s); err != nil {
-			return fmt.Errorf("watch routes: %w", err)
+	for _, part := range []manager.Runnable{of, restarter(changed)} {
+		if err := mgr.Add(part); err != nil {
+			return fmt.Errorf("add watches of routes: %w", err)
 		}
 	}
 	return nil
 }
 
-// started notes where releases are queued.
-func (w *watcher) started(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.queue = queue
-	return nil
+// watchedKinds returns each kind of route and ReferenceGrant.
+func watchedKinds() []schema.GroupVersionKind {
+	all := slices.Clone(route.GrantKinds)
+	for _, kind := range route.Kinds {
+		all = append(all, route.GroupVersionKind(kind))
+	}
+	return all
 }
 
-// lost has all releases looked at that share requests, after a kind of routes has ended.
-func (w *watcher) lost() {
-	w.mu.Lock()
-	queue := w.queue
-	w.mu.Unlock()
-	var releases v1alpha1.BatchReleaseList
-	if queue == nil || w.r.client.List(context.Background(), &releases, client.UnsafeDisableDeepCopy) != nil {
-		return // only possible before the controller has started, when everything is queued anyway
-	}
-	for i := range releases.Items {
-		if r := &releases.Items[i]; r.Spec.Strategy.Traffic != nil || r.Status.Traffic != nil {
-			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(r)})
+// routeCacheOptions returns the options of the manager's cache, with a check of each kind when one
+// is not found.
+func routeCacheOptions(mgr ctrl.Manager, options cache.Options, known *kinds) cache.Options {
+	options.Scheme, options.HTTPClient, options.Mapper, options.ByObject = mgr.GetScheme(), mgr.GetHTTPClient(), mgr.GetRESTMapper(), nil
+	options.DefaultWatchErrorHandler = func(ctx context.Context, r *toolscache.Reflector, err error) {
+		if apierrors.IsNotFound(err) {
+			known.lost(ctx)
+			return
 		}
+		toolscache.DefaultWatchErrorHandler(ctx, r, err)
 	}
+	return options
 }
 
-// begin indexes the cache of a kind and has the controller told of its changes. Before it starts,
-// the controller waits until the cache has seen all.
-func (w *watcher) begin(of cache.Cache, kind schema.GroupVersionKind) error {
-	ctx, object, releases := context.Background(), routeOf(kind), w.r.maps.releasesOfGrant
+// watchRoutes watches a kind, and indexes routes by the releases that hold them.
+func (r *Reconciler) watchRoutes(b *builder.Builder, of cache.Cache, kind schema.GroupVersionKind) error {
+	object, releases := routeOf(kind), r.maps.releasesOfGrant
 	if !slices.Contains(route.GrantKinds, kind) {
-		releases = w.r.maps.releasesOfRoute
-		if err := of.IndexField(ctx, object, indexHolder, holderNames); err != nil {
+		releases = r.maps.releasesOfRoute
+		if err := of.IndexField(context.Background(), object, indexHolder, holderNames); err != nil {
 			return fmt.Errorf("index by %s: %w", indexHolder, err)
 		}
 	}
-	events := handler.EnqueueRequestsFromMapFunc(releases)
-	if w.controller == nil {
-		w.sources = append(w.sources, source.Kind[client.Object](of, object, events))
+	b.WatchesRawSource(source.Kind[client.Object](of, object, handler.EnqueueRequestsFromMapFunc(releases)))
+	return nil
+}
+
+// restarter ends the manager with the first error that it receives.
+type restarter <-chan error
+
+// NeedLeaderElection returns false: each replica watches routes.
+func (restarter) NeedLeaderElection() bool { return false }
+
+// Start waits for an error, or for the end of the context.
+func (r restarter) Start(ctx context.Context) error {
+	select {
+	case err := <-r:
+		return err
+	case <-ctx.Done():
 		return nil
 	}
-	informer, err := of.GetInformer(ctx, object, cache.BlockUntilSynced(false))
-	if err != nil {
-		return err
-	}
-	return w.controller.Watch(&source.Informer{Informer: informer, Handler: events})
+}
+
+func routeOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	return object
 }
 
 func setUpTrafficIndexes(ctx context.Context, indexer client.FieldIndexer) error {

@@ -25,6 +25,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+	"github.com/sluice-dev/sluice/rollout"
 )
 
 // soon is how long the tests wait for what takes moments on a machine with nothing else to do.
@@ -48,7 +49,15 @@ func start(t *testing.T, cfg *rest.Config, options app.Options) *controller {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &controller{cancel: cancel, ended: make(chan error, 1)}
-	go func() { c.ended <- mgr.Start(ctx) }()
+	go func() {
+		err := mgr.Start(ctx)
+		for errors.Is(err, rollout.ErrKindsChanged) && ctx.Err() == nil { // as Kubernetes starts it again
+			if mgr, err = app.New(cfg, options); err == nil {
+				err = mgr.Start(ctx)
+			}
+		}
+		c.ended <- err
+	}()
 	t.Cleanup(func() { _ = c.stop() })
 	return c
 }
