@@ -17,12 +17,12 @@ import (
 // every kind that is served.
 var ErrKindsChanged = errors.New("restart to watch every kind of route that the API server serves now")
 
-// servedAgain is the time until the API server is asked again for a kind that it does not serve. A watch
-// of its definition would need permission in the whole cluster. Without traffic nothing asks.
+// servedAgain is the time until the API server is asked again for a kind that it does not serve. A
+// watch of its definition would need permission in the whole cluster. Without traffic nothing asks.
 const servedAgain = 15 * time.Second
 
-// confirmedAfter is the time after which the API server has to repeat that it does not serve a kind:
-// of several servers, one may not know yet, or no longer, what the others do.
+// confirmedAfter is the time after which the API server has to repeat that it does not serve a
+// kind: of several servers, one may not know yet, or no longer, what the others do.
 const confirmedAfter = 2 * time.Second
 
 // kinds holds a cache for each kind that the API server served at the start, and checks other kinds
@@ -39,7 +39,8 @@ type kinds struct {
 	known map[schema.GroupVersionKind]*knownKind
 }
 
-// answer holds the API server's answer about a kind: whether it serves this version, or another one.
+// answer holds the API server's answer about a kind: whether it serves this version, or another
+// one.
 type answer struct{ served, elsewhere bool }
 
 // knownKind holds the last answers about a kind.
