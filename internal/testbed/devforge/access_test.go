@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
@@ -60,78 +59,6 @@ func TestWhoMaySeeWhat(t *testing.T) {
 	if level.GetPermission() != "write" {
 		t.Errorf("a collaborator's permission: got %v", level)
 	}
-}
-
-func TestTeams(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, devforge.Options{})
-	must(t, w.CreateTeam(owner, "releasers", "ada", "bob"))
-	members, _, err := w.ada.Teams.ListTeamMembersBySlug(w.ctx(), owner, "releasers", nil)
-	must(t, err)
-	if len(members) != 2 || members[0].GetLogin() != "ada" || members[0].GetID() == 0 {
-		t.Errorf("a team lists its members: got %v", members)
-	}
-	membership := func(login string) error {
-		_, _, err := w.ada.Teams.GetTeamMembershipBySlug(w.ctx(), owner, "releasers", login)
-		return err
-	}
-	must(t, membership("bob"))
-	wantStatus(t, "who is not in it", membership("eve"), 404)
-	must(t, w.CreateTeam(owner, "releasers", "ada"))
-	wantStatus(t, "who was taken out", membership("bob"), 404)
-}
-
-func TestApps(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	w := newWorld(t, devforge.Options{Clock: func() time.Time { return now }})
-	must(t, w.CreateRepository(w.ctx(), "shop/other", "main", nil))
-	app, err := w.CreateApp("sluice", devforge.Permissions{"contents": "write", "statuses": "write"})
-	must(t, err)
-	installation, err := w.InstallApp(app.ID, owner)
-	must(t, err)
-	signed := w.client(signJWT(t, app, now))
-	self, _, err := signed.Apps.Get(w.ctx(), "")
-	must(t, err)
-	found, _, err := signed.Apps.FindRepositoryInstallation(w.ctx(), owner, web)
-	must(t, err)
-	if self.GetSlug() != "sluice" || found.GetID() != installation {
-		t.Errorf("an app finds itself and where it is installed: got %v, %v", self, found)
-	}
-	token, _, err := signed.Apps.CreateInstallationToken(w.ctx(), installation, &github.InstallationTokenOptions{
-		Repositories: []string{web}, Permissions: &github.InstallationPermissions{Contents: new("write")},
-	})
-	must(t, err)
-	as := w.client(token.GetToken())
-	_, _, err = as.Repositories.Get(w.ctx(), owner, web)
-	must(t, err)
-	_, _, err = as.Repositories.Get(w.ctx(), owner, "other")
-	wantStatus(t, "a repository that the token is not for", err, 404)
-	wantStatus(t, "a permission that the token is not for", w.report(as, w.tip("main"), "ci", "success", ""), 403)
-	w.push(w.cloneAs(token.GetToken()), "by-app", "app.txt", "app\n")
-
-	_, _, err = signed.Apps.CreateInstallationToken(w.ctx(), installation, &github.InstallationTokenOptions{
-		Permissions: &github.InstallationPermissions{Checks: new("write")},
-	})
-	wantStatus(t, "more than was granted", err, 422)
-	other, err := w.CreateApp("other", nil)
-	must(t, err)
-	other.ID = app.ID
-	_, _, err = w.client(signJWT(t, other, now)).Apps.Get(w.ctx(), "")
-	wantStatus(t, "another app's key", err, 401)
-	_, _, err = w.client(signJWT(t, app, now.Add(-time.Hour))).Apps.Get(w.ctx(), "")
-	wantStatus(t, "a signature that is too old", err, 401)
-
-	app.PrivateKey, err = w.RotateAppKey(app.ID)
-	must(t, err)
-	_, _, err = signed.Apps.Get(w.ctx(), "")
-	wantStatus(t, "the old key", err, 401)
-	_, _, err = w.client(signJWT(t, app, now)).Apps.Get(w.ctx(), "")
-	must(t, err)
-
-	now = now.Add(time.Hour)
-	_, _, err = as.Repositories.Get(w.ctx(), owner, web)
-	wantStatus(t, "a token that is an hour old", err, 401)
 }
 
 func TestPushesNeedWriteAccess(t *testing.T) {

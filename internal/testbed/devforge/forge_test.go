@@ -3,9 +3,7 @@ package devforge_test
 import (
 	"bytes"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"sync"
 	"testing"
@@ -17,30 +15,6 @@ import (
 )
 
 const repository = "shop/web"
-
-func TestCloneHoldsTheSeed(t *testing.T) {
-	t.Parallel()
-	forge := startForge(t, devforge.Options{})
-	clone := cloneOf(t, forge.CloneURL(repository))
-
-	if diff := cmp.Diff("one\n", readFile(t, clone, "deploy/app.yaml")); diff != "" {
-		t.Errorf("the clone must hold the seed as it was given (-want +got):\n%s", diff)
-	}
-	if got := git(t, clone, "rev-parse", "--abbrev-ref", "HEAD"); got != "main" {
-		t.Errorf("the default branch must be the one asked for: got %q", got)
-	}
-}
-
-func TestPushIsSeenByTheNextClone(t *testing.T) {
-	t.Parallel()
-	forge := startForge(t, devforge.Options{})
-	pushed := commitAndPush(t, cloneOf(t, forge.CloneURL(repository)))
-
-	second := cloneOf(t, forge.CloneURL(repository))
-	if got := git(t, second, "rev-parse", "HEAD"); got != pushed {
-		t.Errorf("a clone must be at the commit that was pushed: got %s, want %s", got, pushed)
-	}
-}
 
 // git sends packs above http.postBuffer in chunks while the server already answers.
 func TestPushOfManyMegabytes(t *testing.T) {
@@ -76,73 +50,6 @@ func TestForcePushRewritesTheBranch(t *testing.T) {
 	if got, _, _ := strings.Cut(git(t, clone, "ls-remote", "origin", "refs/heads/main"), "\t"); got != want {
 		t.Errorf("a forced push must move the branch: got %s, want %s", got, want)
 	}
-}
-
-func TestBranchCanBeDeleted(t *testing.T) {
-	t.Parallel()
-	forge := startForge(t, devforge.Options{})
-	clone := cloneOf(t, forge.CloneURL(repository))
-	git(t, clone, "push", "--quiet", "origin", "main:topic")
-	git(t, clone, "push", "--quiet", "origin", "--delete", "topic")
-
-	if got := git(t, clone, "ls-remote", "origin", "refs/heads/topic"); got != "" {
-		t.Errorf("a deleted branch must be gone: got %q", got)
-	}
-}
-
-func TestShallowAndPartialClones(t *testing.T) {
-	t.Parallel()
-	forge := startForge(t, devforge.Options{})
-	commitAndPush(t, cloneOf(t, forge.CloneURL(repository)))
-
-	shallow := cloneOf(t, forge.CloneURL(repository), "--depth=1")
-	if got := git(t, shallow, "rev-list", "--count", "HEAD"); got != "1" {
-		t.Errorf("a clone of depth 1 must hold 1 commit: got %s", got)
-	}
-	partial := cloneOf(t, forge.CloneURL(repository), "--filter=blob:none", "--no-checkout")
-	if got := git(t, partial, "rev-list", "--objects", "--missing=print", "HEAD"); !strings.Contains(got, "?") {
-		t.Errorf("a clone without blobs must miss some: got\n%s", got)
-	}
-}
-
-func TestProtocolVersionsAllWork(t *testing.T) {
-	t.Parallel()
-	forge := startForge(t, devforge.Options{})
-	for _, version := range []string{"0", "1", "2"} {
-		out, err := tryGit(t.TempDir(), "-c", "protocol.version="+version, "ls-remote", forge.CloneURL(repository), "HEAD")
-		if err != nil || !strings.HasSuffix(out, "HEAD") {
-			t.Errorf("protocol version %s must be served: %v: %s", version, err, out)
-		}
-	}
-}
-
-// git compresses what it says about its own commits once that is more than a kilobyte.
-func TestFetchIntoALongHistory(t *testing.T) {
-	t.Parallel()
-	forge := startForge(t, devforge.Options{})
-	clone := cloneOf(t, forge.CloneURL(repository))
-	pushed := commitAndPush(t, cloneOf(t, forge.CloneURL(repository)))
-	for range 60 {
-		git(t, clone, "commit", "--quiet", "--allow-empty", "--message=ours")
-	}
-	git(t, clone, "fetch", "--quiet", "origin")
-	if got := git(t, clone, "rev-parse", "origin/main"); got != pushed {
-		t.Errorf("a fetch must find what was pushed meanwhile: got %s, want %s", got, pushed)
-	}
-}
-
-func TestManyClonesAtOnceShareFewProcesses(t *testing.T) {
-	t.Parallel()
-	forge := startForge(t, devforge.Options{MaxProcesses: 2})
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			if out, err := tryGit(t.TempDir(), "clone", "--quiet", forge.CloneURL(repository), "clone"); err != nil {
-				t.Errorf("each of many clones must succeed: %v: %s", err, out)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func TestPushesAtOnceKeepOneWinner(t *testing.T) {
@@ -195,68 +102,6 @@ func TestUsersMustSayWhoTheyAre(t *testing.T) {
 				t.Errorf("%s: clone succeeded: %t, want %t: %s", tc.reason, got, tc.want, out)
 			}
 		})
-	}
-}
-
-func TestRequestsThatAreNoRepository(t *testing.T) {
-	t.Parallel()
-	forge := startForge(t, devforge.Options{})
-	const refs, upload = "/info/refs?service=git-upload-pack", "/git-upload-pack"
-	tests := map[string]struct {
-		reason, method, path string
-		want                 int
-	}{
-		"Missing":     {"no such repository", "GET", "/shop/none.git" + refs, 404},
-		"DotDot":      {"a name is no way up", "GET", "/shop/%2e%2e" + refs, 404},
-		"Slash":       {"a name holds no further slash", "GET", "/shop/..%2f..%2fetc" + refs, 404},
-		"Option":      {"a name is no option", "GET", "/shop/--help" + refs, 404},
-		"Dumb":        {"objects are not served as files", "GET", "/shop/web.git/HEAD", 404},
-		"DumbRefs":    {"refs are served to the smart protocol only", "GET", "/shop/web.git/info/refs", 403},
-		"Service":     {"only Git's two services are run", "GET", "/shop/web.git/info/refs?service=git-gc", 403},
-		"ContentType": {"a form is no Git request", "POST", "/shop/web.git" + upload, 415},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := status(t, tc.method, forge.URL()+tc.path); got != tc.want {
-				t.Errorf("%s: got status %d, want %d", tc.reason, got, tc.want)
-			}
-		})
-	}
-}
-
-func TestCreateRepositoryRefuses(t *testing.T) {
-	t.Parallel()
-	forge := startForge(t, devforge.Options{})
-	tests := map[string]struct {
-		reason, name string
-		want         error
-	}{
-		"Again":    {"what exists is left alone", repository, fs.ErrExist},
-		"Flat":     {"a name has an owner", "web", devforge.ErrRepositoryName},
-		"Up":       {"a name is no way up", "../web", devforge.ErrRepositoryName},
-		"Deep":     {"a name has two parts", "a/b/c", devforge.ErrRepositoryName},
-		"Absolute": {"a name is no path", "/etc/web", devforge.ErrRepositoryName},
-		"Empty":    {"a name is something", "", devforge.ErrRepositoryName},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := forge.CreateRepository(t.Context(), tc.name, "main", nil); !errors.Is(got, tc.want) {
-				t.Errorf("%s: got error %v, want %v", tc.reason, got, tc.want)
-			}
-		})
-	}
-}
-
-func TestAFailedCreationLeavesNothing(t *testing.T) {
-	t.Parallel()
-	forge := startForge(t, devforge.Options{})
-	if err := forge.CreateRepository(t.Context(), "shop/bad", "no..branch", nil); err == nil {
-		t.Fatal("a branch that Git refuses must be an error")
-	}
-	if err := forge.CreateRepository(t.Context(), "shop/bad", "main", nil); err != nil {
-		t.Errorf("a failed creation must not stand in the way of the next: %v", err)
 	}
 }
 

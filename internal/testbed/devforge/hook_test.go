@@ -107,36 +107,6 @@ func TestEventsOfAPullRequest(t *testing.T) {
 	}
 }
 
-func TestBranchesThatGoWithTheMerge(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, devforge.Options{})
-	w.hook(newReceiver(t, 200), "push", "pull_request")
-	must(t, w.DeleteBranchesOnMerge(repository))
-	repo, _, err := w.ada.Repositories.Get(w.ctx(), owner, web)
-	must(t, err)
-	if !repo.GetDeleteBranchOnMerge() {
-		t.Error("a repository that removes branches says so")
-	}
-	clone := w.cloneAs(w.tokens["ada"])
-	w.open(clone, "closed")
-	w.open(clone, "topic")
-	_, _, err = w.ada.PullRequests.Edit(w.ctx(), owner, web, 1, &github.PullRequest{State: new("closed")})
-	must(t, err)
-	_, _, err = w.bob.PullRequests.Merge(w.ctx(), owner, web, 2, "", &github.PullRequestOptions{MergeMethod: "rebase"})
-	must(t, err)
-	if w.tip("topic") != "" || w.tip("closed") == "" {
-		t.Error("the branch goes with the merge, and only then")
-	}
-	if p := w.pull(2); !p.GetMerged() || p.GetHead().GetRef() != "topic" {
-		t.Errorf("the pull request stays as it was merged: got %v", p)
-	}
-	events := w.delivered()
-	want := []string{"pull_request closed", "push", "pull_request closed", "push"}
-	if diff := cmp.Diff(want, events[len(events)-4:]); diff != "" {
-		t.Errorf("the merge and the branch that goes are told (-want +got):\n%s", diff)
-	}
-}
-
 func TestEventsOfAPush(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, devforge.Options{})

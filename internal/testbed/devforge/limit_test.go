@@ -1,7 +1,6 @@
 package devforge_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -10,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
@@ -63,29 +60,6 @@ func TestTheHourlyLimit(t *testing.T) {
 	now = now.Add(time.Hour)
 	_, _, err = w.client(w.tokens["ada"]).Repositories.Get(w.ctx(), owner, web)
 	must(t, err)
-}
-
-func TestAFaultThatComesLater(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, devforge.Options{})
-	off := w.Inject(devforge.Fault{Kind: devforge.FaultStatus, Path: pullsOnly, After: 2, Times: 1})
-	var got []int
-	for range 4 {
-		got = append(got, w.do("GET", pullsPath, "", nil).status)
-	}
-	if diff := cmp.Diff([]int{200, 200, 502, 200}, got); diff != "" || off() != 1 {
-		t.Errorf("the third goes wrong, and no other (-want +got):\n%s", diff)
-	}
-}
-
-func TestAFaultForOneUser(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, devforge.Options{})
-	w.Inject(devforge.Fault{Kind: devforge.FaultStatus, User: "ada"})
-	_, _, err := w.ada.Repositories.Get(w.ctx(), owner, web)
-	wantStatus(t, "who is meant", err, 502)
-	_, _, err = w.bob.Repositories.Get(w.ctx(), owner, web)
-	wantStatus(t, "others", err, 200)
 }
 
 func TestFaults(t *testing.T) {
@@ -159,44 +133,6 @@ func wantAnswer(t *testing.T, r reply, status int, list bool) []json.RawMessage 
 	return items
 }
 
-func TestALostAnswerTookEffect(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, devforge.Options{})
-	sha := w.tip("main")
-	w.Inject(devforge.Fault{Kind: devforge.FaultLostAnswer, Method: "POST", Times: 1})
-	if err := w.report(w.ada, sha, "ci", "success", "lost"); err == nil {
-		t.Fatal("the connection must drop")
-	}
-	statuses, _, err := w.ada.Repositories.ListStatuses(w.ctx(), owner, web, sha, nil)
-	must(t, err)
-	if len(statuses) != 1 || statuses[0].GetDescription() != "lost" {
-		t.Errorf("what was asked for was done: got %v", statuses)
-	}
-}
-
-func TestARepeatedAnswerIsStale(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, devforge.Options{})
-	off := w.Inject(devforge.Fault{Kind: devforge.FaultRepeat, Path: pullsOnly})
-	wantAnswer(t, w.do("GET", pullsPath, "", nil), 200, true)
-	git(t, w.cloneAs(w.tokens["ada"]), "push", "--quiet", "origin", "main:topic")
-	must(t, w.report(w.ada, w.tip("main"), "ci", "success", ""))
-	if got := len(wantAnswer(t, w.do("GET", pullsPath, "", nil), 200, true)); got != 0 || off() != 2 {
-		t.Errorf("the answer is that of before: got %d", got)
-	}
-}
-
-func TestARequestThatHangs(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, devforge.Options{})
-	w.Inject(devforge.Fault{Kind: devforge.FaultHang, Path: pullsOnly})
-	ctx, cancel := context.WithTimeout(w.ctx(), 50*time.Millisecond)
-	defer cancel()
-	if _, _, err := w.ada.PullRequests.List(ctx, owner, web, nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("it is the client who gives up: %v", err)
-	}
-}
-
 func TestFaultsOfGit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, devforge.Options{})
@@ -220,29 +156,5 @@ func TestFaultsOfGit(t *testing.T) {
 	}
 	if got, want := w.tip("main"), git(t, clone, "rev-parse", "HEAD"); got != want {
 		t.Errorf("the push took effect all the same: got %s, want %s", got, want)
-	}
-}
-
-func TestRequestsAreLogged(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, devforge.Options{})
-	w.ForgetRequests()
-	before := time.Now()
-	_, _, err := w.ada.PullRequests.List(w.ctx(), owner, web, &github.PullRequestListOptions{State: "all"})
-	must(t, err)
-	_, _, err = w.eve.PullRequests.Get(w.ctx(), owner, web, 1)
-	wantStatus(t, "a stranger", err, 404)
-	want := []devforge.Request{
-		{Method: "GET", Path: pullsPath, Query: "state=all", User: "ada", Status: 200, API: true},
-		{Method: "GET", Path: pullsPath + "/1", User: "eve", Status: 404, API: true},
-	}
-	got := w.Requests()
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(devforge.Request{}, "Time")); diff != "" {
-		t.Errorf("each request is logged (-want +got):\n%s", diff)
-	}
-	for _, r := range got {
-		if r.Time.Before(before) || r.Time.After(time.Now()) {
-			t.Errorf("and when it came in: got %v", r.Time)
-		}
 	}
 }

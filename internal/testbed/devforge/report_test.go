@@ -18,54 +18,6 @@ func (w *world) report(client *github.Client, sha, context, state, text string) 
 	return err
 }
 
-func TestStatuses(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, devforge.Options{})
-	sha := w.tip("main")
-	must(t, w.report(w.ada, sha, "ci/test", "pending", "runs"))
-	must(t, w.report(w.bob, sha, "CI/Test", "success", "good"))
-	must(t, w.report(w.bob, sha, "ci/lint", "success", "good"))
-	must(t, w.report(w.bob, sha, "ci/lint", "error", "bad"))
-	statuses, _, err := w.ada.Repositories.ListStatuses(w.ctx(), owner, web, "heads/main", nil)
-	must(t, err)
-	var got []string
-	for _, s := range statuses {
-		got = append(got, s.GetContext()+" "+s.GetState()+" by "+s.GetCreator().GetLogin())
-	}
-	want := []string{"ci/lint error by bob", "ci/lint success by bob", "CI/Test success by bob", "ci/test pending by ada"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("all are listed, newest first, with who reported (-want +got):\n%s", diff)
-	}
-}
-
-func TestStatusesThatAreRefused(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, devforge.Options{})
-	sha := w.tip("main")
-	tests := map[string]struct {
-		reason, sha, state, text string
-		want                     int
-	}{
-		"Longest": {"140 characters are taken", sha, "success", strings.Repeat("é", 140), 201},
-		"Longer":  {"141 are not", sha, "success", strings.Repeat("e", 141), 422},
-		"Emoji":   {"four bytes for a character are too many", sha, "success", "shipped \U0001F680", 422},
-		"State":   {"the state is one of four", sha, "done", "", 422},
-		"Commit":  {"the commit must be there", strings.Repeat("0", 40), "success", "", 422},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			err := w.report(w.ada, tc.sha, "ci", tc.state, tc.text)
-			if tc.want == http.StatusCreated {
-				must(t, err)
-				return
-			}
-			wantStatus(t, tc.reason, err, tc.want)
-		})
-	}
-	wantStatus(t, "a stranger's status", w.report(w.eve, sha, "ci", "success", ""), 404)
-}
-
 func TestACommitTakesAThousandStatusesOfAContext(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, devforge.Options{})
@@ -95,64 +47,6 @@ func (w *world) app(slug string) devforge.App {
 	_, err = w.InstallApp(app.ID, owner)
 	must(w.t, err)
 	return app
-}
-
-func TestChecks(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, devforge.Options{})
-	sha := w.tip("main")
-	first, other := w.app("ci"), w.app("lint")
-	ci, _ := w.appClient(first)
-	lint, _ := w.appClient(other)
-
-	_, _, err := w.ada.Checks.CreateCheckRun(w.ctx(), owner, web, github.CreateCheckRunOptions{Name: "x", HeadSHA: sha})
-	wantStatus(t, "only apps write checks", err, 403)
-	run, _, err := ci.Checks.CreateCheckRun(w.ctx(), owner, web, github.CreateCheckRunOptions{
-		Name: "test", HeadSHA: sha, Status: new("in_progress"), ExternalID: new("7"),
-		Output: &github.CheckRunOutput{Title: new("Tests"), Summary: new("they run")},
-	})
-	must(t, err)
-	if run.GetApp().GetID() != first.ID || run.GetApp().GetSlug() != "ci" || run.GetConclusion() != "" {
-		t.Errorf("a run says whose it is and has not ended: got %v", run)
-	}
-	_, _, err = lint.Checks.UpdateCheckRun(w.ctx(), owner, web, run.GetID(), github.UpdateCheckRunOptions{
-		Name: "test", Status: new("completed"), Conclusion: new("success"),
-	})
-	wantStatus(t, "another app's run", err, 403)
-	run, _, err = ci.Checks.UpdateCheckRun(w.ctx(), owner, web, run.GetID(), github.UpdateCheckRunOptions{
-		Name: "test", Conclusion: new("failure"),
-	})
-	must(t, err)
-	if run.GetStatus() != "completed" || run.CompletedAt == nil {
-		t.Errorf("a conclusion ends the run: got %v", run)
-	}
-	for client, names := range map[*github.Client][]string{ci: {"test"}, lint: {"test", "style"}} {
-		for _, check := range names {
-			_, _, err := client.Checks.CreateCheckRun(w.ctx(), owner, web, github.CreateCheckRunOptions{
-				Name: check, HeadSHA: sha, Status: new("completed"), Conclusion: new("success"),
-			})
-			must(t, err)
-		}
-	}
-	tests := map[string]struct {
-		reason string
-		opts   github.ListCheckRunsOptions
-		want   int
-	}{
-		"Latest": {"of each app and name the last", github.ListCheckRunsOptions{}, 3},
-		"All":    {"all if asked for", github.ListCheckRunsOptions{Filter: new("all")}, 4},
-		"Name":   {"one name", github.ListCheckRunsOptions{CheckName: new("test")}, 2},
-		"App":    {"one app", github.ListCheckRunsOptions{AppID: &other.ID}, 2},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, _, err := w.ada.Checks.ListCheckRunsForRef(w.ctx(), owner, web, "main", &tc.opts)
-			must(t, err)
-			if got.GetTotal() != tc.want || len(got.CheckRuns) != tc.want {
-				t.Errorf("%s: got %d of %d, want %d", tc.reason, len(got.CheckRuns), got.GetTotal(), tc.want)
-			}
-		})
-	}
 }
 
 func TestDeployments(t *testing.T) {
@@ -201,20 +95,30 @@ func TestDeployments(t *testing.T) {
 	}
 }
 
-func TestDeploymentBringsTheDefaultBranchIn(t *testing.T) {
+func TestStatusesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, devforge.Options{})
-	clone := w.cloneAs(w.tokens["ada"])
-	before := w.push(clone, "topic", "topic.txt", "topic\n")
-	git(t, clone, "checkout", "--quiet", "main")
-	main := w.push(clone, "main", "main.txt", "main\n")
-
-	resp := w.do("POST", "/api/v3/repos/shop/web/deployments", `{"ref":"topic"}`, nil)
-	if resp.status != http.StatusAccepted {
-		t.Fatalf("a branch that is behind is merged first: got %d", resp.status)
+	sha := w.tip("main")
+	tests := map[string]struct {
+		reason, sha, state, text string
+		want                     int
+	}{
+		"Longest": {"140 characters are taken", sha, "success", strings.Repeat("é", 140), 201},
+		"Longer":  {"141 are not", sha, "success", strings.Repeat("e", 141), 422},
+		"Emoji":   {"four bytes for a character are too many", sha, "success", "shipped \U0001F680", 422},
+		"State":   {"the state is one of four", sha, "done", "", 422},
+		"Commit":  {"the commit must be there", strings.Repeat("0", 40), "success", "", 422},
 	}
-	git(t, clone, "fetch", "--quiet", "origin")
-	if got := git(t, clone, "log", "-1", "--format=%P", "origin/topic"); got != before+" "+main {
-		t.Errorf("the branch has both: got parents %s", got)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := w.report(w.ada, tc.sha, "ci", tc.state, tc.text)
+			if tc.want == http.StatusCreated {
+				must(t, err)
+				return
+			}
+			wantStatus(t, tc.reason, err, tc.want)
+		})
 	}
+	wantStatus(t, "a stranger's status", w.report(w.eve, sha, "ci", "success", ""), 404)
 }

@@ -52,24 +52,6 @@ func check(t *testing.T, err error) {
 	}
 }
 
-func TestACommitIsReadAsItWasWritten(t *testing.T) {
-	t.Parallel()
-	r := newRepository(t)
-	first := commit(t, r, "a", "one\n")
-	second := commit(t, r, "a", "two\n", first)
-	got, err := r.Commit(t.Context(), second)
-	check(t, err)
-	want := gitcmd.Commit{SHA: second, Tree: got.Tree, Parents: []string{first}, Author: by, Committer: by, Message: "write a"}
-	if diff := cmp.Diff(want, got, cmp.Comparer(time.Time.Equal)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	changes, err := r.Diff(t.Context(), first, second)
-	check(t, err)
-	if len(changes) != 1 || changes[0].Status != "modified" || changes[0].Patch != "@@ -1 +1 @@\n-one\n+two" {
-		t.Errorf("a diff says what has changed: got %+v", changes)
-	}
-}
-
 func TestWhatIsRemembered(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)
@@ -91,61 +73,6 @@ func TestWhatIsRemembered(t *testing.T) {
 	}
 	if _, err := r.TypeOf(t.Context(), first); err == nil {
 		t.Error("an error is not remembered, nor what was never asked")
-	}
-}
-
-func TestRenamesAndBinariesInADiff(t *testing.T) {
-	t.Parallel()
-	r := newRepository(t)
-	first := commit(t, r, "old name", "the same text\nin both\n")
-	moved, err := r.Entry(t.Context(), first, "old name")
-	check(t, err)
-	binary, err := r.WriteBlob(t.Context(), []byte{0, 1})
-	check(t, err)
-	tree, err := r.WriteTree(t.Context(), first, []gitcmd.Entry{
-		{SHA: gitcmd.Zero, Path: "old name"},
-		{Mode: gitcmd.ModeFile, SHA: moved.SHA, Path: "new name"},
-		{Mode: gitcmd.ModeFile, SHA: binary, Path: "binary"},
-	})
-	check(t, err)
-	got, err := r.Diff(t.Context(), first, tree)
-	check(t, err)
-	want := []gitcmd.Change{
-		{Status: "added", Path: "binary", SHA: binary},
-		{Status: "renamed", Path: "new name", Previous: "old name", SHA: moved.SHA},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestMergeAndRebase(t *testing.T) {
-	t.Parallel()
-	r := newRepository(t)
-	root := commit(t, r, "a", "one\n")
-	base := commit(t, r, "b", "base\n", root)
-	head := commit(t, r, "d", "more\n", commit(t, r, "c", "head\n", root))
-
-	tree, err := r.MergeTrees(t.Context(), base, head)
-	check(t, err)
-	entries, err := r.ListTree(t.Context(), tree, "", false)
-	check(t, err)
-	if len(entries) != 4 {
-		t.Errorf("a merge has what both sides have: got %v", entries)
-	}
-	tip, err := r.Rebase(t.Context(), base, head, by)
-	check(t, err)
-	commits, err := r.Log(t.Context(), base+".."+tip)
-	check(t, err)
-	if len(commits) != 2 || commits[0].Tree != tree || commits[1].Parents[0] != base || !r.IsAncestor(t.Context(), base, tip) {
-		t.Errorf("a rebase puts each commit on top of the base: got %v", commits)
-	}
-	other := commit(t, r, "b", "other\n", root)
-	if _, err := r.MergeTrees(t.Context(), base, other); !errors.Is(err, gitcmd.ErrConflict) {
-		t.Errorf("two versions of a file are a conflict: %v", err)
-	}
-	if _, err := r.Rebase(t.Context(), base, other, by); !errors.Is(err, gitcmd.ErrConflict) {
-		t.Errorf("and one for a rebase: %v", err)
 	}
 }
 
