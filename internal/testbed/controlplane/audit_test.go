@@ -94,14 +94,3 @@ func TestCountRequestsReadsLogs(t *testing.T) {
 		})
 	}
 }
-
-func TestCountRequestsRefusesOtherFiles(t *testing.T) {
-	t.Parallel()
-	log := filepath.Join(t.TempDir(), "audit.log")
-	if err := os.WriteFile(log, []byte("I1121 not an event\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if counts, err := (Access{AuditLog: log}).CountRequests(func(Request) bool { return true }); err == nil {
-		t.Errorf("counted %v in a file that is no audit log", counts)
-	}
-}

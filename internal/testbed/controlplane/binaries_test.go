@@ -37,28 +37,6 @@ func writeModule(t *testing.T, programs ...program) *module {
 	}
 }
 
-func TestBuildKeepsAllPrograms(t *testing.T) {
-	t.Parallel()
-	m := writeModule(t,
-		program{"one", "example.test/programs/good", "example.test/programs"},
-		program{"two", "example.test/programs/good", "example.test/programs"})
-	dir := filepath.Join(t.TempDir(), "built")
-	var progress bytes.Buffer
-	if err := m.build(t.Context(), dir, &progress); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"one", "two"} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode()&0o100 == 0 {
-			t.Errorf("%s was not built: %v", name, err)
-		}
-	}
-	for _, want := range []string{dir, "building one v1.2.3 (1/2)…", "building two v1.2.3 (2/2)…"} {
-		if !strings.Contains(progress.String(), want) {
-			t.Errorf("progress does not say %q:\n%s", want, &progress)
-		}
-	}
-}
-
 func TestBuildKeepsNothingHalf(t *testing.T) {
 	t.Parallel()
 	m := writeModule(t,
@@ -110,52 +88,6 @@ func TestKeyNamesWhatIsBuilt(t *testing.T) {
 		if other.key() == base.key() {
 			t.Errorf("%s: same key %q", reason, base.key())
 		}
-	}
-}
-
-func TestDataPlaneIsCachedByItsVersion(t *testing.T) {
-	t.Parallel()
-	dir, err := InCheckout(dataPlane.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := readModule(dir, dataPlane)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "dataplane-traefik-" + strings.TrimPrefix(m.versions[traefikModule], "v") + "-"; !strings.HasPrefix(m.key(), want) {
-		t.Errorf("key %q does not begin with %q", m.key(), want)
-	}
-	if flags := strings.Join(m.buildFlags(), " "); strings.Contains(flags, "gitVersion") {
-		t.Errorf("build flags %q set a version of Kubernetes, which it has none of", flags)
-	}
-}
-
-func TestReadModuleWantsAllVersions(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for name, content := range map[string]string{"go.mod": "module example.test\n", "go.sum": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := readModule(dir, controlPlane); err == nil || !strings.Contains(err.Error(), kubernetesModule) {
-		t.Errorf("error = %v, want that %s is missing", err, kubernetesModule)
-	}
-}
-
-func TestInCheckout(t *testing.T) {
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := InCheckout("internal/testbed/controlplane")
-	if err != nil || got != here {
-		t.Errorf("InCheckout = %q, %v; want this folder, %q", got, err, here)
-	}
-	t.Chdir(t.TempDir())
-	if got, err := InCheckout("internal/testbed/controlplane"); err == nil {
-		t.Errorf("InCheckout outside of any = %q, want an error", got)
 	}
 }
 

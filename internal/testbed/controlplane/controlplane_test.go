@@ -3,12 +3,7 @@ package controlplane_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -163,55 +158,6 @@ func TestStartSaysWhyNot(t *testing.T) {
 	}
 }
 
-func TestTakenPortIsTriedAgain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a control plane")
-	}
-	taken := httptest.NewServer(http.NotFoundHandler())
-	defer taken.Close()
-	_, port, err := net.SplitHostPort(taken.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	_, err = controlplane.Start(t.Context(), controlplane.Options{
-		Dir:       dir,
-		ExtraArgs: map[string][]string{"kube-apiserver": {"--secure-port=" + port}},
-	})
-	const message = "address already in use"
-	if err == nil || !strings.Contains(err.Error(), message) {
-		t.Errorf("error = %v, want %q", err, message)
-	}
-	log, err := os.ReadFile(filepath.Join(dir, "logs", "kube-apiserver.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if attempts := strings.Count(string(log), message); attempts != 5 {
-		t.Errorf("%d attempts, want 5:\n%s", attempts, log)
-	}
-}
-
-func TestStartCanBeCancelled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs a control plane")
-	}
-	t.Setenv("TMPDIR", t.TempDir())
-	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := controlplane.Start(ctx, controlplane.Options{
-		Progress: writerFunc(func(p []byte) {
-			if strings.Contains(string(p), "kube-apiserver") {
-				cancel(fmt.Errorf("the user had enough"))
-			}
-		}),
-	})
-	if err == nil || !strings.Contains(err.Error(), "the user had enough") {
-		t.Errorf("error = %v, want the reason of the cancellation", err)
-	}
-	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
-		t.Errorf("Start left %v", left)
-	}
-}
-
 type writerFunc func([]byte)
 
 func (f writerFunc) Write(p []byte) (int, error) {
@@ -309,28 +255,4 @@ func TestOptions(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-func TestAccessWithoutAuditLog(t *testing.T) {
-	t.Parallel()
-	_, err := controlplane.Access{}.CountRequests(func(controlplane.Request) bool { return true })
-	if err == nil {
-		t.Error("counted requests of a control plane that logs none")
-	}
-}
-
-func TestLoadAccess(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "access.json")
-	if _, err := controlplane.LoadAccess(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("load of nothing = %v, want that it does not exist", err)
-	}
-	want := controlplane.Access{Kubeconfig: "k", KubectlPath: "c", AuditLog: "a", Logs: "l"}
-	if err := want.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	got, err := controlplane.LoadAccess(path)
-	if err != nil || got != want {
-		t.Errorf("load = %+v, %v; want what was saved, %+v", got, err, want)
-	}
 }

@@ -78,13 +78,3 @@ func TestStopKillsWhatWillNotEnd(t *testing.T) {
 		t.Errorf("it ended with %v, want that it was killed", p.err)
 	}
 }
-
-func TestFailureShowsEndOfLog(t *testing.T) {
-	t.Parallel()
-	p := startShell(t, "seq 100; exit 7")
-	<-p.ended
-	got := p.failure(p.err).Error()
-	if !strings.HasPrefix(got, "exit status 7; its log ends with\n89\n") || !strings.HasSuffix(got, "\n100") {
-		t.Errorf("failure is %q, want the exit code and the last lines", got)
-	}
-}

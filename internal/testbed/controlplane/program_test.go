@@ -2,11 +2,9 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -35,19 +33,6 @@ func wrote(dir, name string) func(context.Context) error {
 	}
 }
 
-func TestProgramHasItsEnvironmentAndLog(t *testing.T) {
-	t.Parallel()
-	p, dir := startProgram(t, `echo "$GREETING"; touch up; exec sleep 600`, "GREETING=hello")
-	if err := p.Await(t.Context(), "it to be up", wrote(dir, "up")); err != nil {
-		t.Fatal(err)
-	}
-	p.Stop()
-	p.Stop() // does nothing
-	if said, err := os.ReadFile(p.Log()); err != nil || string(said) != "hello\n" {
-		t.Errorf("its log is %q, %v; want what it was told to say", said, err)
-	}
-}
-
 func TestProgramIsKilledWithoutAWord(t *testing.T) {
 	t.Parallel()
 	p, dir := startProgram(t, `trap 'touch asked' INT; touch up; while :; do sleep 0.01; done`)
@@ -61,24 +46,5 @@ func TestProgramIsKilledWithoutAWord(t *testing.T) {
 	}
 	if wrote(dir, "asked")(t.Context()) == nil {
 		t.Error("it was asked to end, want it killed")
-	}
-}
-
-func TestAwaitOfAProgram(t *testing.T) {
-	t.Parallel()
-	never := errors.New("not yet")
-	p, _ := startProgram(t, "echo no port; exit 3")
-	err := p.Await(t.Context(), "it to be up", func(context.Context) error { return never })
-	for _, want := range []string{"wait for it to be up", "exit status 3", "no port", "not yet"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("of one that ends: want %q in the error, got %v", want, err)
-		}
-	}
-	p, _ = startProgram(t, "exec sleep 600")
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	err = p.Await(ctx, "it to be up", func(context.Context) error { return never })
-	if !errors.Is(err, never) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("of one that runs on: got %v, want that the time is up, and why", err)
 	}
 }

@@ -196,26 +196,6 @@ func TestPasswordOfAMirrorIsNotShown(t *testing.T) {
 	}
 }
 
-func TestNoDownload(t *testing.T) {
-	m, progress := offer(t, func(http.ResponseWriter, *http.Request) { t.Error("a request, want none") })
-	t.Setenv(ReleaseURLEnv, noRelease)
-	if err := m.build(t.Context(), filepath.Join(t.TempDir(), "built"), progress); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(progress.String(), "official") {
-		t.Errorf("progress speaks of downloads:\n%s", progress)
-	}
-}
-
-func TestChecksumsThatAreNone(t *testing.T) {
-	m, progress := offer(t, http.NotFound)
-	m.sums = []byte("abc  one\n")
-	err := m.build(t.Context(), filepath.Join(t.TempDir(), "built"), progress)
-	if err == nil || !strings.Contains(err.Error(), `line "abc  one" is not a SHA-256`) {
-		t.Errorf("error = %v, want that of the line", err)
-	}
-}
-
 // An upgrade that forgets the checksums would have everybody build what could be downloaded.
 func TestChecksumsAreOfThePinnedVersion(t *testing.T) {
 	t.Parallel()

@@ -56,20 +56,6 @@ func thing(archive []byte) Package {
 
 // These tests change the environment, so they are not parallel.
 
-func TestAPackageIsFetchedOnce(t *testing.T) {
-	archive := pack(t, "package/a.json", `{"a":1}`)
-	asked := registry(t, archive)
-	for range 2 {
-		got, err := thing(archive).Read(t.Context())
-		if err != nil || string(got) != `{"a":1}` {
-			t.Fatalf("the file is what is in the archive: got %q, %v", got, err)
-		}
-	}
-	if *asked != 1 {
-		t.Errorf("what is in the cache is not fetched: got %d requests", *asked)
-	}
-}
-
 func TestAPackageThatIsNotTheOnePinned(t *testing.T) {
 	archive := pack(t, "package/a.json", `{"a":1}`)
 	registry(t, archive)
