@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,38 +39,6 @@ func TestFromSluice(t *testing.T) {
 				t.Errorf("%s: want %t, got %t", tc.reason, tc.want, got)
 			}
 		})
-	}
-}
-
-func TestChangesSomething(t *testing.T) {
-	t.Parallel()
-	for verb, want := range map[string]bool{
-		"get": false, "list": false, "watch": false,
-		"create": true, "update": true, "patch": true, "delete": true, "deletecollection": true,
-	} {
-		if got := changesSomething(controlplane.Request{Verb: verb}); got != want {
-			t.Errorf("%s: want %t, got %t", verb, want, got)
-		}
-	}
-}
-
-func TestByVerb(t *testing.T) {
-	t.Parallel()
-	got := byVerb([]controlplane.Request{
-		{Verb: "patch", UserAgent: sluiceAgent, Resource: "replicasets"},
-		{Verb: "patch", UserAgent: sluiceAgent, Resource: "batchreleases/status", Code: http.StatusConflict},
-		{Verb: "get", UserAgent: sluiceAgent, Resource: "deployments"},
-		{Verb: "update", UserAgent: sluiceAgent, Resource: "leases"},
-		{Verb: "update", UserAgent: nativeAgent, Resource: "deployments/status"},
-	})
-	if diff := cmp.Diff(map[string]int{"patch": 2, "get": 1}, got); diff != "" {
-		t.Errorf("Sluice's requests, refused ones too (-want +got):\n%s", diff)
-	}
-	if n := total(got); n != 3 {
-		t.Errorf("want 3 in all, got %d", n)
-	}
-	if n := total(nil); n != 0 {
-		t.Errorf("want 0 of none, got %d", n)
 	}
 }
 

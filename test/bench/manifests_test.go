@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -103,28 +102,5 @@ func imageOf(t *testing.T) func(*spec.Release) string {
 			t.Fatal(err)
 		}
 		return template.Spec.Containers[0].Image
-	}
-}
-
-func TestNamesOfManifests(t *testing.T) {
-	t.Parallel()
-	for i, want := range map[int]string{
-		0: "team-000/app-00000.yaml", 99: "team-000/app-00099.yaml", 100: "team-001/app-00100.yaml", 9090: "team-090/app-09090.yaml",
-	} {
-		if got := deploymentFile(i); got != want {
-			t.Errorf("Deployment %d: want %s, got %s", i, want, got)
-		}
-	}
-}
-
-// TestWriteFileFails where a file is in the way of a folder.
-func TestWriteFileFails(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "team-000"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeManifests(dir, 2); err == nil || !strings.Contains(err.Error(), "make folder") {
-		t.Errorf("want to hear of the folder that can't be made, got %v", err)
 	}
 }

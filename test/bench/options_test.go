@@ -2,9 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"flag"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,57 +41,5 @@ func TestParseOptions(t *testing.T) {
 				t.Errorf("there is nothing to complain of: got %s", out.String())
 			}
 		})
-	}
-}
-
-func TestOptionsRefused(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct {
-		reason string
-		args   []string
-		want   string // in what is told
-	}{
-		"UnknownBench": {"a bench that there is not would look as if it had been met", []string{"--only", "B1,B0"}, `bench: --only: there is no bench "B0"`},
-		"EmptyBench":   {"an empty list is a slip, not a wish for all", []string{"--only", ""}, `bench: --only: there is no bench ""`},
-		"NoRuns":       {"there is no median of nothing", []string{"--runs", "0"}, "bench: --runs must be at least 1"},
-		"Negative":     {"nor of less", []string{"--runs=-1"}, "bench: --runs must be at least 1"},
-		"Word":         {"a number is a number", []string{"--runs", "many"}, `invalid value "many" for flag -runs`},
-		"UnknownFlag":  {"a flag that there is not", []string{"--fast"}, "flag provided but not defined: -fast"},
-		"Argument":     {"what no flag takes is not silently left out", []string{"--runs", "1", "B1"}, `bench: unexpected argument "B1"`},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var out bytes.Buffer
-			if _, err := parseOptions(tc.args, &out); err == nil {
-				t.Fatalf("%s: want an error for %q, got none", tc.reason, tc.args)
-			}
-			if !strings.Contains(out.String(), tc.want) {
-				t.Errorf("%s: want %q to be told, got:\n%s", tc.reason, tc.want, out.String())
-			}
-		})
-	}
-}
-
-func TestHelp(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	if _, err := parseOptions([]string{"--help"}, &out); !errors.Is(err, flag.ErrHelp) {
-		t.Errorf("want flag.ErrHelp, which is no mistake, got %v", err)
-	}
-	for _, want := range []string{"Usage: bench [flags]", "-runs", "-only B1,B3", "-strict", "-logs folder"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("help must speak of %q, got:\n%s", want, out.String())
-		}
-	}
-}
-
-// TestExitCodeOfCommandLine has the codes of what ends before anything is measured.
-func TestExitCodeOfCommandLine(t *testing.T) {
-	t.Parallel()
-	for arg, want := range map[string]int{"--help": 0, "--runs=0": 2, "--only=B0": 2, "--fast": 2} {
-		if got := realMain([]string{arg}); got != want {
-			t.Errorf("bench %s: want exit code %d, got %d", arg, want, got)
-		}
 	}
 }

@@ -50,34 +50,6 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-func TestMissed(t *testing.T) {
-	t.Parallel()
-	cases := []struct {
-		reason string
-		report report
-		want   bool
-	}{
-		{"nothing is measured", report{}, false},
-		{"nothing is wanted", report{rows: []row{{sluice: "1"}}}, false},
-		{"all is met", report{rows: []row{{verdict: met}, {}, {verdict: met}}}, false},
-		{"one of many is missed", report{rows: []row{{verdict: met}, {verdict: missed}, {}}}, true},
-	}
-	for _, tc := range cases {
-		if got := tc.report.missed(); got != tc.want {
-			t.Errorf("%s: want %t, got %t", tc.reason, tc.want, got)
-		}
-	}
-}
-
-func TestAtMost(t *testing.T) {
-	t.Parallel()
-	for value, want := range map[float64]verdict{1.1: met, 1.2: met, 1.2000001: missed, 9: missed, -1: met} {
-		if got := atMost(value, 1.2); got != want {
-			t.Errorf("%g of 1.2: want %q, got %q", value, want, got)
-		}
-	}
-}
-
 // TestSuite: what the command line, the tables and the docs say of the benches hangs on this.
 func TestSuite(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -40,16 +39,5 @@ func TestStateDirIsRemovedUnlessItIsOfUse(t *testing.T) {
 				t.Errorf("%s: folder stays: %t, want %t", tc.reason, err == nil, tc.stays)
 			}
 		})
-	}
-}
-
-func TestStateDirMustBeEmpty(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "precious"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := openStateDir(dir); err == nil || !strings.Contains(err.Error(), "not empty") {
-		t.Errorf("a folder with something in it is left alone: got %v", err)
 	}
 }
