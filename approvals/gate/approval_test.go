@@ -244,28 +244,3 @@ func TestEveryRuleAloneKeepsTheGateShut(t *testing.T) {
 		})
 	}
 }
-
-// TestNoOtherRuleIsBroken: a table of rules that are broken alone must break no other.
-func TestNoOtherRuleIsBroken(t *testing.T) {
-	t.Parallel()
-	several := map[string]int{
-		"a record for another release":               2,                                       // what is not there has no blob either
-		"merged by nobody known":                     2,                                       // of whom nothing could be asked
-		"merged by our own account":                  2,                                       // which is a program
-		"a record that came with the release commit": 2, "a merge that made nothing known": 2, // which is not what was read
-	}
-	for name, tc := range brokenRules() {
-		scene := tc.scene()
-		tc.change(scene)
-		judged := approvalOf(scene.gate, scene.facts())
-		var problems []string
-		for _, rule := range mergeRules {
-			if problem := rule.check(judged); problem != "" {
-				problems = append(problems, problem)
-			}
-		}
-		if want := max(several[name], 1); len(problems) != want {
-			t.Errorf("%s: want %d broken, got %d: %s", name, want, len(problems), strings.Join(problems, "; "))
-		}
-	}
-}

@@ -122,24 +122,3 @@ func TestAsks(t *testing.T) {
 		}
 	}
 }
-
-func TestDecided(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		gateType v1alpha1.GateType
-		decision v1alpha1.Decision
-		want     bool
-	}{
-		"passed":                   {v1alpha1.GatePullRequest, v1alpha1.DecisionPassed, true},
-		"rejected":                 {v1alpha1.GateCheckRun, v1alpha1.DecisionRejected, true},
-		"closed, may be reopened":  {v1alpha1.GatePullRequest, v1alpha1.DecisionRejected, false},
-		"waiting":                  {v1alpha1.GateManual, v1alpha1.DecisionWaiting, false},
-		"nobody has looked at yet": {v1alpha1.GateManual, "", false},
-	}
-	for name, tc := range tests {
-		g := &v1alpha1.Gate{Spec: v1alpha1.GateSpec{Type: tc.gateType}, Status: v1alpha1.GateStatus{Decision: tc.decision}}
-		if got := Decided(g); got != tc.want {
-			t.Errorf("%s: Decided(...): got %t, want %t", name, got, tc.want)
-		}
-	}
-}
