@@ -1,7 +1,7 @@
 package traffic
 
 // keep says how many pods each side needs.
-func (n *next) keep() {
+func keepPods(n *next) {
 	r := n.goal.Replicas
 	n.Keep, n.Grow = map[string]int32{}, map[string]int32{}
 	stays := func(revision string, pods int32) { n.Keep[revision] = max(n.Keep[revision], pods) }
@@ -9,21 +9,21 @@ func (n *next) keep() {
 	forward := n.goal.Way == Forward || n.goal.Way == Stand
 	switch {
 	case !n.Held:
-		n.keepUnheld(forward)
+		keepUnheld(n, forward)
 		return
 	case !n.drained():
 		stays(stable, r)
 		stays(canary, r)
-		n.KeepAll = n.blind()
+		n.KeepAll = blind(n)
 	default:
-		n.KeepAll = stable == "" && (n.low < all || n.goal.KeepOld) || canary == "" && !n.nothing()
-		stays(stable, PartOf(r, all-n.low))
+		n.KeepAll = stable == "" && (n.shares.low < all || n.goal.KeepOld) || canary == "" && !n.shares.nothing()
+		stays(stable, PartOf(r, all-n.shares.low))
 		enough := r
 		if n.goal.Way == Back || !n.aligned() {
 			enough = n.goal.Least
 		}
-		stays(canary, PartOf(enough, n.high))
-		if n.matched {
+		stays(canary, PartOf(enough, n.shares.high))
+		if n.shares.matched {
 			stays(canary, 1)
 		}
 	}
@@ -31,17 +31,17 @@ func (n *next) keep() {
 		stays(stable, r)
 	}
 	if n.goal.Way != End {
-		n.grow(stable, forward)
-	} else if old := n.oldAtEnd(); old > 0 {
+		growStable(n, stable, forward)
+	} else if old := oldAtEnd(n); old > 0 {
 		n.Most = n.goal.Pods + old
 	}
-	n.growCanary()
+	growCanary(n)
 }
 
 // keepUnheld says so where no route is held: none ever was, or all were given back.
-func (n *next) keepUnheld(forward bool) {
+func keepUnheld(n *next, forward bool) {
 	if !n.forgotten() {
-		n.keepSides()
+		keepSides(n)
 	}
 	if forward {
 		n.Keep[n.goal.Stable] = max(n.Keep[n.goal.Stable], n.goal.Replicas)
@@ -53,15 +53,15 @@ func (n *next) keepUnheld(forward bool) {
 
 // grow says to how many pods the stable side grows for the requests that it is to get, and how many
 // there may be.
-func (n *next) grow(stable string, forward bool) {
-	n.Grow[stable] = n.shareOfStable(all-min(n.low, n.Target, n.fits()), forward)
+func growStable(n *next, stable string, forward bool) {
+	n.Grow[stable] = shareOfStable(n, all-min(n.shares.low, n.Target, n.fits()), forward)
 	if forward {
 		n.Most = n.goal.Pods + n.Grow[stable]
 	}
 }
 
 // shareOfStable returns the pods that the stable side needs for a percentage of the requests.
-func (n *next) shareOfStable(percent int32, forward bool) int32 {
+func shareOfStable(n *next, percent int32, forward bool) int32 {
 	if n.goal.KeepOld && forward {
 		return n.goal.Replicas
 	}
@@ -71,28 +71,28 @@ func (n *next) shareOfStable(percent int32, forward bool) int32 {
 // growCanary says to how many pods the canary side grows for the requests that it has, where it
 // doesn't grow to all that the step says: the release stands, or its pods have to wait. Otherwise
 // all that somebody scales the workload up to would be pods of the stable side.
-func (n *next) growCanary() {
+func growCanary(n *next) {
 	waits := n.goal.Way == Stand || n.goal.Way == End || n.goal.Way == Forward && n.HoldsUp
-	if pods := min(n.goal.Pods, PartOf(n.goal.Replicas, n.high)); waits && pods > 0 && n.aligned() {
+	if pods := min(n.goal.Pods, PartOf(n.goal.Replicas, n.shares.high)); waits && pods > 0 && n.aligned() {
 		n.Grow[n.seen.Canary.Revision] = pods
 	}
 }
 
 // keepSides keeps the pods of both sides: data planes may not know yet that the routes were given
 // back.
-func (n *next) keepSides() {
+func keepSides(n *next) {
 	n.Keep = map[string]int32{n.seen.Stable.Revision: n.goal.Replicas, n.seen.Canary.Revision: n.goal.Replicas}
-	n.KeepAll = n.blind()
+	n.KeepAll = blind(n)
 }
 
 // blind reports whether nobody can say which version a side sends its requests to: it is not there,
 // is not the release's, is not what the release made of it, or is not looked at since the release
 // names no Service any more.
-func (n *next) blind() bool { return n.seen.Stable.Revision == "" || n.seen.Canary.Revision == "" }
+func blind(n *next) bool { return n.seen.Stable.Revision == "" || n.seen.Canary.Revision == "" }
 
-// freeze keeps all pods, because it is unknown which of them get requests. Both sides follow
+// keepAll keeps all pods, because it is unknown which of them get requests. Both sides follow
 // spec.replicas as requests were shared last.
-func (n *next) freeze() {
+func keepAll(n *next) {
 	n.HoldsUp = n.goal.Way == Forward
 	n.KeepAll = true
 	told, forward := n.goal.Told, n.goal.Way == Forward || n.goal.Way == Stand
@@ -101,13 +101,13 @@ func (n *next) freeze() {
 	}
 	n.Grow = map[string]int32{n.goal.Canary: min(n.goal.Pods, PartOf(n.goal.Replicas, told.Weight))}
 	if forward {
-		n.Grow[told.Stable] = n.shareOfStable(all-told.Weight, forward)
+		n.Grow[told.Stable] = shareOfStable(n, all-told.Weight, forward)
 	}
-	n.Most = n.goal.Pods + max(n.Grow[told.Stable], n.oldAtEnd())
+	n.Most = n.goal.Pods + max(n.Grow[told.Stable], oldAtEnd(n))
 }
 
 // oldAtEnd returns how many old pods may stay at the end on top of spec.replicas.
-func (n *next) oldAtEnd() int32 {
+func oldAtEnd(n *next) int32 {
 	if n.goal.Way == End && n.goal.KeepOld {
 		return n.goal.Replicas
 	}

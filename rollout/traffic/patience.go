@@ -14,12 +14,13 @@ func (r *Route) observed() bool { return r.Accepted || r.Observed }
 // follows reports whether the status of a route says enough. Where requests are taken away, or
 // routes given back, reading the route is enough: a Gateway that can't find another backend of it
 // still treats the sides as it says.
-func (n *next) follows(r *Route) bool { return r.Accepted || r.Observed && n.goal.Way.bounded() }
+func (w *waits) follows(r *Route) bool { return r.Accepted || r.Observed && w.goal.Way.bounded() }
 
 // hear notes whose word on a route as it is now is missing.
 func (n *next) hear(r *Route) {
-	n.told, n.inEffect = n.told && r.observed(), n.inEffect && n.follows(r)
-	if n.follows(r) {
+	follows := n.waits.follows(r)
+	n.shares.told, n.shares.inEffect = n.shares.told && r.observed(), n.shares.inEffect && follows
+	if follows {
 		return
 	}
 	for _, who := range r.Pending {
@@ -30,39 +31,39 @@ func (n *next) hear(r *Route) {
 // inEffectFor reports whether the routes are in effect as they are, and have been for long enough.
 // Where the way is bounded they are taken for that once they have been as they are for as long as
 // their status is waited for, and as long again as that would have been enough.
-func (n *next) inEffectFor(enough time.Duration) bool {
-	been := n.seen.InEffect
-	if n.goal.Way.bounded() {
-		been = max(been, n.seen.Observed)
+func (w *waits) inEffectFor(enough time.Duration) bool {
+	been := w.seen.InEffect
+	if w.goal.Way.bounded() {
+		been = max(been, w.seen.Observed)
 	}
-	return n.beenFor(n.inEffect && n.told, been, enough)
+	return w.beenFor(w.shares.inEffect && w.shares.told, been, enough)
 }
 
 // observedFor reports whether the routes were read as they are, and have been for long enough: from
 // then on no data plane sends requests elsewhere.
-func (n *next) observedFor(enough time.Duration) bool {
-	return n.beenFor(n.told, max(n.seen.InEffect, n.seen.Observed), enough)
+func (w *waits) observedFor(enough time.Duration) bool {
+	return w.beenFor(w.shares.told, max(w.seen.InEffect, w.seen.Observed), enough)
 }
 
 // beenFor reports whether what the status of routes has told of has been so for long enough, or is
 // waited for no more.
-func (n *next) beenFor(told bool, been, enough time.Duration) bool {
-	if told && n.has(been, enough) || n.waitedFor(enough) {
+func (w *waits) beenFor(told bool, been, enough time.Duration) bool {
+	if told && w.has(been, enough) || w.waitedFor(enough) {
 		return true
 	}
-	n.lacksTime(told, been, enough)
+	w.lacksTime(told, been, enough)
 	return false
 }
 
 // waitedFor reports whether a way that is bounded has waited for as long as it does.
-func (n *next) waitedFor(enough time.Duration) bool {
-	if !n.goal.Way.bounded() {
+func (w *waits) waitedFor(enough time.Duration) bool {
+	if !w.goal.Way.bounded() {
 		return false
 	}
-	late := n.has(n.seen.Unchanged, n.goal.Patience+enough)
-	n.GaveUp = n.GaveUp || late && !n.told
-	if left := n.goal.Patience + enough - n.seen.Unchanged; !late && !n.told && (n.GivesUp == 0 || left > n.GivesUp) {
-		n.GivesUp = left
+	late := w.has(w.seen.Unchanged, w.goal.Patience+enough)
+	w.gaveUp = w.gaveUp || late && !w.shares.told
+	if left := w.goal.Patience + enough - w.seen.Unchanged; !late && !w.shares.told && (w.givesUp == 0 || left > w.givesUp) {
+		w.givesUp = left
 	}
 	return late
 }
@@ -70,17 +71,8 @@ func (n *next) waitedFor(enough time.Duration) bool {
 // abandons reports whether a route of another namespace that has not consented is given back, where
 // anybody can tell what it was, and waited for no more: anyone who may write to it could keep a
 // release there for ever.
-func (n *next) abandons(r *Route) bool {
-	return (r.Held || r.Strays) && r.Ungranted && n.goal.Way.bounded() && n.has(n.seen.Unchanged, n.goal.Patience)
-}
-
-// restoreAbandoned gives such routes back. Nothing waits for these writes.
-func (n *next) restoreAbandoned() {
-	for i := range n.seen.Routes {
-		if r := &n.seen.Routes[i]; n.seen.Off == nil && r.Held && n.abandons(r) {
-			n.write(RestoreRoute{r.TrafficRoute})
-		}
-	}
+func (w *waits) abandons(r *Route) bool {
+	return (r.Held || r.Strays) && r.Ungranted && w.goal.Way.bounded() && w.has(w.seen.Unchanged, w.goal.Patience)
 }
 
 // mayFall reports whether a share gives the canary side no more than a route that may not be shared
@@ -95,7 +87,7 @@ func (r *Route) mayFall(share Share) bool {
 // Its weight counts by itself, and no side gets more.
 func (n *next) allShare() bool {
 	if n.goal.Way == Back {
-		return !n.strays
+		return !n.shares.strays
 	}
 	return n.Shared
 }

@@ -20,7 +20,7 @@ func (n *next) repairs() bool {
 		}
 	}
 	if n.repairing {
-		n.awaits(v1alpha1.AwaitedServices)
+		n.waits.awaits(v1alpha1.AwaitedServices)
 	}
 	return n.repairing
 }

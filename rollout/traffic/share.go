@@ -9,7 +9,7 @@ import (
 // writeRoutes has the routes share requests as they may now.
 func (n *next) writeRoutes() {
 	may := n.may()
-	n.Raises = may.Weight > n.low || len(may.Matches) > 0 && !equality.Semantic.DeepEqual(may.Matches, n.matches)
+	n.Raises = may.Weight > n.shares.low || len(may.Matches) > 0 && !equality.Semantic.DeepEqual(may.Matches, n.shares.matches)
 	for i := range n.seen.Routes {
 		r := &n.seen.Routes[i]
 		share := n.by(r, may)
@@ -21,8 +21,8 @@ func (n *next) writeRoutes() {
 		}
 		n.write(ShareRoute{r.TrafficRoute, share})
 	}
-	if len(n.Writes) > 0 || n.Shared && !n.inEffectFor(n.goal.ReadyFor) {
-		n.awaitsRoute(func(r *Route) bool {
+	if len(n.Writes) > 0 || n.Shared && !n.waits.inEffectFor(n.goal.ReadyFor) {
+		n.waits.awaitsRoute(func(r *Route) bool {
 			return !r.Held || !r.Whole || !r.Accepted || r.Named && !sameShare(r.Share, n.by(r, may))
 		})
 	}
@@ -37,7 +37,7 @@ func (n *next) by(r *Route, may Share) Share {
 		return may
 	case !r.Held: // or a route that somebody shares for themselves would have all others give more than the step
 		return goal
-	case sameShare(may, Share{n.high, n.matches}):
+	case sameShare(may, Share{n.shares.high, n.shares.matches}):
 		return r.Share
 	default:
 		return Share{Weight: min(may.Weight, max(r.Share.Weight, goal.Weight)), Matches: may.Matches}
@@ -64,9 +64,9 @@ func (n *next) served(r *Route, share Share) bool {
 	case n.goal.Ready == 0:
 		return true
 	case toStable:
-		n.awaitsEndpoints(&n.seen.Stable)
+		n.waits.awaitsEndpoints(&n.seen.Stable)
 	case toCanary:
-		n.awaitsEndpoints(&n.seen.Canary)
+		n.waits.awaitsEndpoints(&n.seen.Canary)
 	}
 	return !toStable && !toCanary
 }
@@ -82,34 +82,34 @@ func (n *next) mayBegin(weight int32) bool {
 	if weight < all && n.seen.Stable.Ready < least {
 		n.begins = PartOf(n.goal.Replicas, all-weight)
 	}
-	return weight == all || n.steady(&n.seen.Stable, least)
+	return weight == all || n.waits.steady(&n.seen.Stable, least)
 }
 
 // may returns how requests may be shared now.
 func (n *next) may() Share {
-	goal, now := n.comesTo(), Share{Weight: n.high, Matches: n.matches}
+	goal, now := n.comesTo(), Share{Weight: n.shares.high, Matches: n.shares.matches}
 	if n.goal.Stuck {
 		goal.Weight = min(goal.Weight, n.fits())
 	}
 	canary, stable := &n.seen.Canary, &n.seen.Stable
 	switch {
-	case !n.nothing() && canary.Ready == 0 && stable.Ready > 0:
-		n.awaitsEndpoints(canary)
+	case !n.shares.nothing() && canary.Ready == 0 && stable.Ready > 0:
+		n.waits.awaitsEndpoints(canary)
 		return Share{} // nobody answers there
 	case sameShare(goal, now):
 		return now
-	case goal.Weight < n.high || goal.Weight == n.high && len(goal.Matches) == 0: // what has no matches gives them up, and waits for no pods
+	case goal.Weight < n.shares.high || goal.Weight == n.shares.high && len(goal.Matches) == 0: // what has no matches gives them up, and waits for no pods
 		return n.lowered(goal)
 	case n.Problem != nil: // requests move only where all can
 		return now
 	case n.goal.Way == Forward && !n.goal.Available:
 		return now // its pods come first
-	case !n.steady(canary, max(n.goal.Pods, 1)):
+	case !n.waits.steady(canary, max(n.goal.Pods, 1)):
 		return now
 	case !n.goal.Overload && !bears(max(canary.Ready, n.goal.Worth), goal.Weight, n.goal.Least):
-		n.awaits(v1alpha1.AwaitedCapacity)
-		if n.fits() < n.high { // the workload was scaled up since, and the step asks for a number of pods
-			return n.lowered(Share{Weight: n.fits(), Matches: n.matches})
+		n.waits.awaits(v1alpha1.AwaitedCapacity)
+		if n.fits() < n.shares.high { // the workload was scaled up since, and the step asks for a number of pods
+			return n.lowered(Share{Weight: n.fits(), Matches: n.shares.matches})
 		}
 		return now
 	default:
@@ -147,8 +147,8 @@ func (n *next) lowered(goal Share) Share {
 	case goal.Weight == all: // requests that match stay where they are, without a rule of their own
 		return goal
 	case stable.Ready == 0:
-		n.awaitsEndpoints(stable)
-		return Share{Weight: n.high, Matches: n.matches}
+		n.waits.awaitsEndpoints(stable)
+		return Share{Weight: n.shares.high, Matches: n.shares.matches}
 	case !n.goal.Overload && n.goal.Least > 0:
 		least := int64(n.goal.Least)
 		most = (int64(stable.Ready)*all + least - 1) / least
@@ -157,9 +157,9 @@ func (n *next) lowered(goal Share) Share {
 	switch {
 	case to == goal.Weight:
 		return goal
-	case to >= n.high, n.high-to < leastChange && !n.has(stable.Steady, n.goal.ReadyFor):
-		to = n.high
+	case to >= n.shares.high, n.shares.high-to < leastChange && !n.waits.has(stable.Steady, n.goal.ReadyFor):
+		to = n.shares.high
 	}
-	n.awaits(v1alpha1.AwaitedCapacity)
+	n.waits.awaits(v1alpha1.AwaitedCapacity)
 	return Share{Weight: to, Matches: goal.Matches}
 }

@@ -68,37 +68,63 @@ func Next(g Goal, s Seen) Standing {
 	case Forward, Stand, Back, End:
 		n.share()
 	}
-	n.onlyTime()
-	n.restoreAbandoned()
+	n.Timed = timeLeft(n)
+	if s.Off == nil { // nothing waits for routes that are abandoned
+		n.restoreRoutes(n.waits.abandons)
+	}
+	w := &n.waits
+	n.Awaits, n.Route, n.Service, n.Wake, n.GivesUp, n.GaveUp = w.what, w.route, w.service, w.wake, w.givesUp, w.gaveUp
 	return n.Standing
 }
 
 // next is one decision.
 type next struct {
 	Standing
-	goal Goal
-	seen Seen
-	// low and high are the least and the most that a route gives the canary side; they differ where a
-	// pass ended between two writes.
-	low, high int32
-	// matched says that a route gives it requests that match, and same that all routes share alike. The
-	// first route has the matches, and all routes have the agreed ones.
-	matched, same   bool
-	matches, agreed []v1alpha1.RequestMatch
-	// whole says that all routes are as they were written, and inEffect that their status says so, too.
-	whole, inEffect bool
-	// told says that the status of every route, held or not, is about the route as it is, whatever it
-	// says.
-	told bool
-	// strays says that a route refers to the sides without being held by the release. Its weight is
-	// unknown.
-	strays bool
-	// repairing says that sides are put back before anything else.
+	goal   Goal
+	seen   Seen
+	shares shares
+	waits  waits
+	// repairing marks a decision that puts sides back before anything else.
 	repairing bool
 	// begins counts the pods that the stable side needs before a route can begin to share requests; 0
 	// if they are ready.
 	begins int32
-	// untimed says that something is waited for that no time of the goal brings.
+}
+
+// shares holds how the routes that the release holds share requests, all together.
+type shares struct {
+	// low and high are the least and the most that a route gives the canary side; they differ where a
+	// pass ended between two writes.
+	low, high int32
+	// matched marks a route that gives it requests that match, and same routes that all share alike.
+	// The first route has the matches, and all routes have the agreed ones.
+	matched, same   bool
+	matches, agreed []v1alpha1.RequestMatch
+	// whole marks routes that are all as they were written, and inEffect routes whose status confirms
+	// it.
+	whole, inEffect bool
+	// told marks routes, held or not, whose status is about each of them as it is.
+	told bool
+	// strays marks a route that refers to the sides without being held by the release. Its weight is
+	// unknown.
+	strays bool
+}
+
+// nothing reports whether the canary side gets no requests.
+func (s *shares) nothing() bool { return s.high == 0 && !s.matched }
+
+// waits collects what a decision waits for, and for how long.
+type waits struct {
+	goal   *Goal
+	seen   *Seen
+	shares *shares
+	// These become Awaits, Route, Service, Wake, Timed, GivesUp and GaveUp of the Standing.
+	what                 v1alpha1.TrafficAwaited
+	route                *v1alpha1.TrafficRoute
+	service              string
+	wake, timed, givesUp time.Duration
+	gaveUp               bool
+	// untimed marks a wait for something that no time of the goal brings.
 	untimed bool
 }
 
@@ -106,37 +132,38 @@ func newNext(g Goal, s Seen) *next {
 	if s.Stage != g.Stage { // which has begun since
 		s.Unchanged = 0
 	}
-	n := &next{goal: g, seen: s, same: true, whole: true, inEffect: true, told: true}
+	n := &next{goal: g, seen: s, shares: shares{same: true, whole: true, inEffect: true, told: true}}
+	n.waits = waits{goal: &n.goal, seen: &n.seen, shares: &n.shares}
 	n.Shared = s.Off == nil
 	n.Stable, n.Canary = s.Stable.Revision, s.Canary.Revision
 	for i := range s.Routes {
 		r := &s.Routes[i]
-		if r.Held && !n.abandons(r) {
-			n.see(r)
+		if r.Held && !n.waits.abandons(r) {
+			n.shares.add(r, !n.Held)
+			n.Held = true
 		}
 		n.hear(r)
-		n.strays = n.strays || r.Strays && s.Services && !n.abandons(r)
+		n.shares.strays = n.shares.strays || r.Strays && s.Services && !n.waits.abandons(r)
 		n.Shared = n.Shared && (r.Held || !r.Named)
 	}
-	n.Weight, n.Matches, n.Problem = n.high, int32(len(n.matches)), n.problem()
+	n.Weight, n.Matches, n.Problem = n.shares.high, int32(len(n.shares.matches)), n.problem()
 	return n
 }
 
-// see takes in a route that is held.
-func (n *next) see(r *Route) {
+// add adds a route that is held, the first or a further one.
+func (s *shares) add(r *Route, first bool) {
 	share := r.Share
-	if !n.Held {
-		n.low, n.high, n.matches, n.agreed = share.Weight, share.Weight, share.Matches, share.Matches
+	if first {
+		s.low, s.high, s.matches, s.agreed = share.Weight, share.Weight, share.Matches, share.Matches
 	}
-	if !equality.Semantic.DeepEqual(share.Matches, n.agreed) {
-		n.agreed = nil
+	if !equality.Semantic.DeepEqual(share.Matches, s.agreed) {
+		s.agreed = nil
 	}
-	n.same = n.same && share.Weight == n.low && share.Weight == n.high && equality.Semantic.DeepEqual(share.Matches, n.matches)
-	n.low, n.high = min(n.low, share.Weight), max(n.high, share.Weight)
-	n.matched = n.matched || len(share.Matches) > 0
-	n.whole = n.whole && (r.Whole || !r.Named || r.Problem != nil)
-	n.inEffect = n.inEffect && r.Whole && r.Named
-	n.Held = true
+	s.same = s.same && share.Weight == s.low && share.Weight == s.high && equality.Semantic.DeepEqual(share.Matches, s.matches)
+	s.low, s.high = min(s.low, share.Weight), max(s.high, share.Weight)
+	s.matched = s.matched || len(share.Matches) > 0
+	s.whole = s.whole && (r.Whole || !r.Named || r.Problem != nil)
+	s.inEffect = s.inEffect && r.Whole && r.Named
 }
 
 // problem returns the first thing that somebody has to fix; nil if there is nothing.
@@ -163,39 +190,23 @@ func (n *next) problem() *v1alpha1.TrafficProblem {
 	return n.seen.Canary.Problem
 }
 
-// has reports whether something has been so for long enough. If not, the next look is then.
-func (n *next) has(been, enough time.Duration) bool {
-	left := enough - been
-	if left <= 0 {
-		return true
-	}
-	if n.Wake == 0 || left < n.Wake {
-		n.Wake = left
-	}
-	return false
-}
-
 func (n *next) write(w Write) { n.Writes = append(n.Writes, w) }
 
 // leave gives the routes back at once. The Services stay for a moment, since data planes may still
 // use them.
 func (n *next) leave() {
 	if n.seen.Off != nil {
-		n.freeze()
+		keepAll(n)
 		return
 	}
-	for i := range n.seen.Routes {
-		if r := &n.seen.Routes[i]; r.Held && !n.abandons(r) {
-			n.write(RestoreRoute{r.TrafficRoute})
-		}
-	}
+	n.restoreRoutes(func(r *Route) bool { return !n.waits.abandons(r) })
 	switch {
 	case n.Held:
-		n.awaitsRoute(func(r *Route) bool { return r.Held })
-		n.keepSides()
+		n.waits.awaitsRoute(func(r *Route) bool { return r.Held })
+		keepSides(n)
 	case !n.forgotten():
-		n.awaits(v1alpha1.AwaitedDrain)
-		n.keepSides()
+		n.waits.awaits(v1alpha1.AwaitedDrain)
+		keepSides(n)
 	default:
 		n.Done = true
 		if n.goal.Way == Rest && n.seen.Services {
@@ -207,35 +218,35 @@ func (n *next) leave() {
 // forgotten reports whether nobody forwards requests to the Services any more, where no route is
 // held.
 func (n *next) forgotten() bool {
-	return !n.strays && (!n.seen.Services || n.observedFor(n.goal.DrainFor))
+	return !n.shares.strays && (!n.seen.Services || n.waits.observedFor(n.goal.DrainFor))
 }
 
 // share moves requests between the sides.
 func (n *next) share() {
 	switch {
 	case n.seen.Off != nil:
-		n.freeze()
+		keepAll(n)
 		return
 	case n.goal.Replicas == 0 && !n.Held:
 		n.Done = true
 		return
 	case n.goal.Way == Back && !n.Held:
 		if n.Done = n.seen.Canary.Empty || n.forgotten(); !n.Done {
-			n.awaits(v1alpha1.AwaitedDrain)
-			n.keepSides()
+			n.waits.awaits(v1alpha1.AwaitedDrain)
+			keepSides(n)
 		}
 		return
 	case n.goal.Way == End && !n.Held:
-		n.Done = !n.strays && n.inEffectFor(n.goal.ReadyFor)
+		n.Done = !n.shares.strays && n.waits.inEffectFor(n.goal.ReadyFor)
 		if !n.Done {
-			n.awaitsRoute(func(r *Route) bool { return r.Strays })
+			n.waits.awaitsRoute(func(r *Route) bool { return r.Strays })
 		}
-		if n.strays {
-			n.keepSides()
+		if n.shares.strays {
+			keepSides(n)
 		}
 		return
 	}
-	n.restoreUnnamed()
+	n.restoreRoutes(func(r *Route) bool { return !r.Named && !n.waits.abandons(r) })
 	n.Target = n.comesTo().Weight
 	n.HoldsUp = n.holdsUp()
 	switch {
@@ -245,14 +256,14 @@ func (n *next) share() {
 	default:
 		n.writeRoutes()
 	}
-	n.keep()
+	keepPods(n)
 	n.Done = n.done()
 }
 
-// restoreUnnamed gives routes back that the release does not name any more.
-func (n *next) restoreUnnamed() {
+// restoreRoutes gives routes of the release back.
+func (n *next) restoreRoutes(which func(*Route) bool) {
 	for i := range n.seen.Routes {
-		if r := &n.seen.Routes[i]; r.Held && !r.Named && !n.abandons(r) {
+		if r := &n.seen.Routes[i]; r.Held && which(r) {
 			n.write(RestoreRoute{r.TrafficRoute})
 		}
 	}
@@ -269,7 +280,7 @@ func (n *next) comesTo() Share {
 	case n.goal.Way == Back:
 		return Share{}
 	case n.goal.Way == Stand: // what one route gives, which may be somebody's who has changed it, no other comes to give
-		return Share{Weight: min(n.low, n.fits()), Matches: n.agreed}
+		return Share{Weight: min(n.shares.low, n.fits()), Matches: n.shares.agreed}
 	case n.Held && !n.aligned():
 		return Share{} // the canary side selects a version that is not released any more
 	default:
@@ -286,7 +297,7 @@ func (n *next) holdsUp() bool {
 	}
 	switch n.goal.Way {
 	case Forward, Stand:
-		return !n.Shared || !n.seen.Canary.Made || n.nothing() && !n.inEffectFor(n.goal.ReadyFor)
+		return !n.Shared || !n.seen.Canary.Made || n.shares.nothing() && !n.waits.inEffectFor(n.goal.ReadyFor)
 	case Back: // to a version that is not a side: once the routes are given back, it comes as without traffic
 		return n.Held && n.seen.Stable.Revision != n.goal.Stable
 	case End, Leave, Rest:
@@ -297,11 +308,8 @@ func (n *next) holdsUp() bool {
 // drained reports whether what is in effect has been so for long enough that nobody is sent
 // elsewhere any more.
 func (n *next) drained() bool {
-	return !n.strays && len(n.Writes) == 0 && n.inEffectFor(max(n.goal.DrainFor, n.goal.ReadyFor))
+	return !n.shares.strays && len(n.Writes) == 0 && n.waits.inEffectFor(max(n.goal.DrainFor, n.goal.ReadyFor))
 }
-
-// nothing reports whether the canary side gets no requests.
-func (n *next) nothing() bool { return n.high == 0 && !n.matched }
 
 // pointSides has the sides select their versions. It reports whether that is to be done first.
 // Where requests stay as they are, only what is lost is put back.
@@ -321,15 +329,15 @@ func (n *next) pointSides() bool {
 		switch {
 		case n.isForwarded(side):
 			return true
-		case n.Held && !n.nothing() && side.Revision != "":
+		case n.Held && !n.shares.nothing() && side.Revision != "":
 		case n.Held && !n.drained():
-			n.awaits(v1alpha1.AwaitedDrain)
+			n.waits.awaits(v1alpha1.AwaitedDrain)
 		default:
 			n.write(PointSide{CanarySide, n.goal.Canary})
 		}
 	}
 	if len(n.Writes) > before {
-		n.awaits(v1alpha1.AwaitedServices)
+		n.waits.awaits(v1alpha1.AwaitedServices)
 	}
 	return len(n.Writes) > before
 }
@@ -339,7 +347,7 @@ func (n *next) isForwarded(side *Side) bool {
 	if n.Held || !side.Made || n.forgotten() {
 		return false
 	}
-	n.awaits(v1alpha1.AwaitedDrain)
+	n.waits.awaits(v1alpha1.AwaitedDrain)
 	return true
 }
 
@@ -358,9 +366,9 @@ func (n *next) serves() string {
 		return n.goal.Stable
 	case !n.Held:
 		return stable.Revision
-	case n.goal.Way == Back && n.low == all && stable.Ready == 0:
+	case n.goal.Way == Back && n.shares.low == all && stable.Ready == 0:
 		return n.goal.Stable // nobody is sent there yet
-	case n.goal.Way == Forward && n.low == all && stable.Ready == 0 && third:
+	case n.goal.Way == Forward && n.shares.low == all && stable.Ready == 0 && third:
 		return canary.Revision
 	case n.goal.Lost && stable.Ready == 0:
 		return n.goal.Stable
@@ -371,24 +379,20 @@ func (n *next) serves() string {
 
 // restores gives the routes back once one version alone has pods. It reports whether it does.
 func (n *next) restores() bool {
-	end := n.goal.Way == End && n.goal.Alone && (n.low == all && n.seen.Stable.left() || sameSides(n) && n.nothing())
+	end := n.goal.Way == End && n.goal.Alone && (n.shares.low == all && n.seen.Stable.left() || sameSides(n) && n.shares.nothing())
 	left := n.seen.Canary.left()
-	back := n.goal.Way == Back && n.nothing() && left && (n.goal.Alone || n.seen.Stable.Revision != n.goal.Stable)
+	back := n.goal.Way == Back && n.shares.nothing() && left && (n.goal.Alone || n.seen.Stable.Revision != n.goal.Stable)
 	empty := n.goal.Replicas == 0 && (n.goal.Way == End || n.goal.Way == Back)
 	switch {
 	case empty:
-	case !end && !back, !n.whole:
+	case !end && !back, !n.shares.whole:
 		return false // what somebody has changed is first as it was, so that all routes are in effect together
 	case !n.drained():
-		n.awaits(v1alpha1.AwaitedDrain)
+		n.waits.awaits(v1alpha1.AwaitedDrain)
 		return true
 	}
-	for i := range n.seen.Routes {
-		if r := &n.seen.Routes[i]; r.Held && r.Named && !n.abandons(r) {
-			n.write(RestoreRoute{r.TrafficRoute})
-		}
-	}
-	n.awaitsRoute(func(r *Route) bool { return r.Held && r.Named })
+	n.restoreRoutes(func(r *Route) bool { return r.Named && !n.waits.abandons(r) })
+	n.waits.awaitsRoute(func(r *Route) bool { return r.Held && r.Named })
 	return true
 }
 
@@ -399,14 +403,14 @@ func (n *next) done() bool {
 		return false
 	case n.goal.Replicas == 0:
 		return true
-	case !n.allShare() || !n.inEffectFor(n.goal.ReadyFor):
+	case !n.allShare() || !n.waits.inEffectFor(n.goal.ReadyFor):
 		return false
 	case n.goal.Way == Back && n.seen.Stable.Revision == n.goal.Stable && n.goal.Available && n.seen.Stable.Ready >= n.goal.Pods:
 		return true // as far as the pods of the step bear
 	case n.goal.Way == Forward && !n.aligned():
-		return sameSides(n) && n.nothing()
+		return sameSides(n) && n.shares.nothing()
 	default:
-		return n.same && sameShare(Share{n.high, n.matches}, n.comesTo())
+		return n.shares.same && sameShare(Share{n.shares.high, n.shares.matches}, n.comesTo())
 	}
 }
 

@@ -10,20 +10,21 @@ func (g *Goal) mostTimed() time.Duration { return 2 * (g.DrainFor + 2*g.ReadyFor
 
 // lacksTime notes how much is left of a time of the goal. Where the status of routes does not tell,
 // that is once it is waited for no more.
-func (n *next) lacksTime(told bool, been, enough time.Duration) {
-	switch late := n.seen.Unchanged - n.goal.Patience; {
+func (w *waits) lacksTime(told bool, been, enough time.Duration) {
+	switch late := w.seen.Unchanged - w.goal.Patience; {
 	case told:
-		n.Timed = max(n.Timed, enough-been)
-	case n.goal.Way.bounded() && late >= 0:
-		n.Timed = max(n.Timed, enough-late)
+		w.timed = max(w.timed, enough-been)
+	case w.goal.Way.bounded() && late >= 0:
+		w.timed = max(w.timed, enough-late)
 	}
 }
 
-// onlyTime leaves nothing of Timed where something else is waited for, too.
-func (n *next) onlyTime() {
+// timeLeft returns how much is left of a time of the goal, if the decision waits for nothing else.
+func timeLeft(n *next) time.Duration {
+	w := &n.waits
 	stuck := n.Problem != nil && !n.goal.Way.bounded()
-	if stuck || n.untimed || n.strays || n.repairing || len(n.Writes) > 0 {
-		n.Timed = 0
+	if stuck || w.untimed || n.shares.strays || n.repairing || len(n.Writes) > 0 {
+		return 0
 	}
-	n.Timed = min(n.Timed, max(n.goal.mostTimed()-n.goal.Timed, 0))
+	return min(w.timed, max(n.goal.mostTimed()-n.goal.Timed, 0))
 }
