@@ -1,6 +1,6 @@
 package traffic
 
-// keep says how many pods each side needs.
+// keepPods says how many pods each side needs.
 func keepPods(n *next) {
 	r := n.goal.Replicas
 	n.Keep, n.Grow = map[string]int32{}, map[string]int32{}
@@ -51,7 +51,7 @@ func keepUnheld(n *next, forward bool) {
 	}
 }
 
-// grow says to how many pods the stable side grows for the requests that it is to get, and how many
+// growStable says to how many pods the stable side grows for the requests that it is to get, and how many
 // there may be.
 func growStable(n *next, stable string, forward bool) {
 	n.Grow[stable] = shareOfStable(n, all-min(n.shares.low, n.Target, n.fits()), forward)
