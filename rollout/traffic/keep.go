@@ -51,8 +51,8 @@ func keepUnheld(n *next, forward bool) {
 	}
 }
 
-// growStable says to how many pods the stable side grows for the requests that it is to get, and how many
-// there may be.
+// growStable says to how many pods the stable side grows for the requests that it is to get, and
+// how many there may be.
 func growStable(n *next, stable string, forward bool) {
 	n.Grow[stable] = shareOfStable(n, all-min(n.shares.low, n.Target, n.fits()), forward)
 	if forward {
