@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// KeptFor is the UID of the BatchRelease that a ControllerRevision is kept for; empty if it is not kept for any. It must see no
-// owner that the policy in config/policy/revisions.yaml overlooks: anybody could write that ControllerRevision.
+// KeptFor returns the UID of the BatchRelease for which a ControllerRevision is kept; empty if
+// there is none. It must see every owner that the policy in config/policy/revisions.yaml sees: any
+// user could write a ControllerRevision with another owner.
 func KeptFor(revision metav1.Object) types.UID {
 	owner := metav1.GetControllerOfNoCopy(revision)
 	if owner == nil || owner.Kind != "BatchRelease" {
@@ -25,7 +26,7 @@ func KeptFor(revision metav1.Object) types.UID {
 	return owner.UID
 }
 
-// Type names the one field of the policy that is set; empty if none is.
+// Type returns the type whose field is set in the policy; empty if none is.
 func (p GatePolicy) Type() GateType {
 	switch {
 	case p.Manual != nil:
@@ -47,8 +48,9 @@ func (p GatePolicy) Type() GateType {
 	}
 }
 
-// AwaitedOnForge names what the gate of a policy waits for, as people find it on the forge: the pull request with this number, 0 where
-// there is none yet, a status or a check. It is empty for a gate that waits for nothing on a forge.
+// AwaitedOnForge names the object on the forge for which the gate waits: a pull request, a status
+// or a check. The number is 0 while there is no pull request. The result is empty if the gate waits
+// for nothing on a forge.
 func (p GatePolicy) AwaitedOnForge(number int64) string {
 	switch {
 	case p.PullRequest != nil && number == 0:
@@ -64,7 +66,7 @@ func (p GatePolicy) AwaitedOnForge(number int64) string {
 	}
 }
 
-// PullRequestNumber is the number of the pull request that was opened for a gate; 0 where none is known.
+// PullRequestNumber returns the number of the gate's pull request; 0 if none is known.
 func (g *Gate) PullRequestNumber() int64 {
 	if g.Status.PullRequest == nil {
 		return 0
@@ -72,11 +74,12 @@ func (g *Gate) PullRequestNumber() int64 {
 	return g.Status.PullRequest.Number
 }
 
-// EvidenceForced is the kind of the evidence of a gate whose policy somebody overrode.
+// EvidenceForced is the kind of evidence of an overridden gate policy.
 const EvidenceForced = "Forced"
 
-// Forced is who has passed the gate past its policy, and why; nil where it passed by it, or has not passed. It is of the
-// evidence, which is final: status.force can be written by people at any time, and asks for no more than it.
+// Forced returns the user who overrode the gate's policy, and the reason; nil if the gate passed by
+// its policy, or has not passed. It reads the evidence, which is final: users can change
+// status.force at any time.
 func (g *Gate) Forced() *Force {
 	if g.Status.Decision != DecisionPassed {
 		return nil
@@ -89,16 +92,16 @@ func (g *Gate) Forced() *Force {
 	return nil
 }
 
-// CanSkip reports whether a jump goes over the gate.
+// CanSkip reports whether a jump skips the gate.
 func (p GatePolicy) CanSkip() bool { return p.Skippable || p.Manual != nil }
 
-// defaultRollback is the fast plan: one pod to see that it works, then all.
+// defaultRollback is the fast plan: one pod as a check, then all.
 var defaultRollback = []Step{
 	{Replicas: intstr.FromInt32(1)},
 	{Replicas: intstr.FromString("100%")},
 }
 
-// Steps are those of a rollback, or else those of a release.
+// Steps returns the steps of a rollback or of a release.
 func (s *BatchReleaseSpec) Steps(rollback bool) []Step {
 	switch {
 	case !rollback:
@@ -110,8 +113,8 @@ func (s *BatchReleaseSpec) Steps(rollback bool) []Step {
 	}
 }
 
-// Gates are what is waited for after a step of a rollback or a release, counted from 0. A step of a release that
-// names none waits for a person, one of a rollback for nobody, and the last for nobody either.
+// Gates returns the gates after a step, counted from 0. A release step without gates has a manual
+// gate. Rollback steps and the last step have none by default.
 func (s *BatchReleaseSpec) Gates(rollback bool, step int) []GatePolicy {
 	steps := s.Steps(rollback)
 	switch {
@@ -124,10 +127,10 @@ func (s *BatchReleaseSpec) Gates(rollback bool, step int) []GatePolicy {
 	}
 }
 
-// defaultBranch is the CRD's, for sources that were made without it.
+// defaultBranch is the CRD's default, for sources created without it.
 const defaultBranch = "main"
 
-// Branch is the branch that the source follows.
+// Branch returns the branch that the source follows.
 func (s *ReleaseSource) Branch() string {
 	if s.Spec.Ref.Branch == "" {
 		return defaultBranch
@@ -135,12 +138,12 @@ func (s *ReleaseSource) Branch() string {
 	return s.Spec.Ref.Branch
 }
 
-// maxLabel is the longest that the value of a label may be.
+// maxLabel is the maximum length of a label value.
 const maxLabel = 63
 
-// LabelIn is the value of SourceLabel on the source's releases in a namespace: its name, with its
-// own namespace in front where that is another. Names can't have underscores, so the two can't be
-// mistaken for each other.
+// LabelIn returns the value of SourceLabel on the source's releases in a namespace: the source's
+// name, after its own namespace and "_" if the namespaces differ. Names can't have underscores, so
+// the two forms stay distinct.
 func (s *ReleaseSource) LabelIn(namespace string) string {
 	if s.Namespace == namespace {
 		return s.Name

@@ -15,35 +15,35 @@ type Phase string
 
 // The phases of a release.
 const (
-	// PhaseInitial: a template to release was seen, the workload is about to be taken over.
+	// PhaseInitial: there is a new template, and Sluice is about to take the workload over.
 	PhaseInitial Phase = "Initial"
-	// PhaseRollingUpdate: the workload is taken over and goes through the steps.
+	// PhaseRollingUpdate: Sluice has taken the workload over and goes through the steps.
 	PhaseRollingUpdate Phase = "RollingUpdate"
 	// PhaseRollingBack: as RollingUpdate, on the way back to an earlier template.
 	PhaseRollingBack Phase = "RollingBack"
-	// PhaseFinalizing: all steps are done, the workload is being handed back.
+	// PhaseFinalizing: all steps are done, and Sluice hands the workload back.
 	PhaseFinalizing Phase = "Finalizing"
-	// PhaseCompleted: the workload runs the template and is the native controller's.
+	// PhaseCompleted: the workload runs the template and belongs to the native controller.
 	PhaseCompleted Phase = "Completed"
-	// PhaseFailed: no progress within the deadline; held where it stands.
+	// PhaseFailed: no progress within the deadline; the workload is held where it is.
 	PhaseFailed Phase = "Failed"
 )
 
-// EnteredStep records a step as it was entered.
+// EnteredStep records a step as it was when the release entered it.
 type EnteredStep struct {
-	// Replicas is the step's.
+	// Replicas is the replicas field of the step.
 	Replicas intstr.IntOrString `json:"replicas"`
-	// Traffic is the percentage of requests of the new version.
+	// Traffic is the percentage of requests for the new version.
 	// +optional
 	Traffic int32 `json:"traffic,omitempty"`
-	// Matches are the step's.
+	// Matches are the matches of the step.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	// +optional
 	Matches []RequestMatch `json:"matches,omitempty"`
 }
 
-// StepState is where the current step stands.
+// StepState is the state of the current step.
 //
 // +kubebuilder:validation:Enum=Initial;Upgrade;Blocking;Completed
 type StepState string
@@ -56,47 +56,49 @@ const (
 	StepCompleted StepState = "Completed"
 )
 
-// BatchReleaseStatus is what the controller last knew of a release.
+// BatchReleaseStatus is the most recently observed state of a release.
 type BatchReleaseStatus struct {
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// CurrentStepIndex counts from 0.
+	// CurrentStepIndex is the index of the current step, from 0.
 	// +kubebuilder:default=0
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	CurrentStepIndex int32 `json:"currentStepIndex"`
-	// CurrentStepState may be patched from Blocking to Completed to confirm a manual gate.
+	// CurrentStepState is the state of the current step. Patch it from Blocking to Completed to
+	// confirm a manual gate.
 	// +optional
 	CurrentStepState StepState `json:"currentStepState,omitempty"`
-	// State is what the release is doing or waiting for. Scripts should read State, StoppedBy and StalledBy; Reason
-	// and Message are for people.
+	// State is the present activity of the release, or the thing for which it waits. Scripts should
+	// read State, StoppedBy and StalledBy; Reason and Message are for people.
 	// +optional
 	State ReleaseState `json:"state,omitempty"`
-	// StoppedBy lists why the release does not advance; Reason is that of the first cause. A rollback advances
-	// anyway, unless its own steps are invalid.
+	// StoppedBy lists the causes that stop the release; Reason is the reason of the first one. A
+	// rollback advances anyway, unless its own steps are invalid.
 	// +listType=atomic
 	// +optional
 	StoppedBy []StopCause `json:"stoppedBy,omitempty"`
-	// StalledBy names what somebody must fix before the release can continue; empty if it continues by itself.
+	// StalledBy names the problem that a user must fix before the release can continue; empty if it
+	// continues by itself.
 	// +optional
 	StalledBy StallCause `json:"stalledBy,omitempty"`
-	// Reason is State in one word, as conditions and events have it.
+	// Reason is State in one word, as in conditions and events.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message is a sentence for people.
+	// Message is a human readable message about the state.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Batch is the current step, counted from 1, and the number of steps, as kubectl get shows them: "2/4".
+	// Batch is the current step, counted from 1, and the number of steps, as in kubectl get: "2/4".
 	// +optional
 	Batch string `json:"batch,omitempty"`
-	// Gates are the gates that the current step waits for. Only a gate that is named here can be
-	// confirmed by patching currentStepState.
+	// Gates are the gates for which the current step waits. A patch of currentStepState can confirm
+	// only a gate in this list.
 	// +listType=atomic
 	// +optional
 	Gates []GateReference `json:"gates,omitempty"`
 
-	// Answers are what people say to manual gates of the current step, each for one Gate object.
+	// Answers are the users' answers to manual gates of the current step, each for one Gate object.
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=map
 	// +listMapKey=gate
@@ -107,61 +109,66 @@ type BatchReleaseStatus struct {
 	// +optional
 	Forced []ForcedGate `json:"forced,omitempty"`
 
-	// UpdateRevision is the pod template hash of the release in progress, or of the last one if there is none.
+	// UpdateRevision is the pod template hash of the release in progress, or of the last one if there
+	// is none.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
-	// Images are the images of the containers of UpdateRevision, the first 20, once the workload has its template.
+	// Images are the images of the containers of UpdateRevision, the first 20, once the workload has
+	// its template.
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=atomic
 	// +optional
 	Images []string `json:"images,omitempty"`
-	// StableRevision is the pod template hash that a rollback in mid-release goes back to.
+	// StableRevision is the pod template hash to which a rollback in mid-release returns.
 	// +optional
 	StableRevision string `json:"stableRevision,omitempty"`
-	// Rollback says why the current or last rollback began; unset in a release.
+	// Rollback describes the cause of the current or last rollback; unset in a release.
 	// +optional
 	Rollback *RollbackRecord `json:"rollback,omitempty"`
-	// Commit brought UpdateRevision.
+	// Commit is the commit that brought UpdateRevision.
 	// +optional
 	Commit string `json:"commit,omitempty"`
-	// CommitAuthor and CommitSubject are the author of Commit, as it claims, and the first line of its message.
+	// CommitAuthor and CommitSubject are the author of Commit, as it claims, and the first line of its
+	// message.
 	// +optional
 	CommitAuthor string `json:"commitAuthor,omitempty"`
 	// +optional
 	CommitSubject string `json:"commitSubject,omitempty"`
-	// CommitTime is when Commit was made, as its committer claims; never in the future.
+	// CommitTime is the time of Commit, as its committer claims; never in the future.
 	// +optional
 	CommitTime *metav1.Time `json:"commitTime,omitempty"`
-	// Attempt counts the releases that this object has started. Gates of an earlier attempt never count.
+	// Attempt counts the releases that this object has started. Gates of an earlier attempt never
+	// count.
 	// +optional
 	Attempt int64 `json:"attempt,omitempty"`
-	// Adopted says that Sluice has moved no pods for the attempt: the workload ran the template already, or its own rolling update
-	// brings it.
+	// Adopted means that Sluice has moved no pods for the attempt: the workload already ran the
+	// template, or its own rolling update brings it.
 	// +optional
 	Adopted bool `json:"adopted,omitempty"`
-	// StartedAt is when the attempt began.
+	// StartedAt is the time at which the attempt began.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// StepStartedAt is when the current step was entered; unset before the first.
+	// StepStartedAt is the time at which the release entered the current step; unset before the first.
 	// +optional
 	StepStartedAt *metav1.Time `json:"stepStartedAt,omitempty"`
-	// EnteredStep records the current step as it was entered. An edit that asks for less takes effect at once. One that asks for more
-	// takes effect once the step's gates, which are asked again, have passed.
+	// EnteredStep records the current step as it was when the release entered it. An edit that lowers
+	// the step takes effect at once. One that raises it takes effect after the step's gates have
+	// passed again.
 	// +optional
 	EnteredStep *EnteredStep `json:"enteredStep,omitempty"`
-	// Quarantined are digests of spec.template that were rolled back and are not released again.
+	// Quarantined lists digests of spec.template that were rolled back and are not released again.
 	// +listType=atomic
 	// +optional
 	Quarantined []string `json:"quarantined,omitempty"`
 
-	// Replicas is spec.replicas of the workload for which TargetReplicas holds.
+	// Replicas is the spec.replicas of the workload from which TargetReplicas was computed.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
-	// TargetReplicas is how many pods run the update revision when the current step is done.
+	// TargetReplicas is the number of pods of the update revision at the end of the current step.
 	// +optional
 	TargetReplicas int32 `json:"targetReplicas,omitempty"`
-	// UpdatedReplicas counts the pods that run the update revision; the next two fields count how many of them are
-	// ready, and available. It is written even if it is 0, so that kubectl get shows it.
+	// UpdatedReplicas is the number of pods of the update revision; the next two fields count the
+	// ready and the available ones. It is written even if it is 0, so that kubectl get shows it.
 	// +kubebuilder:default=0
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas"`
@@ -170,26 +177,28 @@ type BatchReleaseStatus struct {
 	// +kubebuilder:default=0
 	// +optional
 	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
-	// ReadyReplicas, AvailableReplicas and UnavailableReplicas count the pods of all ReplicaSets. They are updated
-	// during a release and at its end; after that, see the workload's status.
+	// ReadyReplicas, AvailableReplicas and UnavailableReplicas count the pods of all ReplicaSets. They
+	// are updated during a release and at its end; after that, see the workload's status.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas,omitempty"`
-	// UnavailableReplicas counts the pods that the ReplicaSets should have and that are not available.
+	// UnavailableReplicas is the number of pods that the ReplicaSets should have and that are not
+	// available.
 	// +optional
 	UnavailableReplicas int32 `json:"unavailableReplicas,omitempty"`
 
-	// Progress is what the progress deadline is measured on.
+	// Progress is the progress that the progress deadline measures.
 	// +optional
 	Progress *Progress `json:"progress,omitempty"`
-	// PodTrouble says why updated pods don't become available, for example a crash loop; unset if nothing is known to be wrong. It
-	// is seen within seconds, and a release that stops at its progress deadline keeps it.
+	// PodTrouble describes why updated pods don't become available, for example a crash loop; unset if
+	// no problem is known. It is set within seconds, and a release that stops at its progress deadline
+	// keeps it.
 	// +optional
 	PodTrouble *PodTrouble `json:"podTrouble,omitempty"`
 
-	// Queued is a new template that waits: for a suspended or frozen release to continue, for the current release
-	// to end, or for what Awaits names. Only the newest waits.
+	// Queued is a new template that waits for a suspended or frozen release to continue, for the
+	// current release to end, or for the event in Awaits. Only the newest template waits.
 	// +optional
 	Queued *QueuedTemplate `json:"queued,omitempty"`
 	// Ended lists the completed releases and rollbacks before this one, the newest last.
@@ -197,34 +206,36 @@ type BatchReleaseStatus struct {
 	// +listType=atomic
 	// +optional
 	Ended []EndedRelease `json:"ended,omitempty"`
-	// Superseded lists the commits that another commit superseded before their releases completed, the newest last.
+	// Superseded lists commits that another commit replaced before their releases completed, the
+	// newest last.
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=atomic
 	// +optional
 	Superseded []string `json:"superseded,omitempty"`
-	// Log lists what happened to the release that neither its gates nor its history show, the newest last.
+	// Log lists events of the release that neither its gates nor its history show, the newest last.
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=atomic
 	// +optional
 	Log []LogEntry `json:"log,omitempty"`
-	// Order tracks the deletion costs that Sluice sets to put old pods in order; unset if no pod has one. Before
-	// Order is unset, the remaining pods get their own costs back.
+	// Order tracks the deletion costs that Sluice sets to put old pods in order; unset if no pod has
+	// one. Before Sluice unsets it, the remaining pods get their own costs back.
 	// +optional
 	Order *OrderStatus `json:"order,omitempty"`
-	// PausePoint is the pod before which the release is paused, or which it deletes next, after somebody confirmed
-	// its pause point.
+	// PausePoint is the pod before which the release is paused, or the next pod to delete after a user
+	// confirmed its pause point.
 	// +optional
 	PausePoint *PausePoint `json:"pausePoint,omitempty"`
 
-	// NextStepIndex may be patched to move the release in progress to a step, counted from 0: forward, without waiting
-	// for gates that can be skipped, or back. The controller then removes it.
+	// NextStepIndex is the index, from 0, of a step to jump to. Patch it to move the release in
+	// progress forward, without waiting for gates that can be skipped, or back. The controller then
+	// removes it.
 	// +optional
 	NextStepIndex *int32 `json:"nextStepIndex,omitempty"`
 	// Jump is the last requested move to another step.
 	// +optional
 	Jump *Jump `json:"jump,omitempty"`
 
-	// Traffic says who gets requests; unset where no route is shared.
+	// Traffic describes the distribution of requests; unset if no route is shared.
 	// +optional
 	Traffic *TrafficStatus `json:"traffic,omitempty"`
 
@@ -232,16 +243,17 @@ type BatchReleaseStatus struct {
 	// +optional
 	Resolved *ResolvedTemplate `json:"resolved,omitempty"`
 
-	// Held is what to restore when the workload is handed back; unset while it is not taken over.
+	// Held holds the fields to restore when the workload is handed back; unset while it is not taken
+	// over.
 	// +optional
 	Held *HeldWorkload `json:"held,omitempty"`
 
-	// Failure says why the release failed; unset if it has not.
+	// Failure describes the cause of the failure; unset if the release has not failed.
 	// +optional
 	Failure *Failure `json:"failure,omitempty"`
 
-	// RefusedWrite is a write that the API server refuses and that delays the release; unset if there is none. Sluice
-	// retries it at increasing intervals.
+	// RefusedWrite is a write that the API server refuses and that delays the release; unset if there
+	// is none. Sluice retries it at increasing intervals.
 	// +optional
 	RefusedWrite *RefusedWrite `json:"refusedWrite,omitempty"`
 
@@ -249,18 +261,20 @@ type BatchReleaseStatus struct {
 	// +optional
 	WorkloadUID types.UID `json:"workloadUID,omitempty"`
 
-	// Report is what was last reported to the forge about this release.
+	// Report is the last report to the forge about this release.
 	// +optional
 	Report *ForgeReport `json:"report,omitempty"`
-	// Refusal is what was last reported to the forge about a commit that can't be released, or can't be released yet.
+	// Refusal is the last report to the forge about a commit that can't be released, or can't be
+	// released yet.
 	// +optional
 	Refusal *ForgeReport `json:"refusal,omitempty"`
 
-	// Revert is the pull request that brings Git back in line after a rollback that did not come from Git.
+	// Revert is the pull request that brings Git back in line after a rollback that did not come from
+	// Git.
 	// +optional
 	Revert *Revert `json:"revert,omitempty"`
 
-	// LastUpdateTime is when the phase, step or step state last changed.
+	// LastUpdateTime is the time at which the phase, step or step state last changed.
 	// +optional
 	LastUpdateTime *metav1.Time `json:"lastUpdateTime,omitempty"`
 	// +optional
@@ -271,40 +285,41 @@ type BatchReleaseStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Progress is the best that the current step has reached so far.
+// Progress is the best progress of the current step so far.
 type Progress struct {
 	// Available is the highest number of available updated pods in this release.
 	Available int32 `json:"available"`
-	// Since is when Available was reached, or when the step started if that is later.
+	// Since is the time at which Available was reached, or the start of the step if that is later.
 	Since metav1.Time `json:"since"`
-	// WaitedSeconds is how long a controller has watched the release wait for one more available pod since then. The
-	// progress deadline counts this time. It is updated only from time to time.
+	// WaitedSeconds is the time, in seconds, for which a controller has watched the release wait for
+	// one more available pod since then. The progress deadline counts this time. It is updated at
+	// intervals.
 	// +optional
 	WaitedSeconds int32 `json:"waitedSeconds,omitempty"`
 }
 
-// OrderStatus says how many old pods have the deletion costs that put them in order.
+// OrderStatus counts old pods with and without the deletion costs that put them in order.
 type OrderStatus struct {
-	// Attempt is the release's status.attempt that Unordered speaks of.
+	// Attempt is the release's status.attempt to which Unordered refers.
 	Attempt int64 `json:"attempt"`
-	// Unordered is how many old pods may be without such a cost: those that stay the longest.
+	// Unordered is the number of old pods that may lack such a cost: the last ones to go.
 	Unordered int32 `json:"unordered"`
 }
 
-// PausePoint is an old pod that a release is paused before.
+// PausePoint is an old pod before which a release is paused.
 type PausePoint struct {
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
 	// +optional
 	Node string `json:"node,omitempty"`
-	// Since is when the release came to the pod.
+	// Since is the time at which the release reached the pod.
 	Since metav1.Time `json:"since"`
-	// Confirmed is set to the name of the pod by whoever lets the release continue.
+	// Confirmed is the name of the pod, set by the user who lets the release continue.
 	// +optional
 	Confirmed string `json:"confirmed,omitempty"`
 }
 
-// ResolvedTemplate ties a template as given to the same template with the API server's defaults.
+// ResolvedTemplate links a template as given to the same template with the API server's defaults.
 type ResolvedTemplate struct {
 	// Given is the digest of the template as given.
 	Given string `json:"given"`
@@ -312,42 +327,44 @@ type ResolvedTemplate struct {
 	Digest string `json:"digest"`
 	// Revision is the pod template hash.
 	Revision string `json:"revision"`
-	// Dropped are the first fields of the template as given that the API server does not keep, as paths.
+	// Dropped lists, as paths, the first fields of the given template that the API server does not
+	// keep.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	// +optional
 	Dropped []string `json:"dropped,omitempty"`
 }
 
-// Jump is a requested change of the current step. It counts for one attempt. The release does not wait for skippable
-// gates of the steps from From up to, but not including, To. If To is not after From, the steps before To count as
+// Jump is a requested change of the current step. It counts for one attempt. The release skips
+// skippable gates of the steps From to To-1. If To is not after From, the steps before To count as
 // passed.
 type Jump struct {
 	// From and To are steps, counted from 0.
 	From int32 `json:"from"`
 	To   int32 `json:"to"`
-	// By is the field that requested it.
+	// By is the field in which the jump was requested.
 	// +kubebuilder:validation:Enum=nextStepIndex;releaseTo
 	By string `json:"by"`
-	// Attempt is the one that it counts for; 0 if it was refused.
+	// Attempt is the attempt for which the jump counts; 0 if the jump was refused.
 	// +optional
 	Attempt int64 `json:"attempt,omitempty"`
-	// RemovePods says that updated pods are replaced, too.
+	// RemovePods means that updated pods are replaced, too.
 	// +optional
 	RemovePods bool `json:"removePods,omitempty"`
-	// Time is when it was recorded.
+	// Time is the time at which the jump was recorded.
 	Time metav1.Time `json:"time"`
-	// ReleaseTo is spec.releaseTo as it was last acted on.
+	// ReleaseTo is the last value of spec.releaseTo that was handled.
 	// +optional
 	ReleaseTo *int32 `json:"releaseTo,omitempty"`
-	// Earlier lists the jumps before this one that still count, the newest last. A refused jump ends none of them.
+	// Earlier lists the jumps before this one that still count, the newest last. A refused jump ends
+	// none of them.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	// +optional
 	Earlier []EarlierJump `json:"earlier,omitempty"`
 }
 
-// EarlierJump is a jump that was requested before another one. Its fields are those of Jump.
+// EarlierJump is a jump requested before another one. Its fields have the meaning of those in Jump.
 type EarlierJump struct {
 	From int32 `json:"from"`
 	To   int32 `json:"to"`
@@ -359,7 +376,7 @@ type EarlierJump struct {
 	Time       metav1.Time `json:"time"`
 }
 
-// Jumps are the jumps that count for the current attempt, the last one last.
+// Jumps returns the jumps that count for the current attempt, the last one last.
 func (s *BatchReleaseStatus) Jumps() []EarlierJump {
 	if s.Jump == nil {
 		return nil
@@ -374,90 +391,93 @@ func (s *BatchReleaseStatus) Jumps() []EarlierJump {
 // QueuedTemplate is a template that waits to be released.
 type QueuedTemplate struct {
 	ResolvedTemplate `json:",inline"`
-	// Commit brought the template.
+	// Commit is the commit that brought the template.
 	// +optional
 	Commit string `json:"commit,omitempty"`
-	// Since is when it began to wait.
+	// Since is the time at which the template began to wait.
 	Since metav1.Time `json:"since"`
-	// Awaits is what has to happen on the workload, which is taken over, before the release of the template may begin;
-	// unset if the template waits for something else.
+	// Awaits names the event that must happen on the held workload before the release of the template
+	// can begin; unset if the template waits for something else.
 	// +optional
 	Awaits Awaited `json:"awaits,omitempty"`
-	// WaitedSeconds is how long a controller has watched the template wait for what Awaits names. The progress deadline
-	// counts this time. It is updated only from time to time.
+	// WaitedSeconds is the time, in seconds, for which a controller has watched the template wait for
+	// the event in Awaits. The progress deadline counts this time. It is updated at intervals.
 	// +optional
 	WaitedSeconds int32 `json:"waitedSeconds,omitempty"`
 }
 
-// EndedRelease is a completed release or rollback. It is listed for clients that read the status only from time to
-// time, and may have missed it.
+// EndedRelease is a completed release or rollback, for clients that read the status at intervals
+// and may have missed it.
 type EndedRelease struct {
-	// Commit is the one that was released, or rolled back from.
+	// Commit is the commit that was released or rolled back.
 	// +optional
 	Commit string `json:"commit,omitempty"`
-	// Revision is what ran in the end, in Replicas pods.
+	// Revision is the revision that ran in the end, in Replicas pods.
 	Revision string `json:"revision"`
 	Replicas int32  `json:"replicas"`
-	// Trigger is what began it, if it was a rollback.
+	// Trigger is the cause of a rollback; empty for a release.
 	// +optional
 	Trigger RollbackTrigger `json:"trigger,omitempty"`
-	// Forced are its gates whose policies were overridden.
+	// Forced are the gates whose policies were overridden.
 	// +listType=atomic
 	// +optional
 	Forced []ForcedGate `json:"forced,omitempty"`
 }
 
-// RefusedWrite is a write that the API server refuses: by its rules, the controller's permissions, a quota, or
-// admission. Or admission changes it.
+// RefusedWrite is a write that the API server refuses, by its rules, the controller's permissions,
+// a quota or admission, or that admission changes.
 type RefusedWrite struct {
-	// Key tells the write from others.
+	// Key identifies the write.
 	// +optional
 	Key string `json:"key,omitempty"`
-	// Write says what Sluice tried to do, in words that follow "to".
+	// Write describes the attempted change, as a phrase that follows "to".
 	Write string `json:"write"`
-	// Message is what the API server says, with who refuses it.
+	// Message is the message of the API server; it names the component that refused the write.
 	Message string `json:"message"`
-	// Since is when it was first refused.
+	// Since is the time of the first refusal.
 	Since metav1.Time `json:"since"`
-	// WaitedSeconds is how long a controller has seen the write refused since then. If no batch is in progress, the
-	// progress deadline counts this time. It is updated only from time to time.
+	// WaitedSeconds is the time, in seconds, for which a controller has seen the write refused since
+	// then. If no batch is in progress, the progress deadline counts this time. It is updated at
+	// intervals.
 	// +optional
 	WaitedSeconds int32 `json:"waitedSeconds,omitempty"`
 }
 
-// Failure is why a release has failed.
+// Failure describes the cause of a failure.
 type Failure struct {
-	// DeadlineSeconds is how long the controller watched the release without seeing progress.
+	// DeadlineSeconds is the time, in seconds, for which the controller saw no progress.
 	DeadlineSeconds int32 `json:"deadlineSeconds"`
-	// Message says what kept it from making progress.
+	// Message describes the obstacle to progress.
 	Message string `json:"message"`
 }
 
-// HeldWorkload is what to restore when a workload is handed back.
+// HeldWorkload holds the fields to restore when a workload is handed back.
 type HeldWorkload struct {
-	// Strategy is the Deployment's spec.strategy, or the spec.updateStrategy of a StatefulSet or DaemonSet, as JSON.
+	// Strategy is the Deployment's spec.strategy, or the spec.updateStrategy of a StatefulSet or
+	// DaemonSet, as JSON.
 	Strategy string `json:"strategy"`
 	// Paused is the Deployment's spec.paused; false for the other kinds.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 }
 
-// Answer is one person's answer to a manual gate.
+// Answer is one user's answer to a manual gate.
 type Answer struct {
 	// Gate is the UID of the Gate.
 	Gate    types.UID `json:"gate"`
 	Verdict Verdict   `json:"verdict"`
-	// By is the user's name, as the API server authenticated it. The policies in config/policy refuse any other name.
+	// By is the name of the user, as authenticated by the API server. The policies in config/policy
+	// refuse any other name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	By string `json:"by"`
-	// Message is a sentence for people.
+	// Message is a human readable message.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// Verdict is what a person says.
+// Verdict is the decision in an answer.
 //
 // +kubebuilder:validation:Enum=Approve;Reject
 type Verdict string
@@ -470,7 +490,7 @@ const (
 
 // ForcedGate is a gate whose policy was overridden.
 type ForcedGate struct {
-	// Step is the index of the step after which the gate stood.
+	// Step is the index of the step before the gate.
 	Step  int32 `json:"step"`
 	Force `json:",inline"`
 	Type  GateType `json:"type"`

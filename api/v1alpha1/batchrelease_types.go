@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// BatchRelease releases new pod templates of one workload in batches, and waits at the gates after each batch.
+// BatchRelease releases new pod templates of one workload in batches, and waits at the gates after
+// each batch.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -40,7 +41,7 @@ type BatchReleaseList struct {
 	Items           []BatchRelease `json:"items"`
 }
 
-// BatchReleaseSpec says what to release to which workload, and in which steps.
+// BatchReleaseSpec describes the template to release, its workload and the steps.
 //
 // +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.maxSurge)",fieldPath=".strategy.maxSurge",message="is for Deployments: pods of a StatefulSet or DaemonSet are replaced in place, within maxUnavailable"
 // +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.podReplacement)",fieldPath=".strategy.podReplacement",message="is for Deployments: a pod of a StatefulSet or DaemonSet is created when the one before it is gone"
@@ -54,57 +55,58 @@ type BatchReleaseSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="workloadRef is immutable: make a new BatchRelease for another workload"
 	WorkloadRef WorkloadReference `json:"workloadRef"`
 
-	// Template is the pod template to release (a core/v1 PodTemplateSpec). It is stored unchanged, and the API server
-	// checks it when the release starts: fields that are newer than Sluice are neither lost nor refused.
+	// Template is the pod template to release (a core/v1 PodTemplateSpec). It is stored unchanged, and
+	// the API server checks it when the release starts. Fields that are newer than Sluice are neither
+	// lost nor refused.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	// +mapType=atomic
 	// +kubebuilder:validation:Schemaless
 	Template *runtime.RawExtension `json:"template,omitempty"`
 
-	// Strategy says how the workload is taken from one template to the next.
+	// Strategy defines the way from one template to the next.
 	Strategy ReleaseStrategy `json:"strategy"`
 
-	// Rollback says how the workload is taken back to an earlier template.
+	// Rollback defines the way back to an earlier template.
 	// +optional
 	Rollback *RollbackStrategy `json:"rollback,omitempty"`
 
-	// RevisionHistoryLimit is how many earlier templates are kept to roll back to. Default 10.
+	// RevisionHistoryLimit is the number of earlier templates to keep for rollbacks. Default 10.
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 
-	// DeletionPolicy says what happens to the workload when this object is deleted in mid-release. Revert hands it
-	// back with the stable template, Proceed with the new one; in a rollback, both hand it back with the template that
-	// the rollback goes to. The native controller rolls out the rest. Default Revert: nobody has approved the
-	// remaining pods.
+	// DeletionPolicy defines the template of the workload when this object is deleted in mid-release.
+	// Revert hands it back with the stable template, Proceed with the new one; in a rollback, both use
+	// the template to which the rollback returns. The native controller rolls out the rest. Default
+	// Revert: the remaining pods are not approved.
 	// +kubebuilder:default=Revert
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// Drift says what happens when somebody changes the workload's template by hand while no release is in progress:
-	// Report reports it, Revert restores the released template in the steps of a rollback, at most every ten minutes.
-	// Default Report.
+	// Drift defines the reaction to a template that was changed by hand while no release is in
+	// progress. Report reports it. Revert restores the released template in the steps of a rollback,
+	// at most every ten minutes. Default Report.
 	// +kubebuilder:default=Report
 	// +optional
 	Drift DriftPolicy `json:"drift,omitempty"`
 
-	// Suspend stops the release where it is: no step starts or continues, and no new template is released. Rollbacks
-	// continue, and the release still follows the workload's spec.replicas.
+	// Suspend stops the release: no step starts or continues, and no new template is released.
+	// Rollbacks continue, and the release still follows the workload's spec.replicas.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// ReleaseTo moves the release in progress to a step, counted from 0, once for each change of this field: forward,
-	// without waiting for gates that can be skipped, or back.
+	// ReleaseTo is the index, from 0, of a step to jump to, once for each change of this field:
+	// forward, without waiting for gates that can be skipped, or back.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=49
 	// +optional
 	ReleaseTo *int32 `json:"releaseTo,omitempty"`
 }
 
-// DeletionPolicy says what happens to a workload whose release is deleted in mid-release.
+// DeletionPolicy defines the template of a workload whose release is deleted in mid-release.
 //
 // +kubebuilder:validation:Enum=Revert;Proceed
 type DeletionPolicy string
@@ -115,7 +117,7 @@ const (
 	DeletionProceed DeletionPolicy = "Proceed"
 )
 
-// DriftPolicy says what happens to a template that was changed by hand.
+// DriftPolicy defines the reaction to a template that was changed by hand.
 //
 // +kubebuilder:validation:Enum=Report;Revert
 type DriftPolicy string
@@ -126,7 +128,7 @@ const (
 	DriftRevert DriftPolicy = "Revert"
 )
 
-// WorkloadReference names a workload in the namespace of the object that holds it.
+// WorkloadReference names a workload in the same namespace.
 //
 // +kubebuilder:validation:XValidation:rule="self.apiVersion == 'apps/v1' && self.kind in ['Deployment', 'StatefulSet', 'DaemonSet']",message="only apps/v1 Deployment, StatefulSet and DaemonSet can be released"
 type WorkloadReference struct {
@@ -139,7 +141,7 @@ type WorkloadReference struct {
 	Name string `json:"name"`
 }
 
-// ReleaseStrategy is the list of steps, and the limits that apply to them.
+// ReleaseStrategy holds the steps, and the limits that apply to them.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.traffic) || !self.steps.exists(s, has(s.traffic) || (has(s.matches) && s.matches.size() > 0))",fieldPath=".steps",message="traffic and matches of steps need strategy.traffic, which names the routes"
 // +kubebuilder:validation:XValidation:rule="!has(self.traffic) || self.steps.exists(s, has(s.traffic) || (has(s.matches) && s.matches.size() > 0))",fieldPath=".traffic",message="no step has traffic or matches, so that all requests would stay with the old version until the last step: give steps a share such as traffic: 10%, or the last one traffic: 100% if that is meant"
@@ -147,7 +149,7 @@ type WorkloadReference struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.traffic) || !self.traffic.routes.exists(r, r.kind != 'HTTPRoute') || !self.steps.exists(s, has(s.matches) && s.matches.exists(m, has(m.path) || (has(m.queryParams) && m.queryParams.size() > 0)))",fieldPath=".steps",message="path and queryParams of matches work only with HTTPRoutes: for a GRPCRoute or an Ingress, a match can name only headers"
 // +kubebuilder:validation:XValidation:rule="!has(self.traffic) || !self.traffic.routes.exists(r, r.kind == 'Ingress') || !self.steps.exists(s, has(s.matches) && (s.matches.size() > 1 || s.matches.exists(m, has(m.headers) && m.headers.size() > 1)))",fieldPath=".steps",message="an Ingress takes one match with one header: use an HTTPRoute for more"
 type ReleaseStrategy struct {
-	// Steps are the batches, 1 to 50. Targets never decrease and the last is 100%.
+	// Steps are the batches, 1 to 50. Targets never decrease, and the last is 100%.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self[self.size()-1].replicas == '100%'",message="the last step must have replicas: 100%"
@@ -160,87 +162,94 @@ type ReleaseStrategy struct {
 	// +listType=atomic
 	Steps []Step `json:"steps"`
 
-	// Traffic names the routes that share requests between the version that is released and the one before. Default: none; pods
-	// get requests as soon as they are ready. For Deployments only.
+	// Traffic names the routes that share requests between the new and the stable version. Default:
+	// none; pods get requests as soon as they are ready. For Deployments only.
 	// +optional
 	Traffic *Traffic `json:"traffic,omitempty"`
 
-	// MaxSurge is how many pods, or which percentage of spec.replicas (rounded up), may run above spec.replicas. It
-	// counts for Deployments only: pods of StatefulSets and DaemonSets are replaced in place. Default: the Deployment's.
+	// MaxSurge is the number of pods, or the percentage of spec.replicas (rounded up), that may run
+	// above spec.replicas. It counts for Deployments only: pods of StatefulSets and DaemonSets are
+	// replaced in place. Default: the Deployment's.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^[0-9]{1,3}%$')",message="must be a number of pods >= 0 or a percentage such as 25%"
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 
-	// MaxUnavailable is how many pods, or which percentage of spec.replicas (rounded down), may be missing from
-	// spec.replicas; of a DaemonSet, of the pods that belong on its nodes (rounded up). Default: the workload's. It must be
-	// given for a DaemonSet whose own strategy has maxSurge.
+	// MaxUnavailable is the number of pods, or the percentage of spec.replicas (rounded down), that
+	// may be missing from spec.replicas; for a DaemonSet, from the pods that belong on its nodes
+	// (rounded up). Default: the workload's. It is required for a DaemonSet whose own strategy has
+	// maxSurge.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^(100|[0-9]{1,2})%$')",message="must be a number of pods >= 0 or a percentage from 0% to 100%"
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// PodReplacement says when a deleted pod makes room for a new one: TerminationStarted as soon as its deletion
-	// begins, as in a Deployment; Terminated once it is gone, for pods that need something scarce, such as GPUs or
-	// licences. Terminated needs Kubernetes 1.35, where ReplicaSets count terminating pods. It counts for
-	// Deployments only. Default TerminationStarted.
+	// PodReplacement defines the time at which a deleted pod makes room for a new one.
+	// TerminationStarted: when its deletion begins, as in a Deployment. Terminated: when it is gone,
+	// for pods that need something scarce, such as GPUs or licences. Terminated needs Kubernetes 1.35,
+	// where ReplicaSets count terminating pods. It counts for Deployments only. Default
+	// TerminationStarted.
 	// +optional
 	PodReplacement PodReplacementPolicy `json:"podReplacement,omitempty"`
 
-	// Order says which old pods are deleted first. The first key counts most; pods that are equal by all keys go by
-	// their own deletion cost, then the newest first, then by name. Pods that are not ready go before all others.
-	// Default: the order of the ReplicaSet controller; in a DaemonSet, by the name of the node. A StatefulSet has none:
-	// its pods go by ordinal, the highest first.
+	// Order defines which old pods are deleted first. The first key counts most. Pods that are equal
+	// by all keys go by their own deletion cost, then the newest first, then by name. Pods that are
+	// not ready go before all others. Default: the order of the ReplicaSet controller; in a DaemonSet,
+	// by the name of the node. Not for StatefulSets: their pods go by ordinal, the highest first.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	// +optional
 	Order []OrderKey `json:"order,omitempty"`
 
-	// PausePoints pauses the release before each old pod that is annotated rollouts.sluice.dev/pause-point: "true".
-	// Setting order implies it. Not for StatefulSets.
+	// PausePoints pauses the release before each old pod with the annotation
+	// rollouts.sluice.dev/pause-point: "true". Setting order implies it. Not for StatefulSets.
 	// +optional
 	PausePoints bool `json:"pausePoints,omitempty"`
 
-	// ProgressDeadlineSeconds is how many seconds a step may go without progress before the release fails; progress is
-	// one more available updated pod than ever before. Only time in which the controller runs counts. Default: the
-	// Deployment's, which is 600 unless changed; 600 for StatefulSets and DaemonSets.
+	// ProgressDeadlineSeconds is the number of seconds for which a step may make no progress before
+	// the release fails. Progress is one more available updated pod than ever before. Only time in
+	// which the controller runs counts. Default: the Deployment's, which is 600 unless changed; 600
+	// for StatefulSets and DaemonSets.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 
-	// OnFailure says what happens to a release that makes no progress within the deadline: Pause leaves it where it
-	// is, Rollback goes back to the stable template. Default Pause. A failed rollback always stays where it is.
+	// OnFailure defines the reaction to a release without progress within the deadline. Pause leaves
+	// it where it is, Rollback returns to the stable template. Default Pause. A failed rollback always
+	// stays where it is.
 	// +kubebuilder:default=Pause
 	// +optional
 	OnFailure FailurePolicy `json:"onFailure,omitempty"`
 
-	// Preflight says what happens to a release that will not fit into the quotas of its namespace: Hold waits until it
-	// fits, Warn reports it and starts. Default Hold.
+	// Preflight defines the reaction to a release that does not fit into the quotas of its namespace.
+	// Hold waits until it fits, Warn reports it and starts. Default Hold.
 	// +optional
 	Preflight PreflightPolicy `json:"preflight,omitempty"`
 
-	// AllowMixedVersions lets a Deployment with strategy Recreate be released in batches. That strategy promises never
-	// to run two versions at once; a release in batches does so at each step. If false, the release of such a
-	// Deployment does not start while it has pods. A rollback always starts. Default false.
+	// AllowMixedVersions allows releasing a Deployment with strategy Recreate in batches. That
+	// strategy promises never to run two versions at once; a release in batches does so at each step.
+	// If false, the release of such a Deployment does not start while it has pods. A rollback always
+	// starts. Default false.
 	// +optional
 	AllowMixedVersions bool `json:"allowMixedVersions,omitempty"`
 
-	// Supersede says what happens when a new template arrives in mid-release. Restart starts over with it. Queue
-	// finishes the release first, with its gates, and then starts the newest template; a template that was stable
-	// before is a rollback, and does not wait. Default Restart.
+	// Supersede defines the reaction to a new template in mid-release. Restart starts over with it.
+	// Queue finishes the release first, with its gates, and then starts the newest template; a
+	// template that was stable before is a rollback, and does not wait. Default Restart.
 	// +kubebuilder:default=Restart
 	// +optional
 	Supersede SupersedePolicy `json:"supersede,omitempty"`
 
-	// StepBack says what a jump back to an earlier step does with updated pods beyond that step: KeepPods keeps them,
-	// RemovePods replaces them with pods of the old version, which a DaemonSet can't. Default KeepPods.
+	// StepBack defines the reaction to updated pods beyond the target of a jump back. KeepPods keeps
+	// them. RemovePods replaces them with pods of the old version, which a DaemonSet can't. Default
+	// KeepPods.
 	// +optional
 	StepBack StepBackPolicy `json:"stepBack,omitempty"`
 }
 
-// FailurePolicy says what happens to a release that fails.
+// FailurePolicy defines the reaction to a failed release.
 //
 // +kubebuilder:validation:Enum=Pause;Rollback
 type FailurePolicy string
@@ -251,7 +260,7 @@ const (
 	FailureRollback FailurePolicy = "Rollback"
 )
 
-// PreflightPolicy says what happens to a release that will not fit.
+// PreflightPolicy defines the reaction to a release that does not fit.
 //
 // +kubebuilder:validation:Enum=Hold;Warn
 type PreflightPolicy string
@@ -262,7 +271,7 @@ const (
 	PreflightWarn PreflightPolicy = "Warn"
 )
 
-// SupersedePolicy says what happens when a new template arrives in mid-release.
+// SupersedePolicy defines the reaction to a new template in mid-release.
 //
 // +kubebuilder:validation:Enum=Restart;Queue
 type SupersedePolicy string
@@ -273,7 +282,7 @@ const (
 	SupersedeQueue   SupersedePolicy = "Queue"
 )
 
-// PodReplacementPolicy says when a deleted pod makes room for a new one.
+// PodReplacementPolicy defines the time at which a deleted pod makes room for a new one.
 //
 // +kubebuilder:validation:Enum=TerminationStarted;Terminated
 type PodReplacementPolicy string
@@ -284,7 +293,7 @@ const (
 	ReplaceWhenTerminated         PodReplacementPolicy = "Terminated"
 )
 
-// StepBackPolicy says what a jump back does with updated pods beyond the step that it goes to.
+// StepBackPolicy defines the reaction to updated pods beyond the target of a jump back.
 //
 // +kubebuilder:validation:Enum=KeepPods;RemovePods
 type StepBackPolicy string
@@ -295,7 +304,7 @@ const (
 	StepBackRemovePods StepBackPolicy = "RemovePods"
 )
 
-// RollbackStrategy is the plan that a rollback follows.
+// RollbackStrategy is the plan of a rollback.
 type RollbackStrategy struct {
 	// Steps of the rollback; a step without gates continues at once. Default: 1, 100%.
 	// +kubebuilder:validation:MinItems=1
@@ -309,39 +318,42 @@ type RollbackStrategy struct {
 	Steps []Step `json:"steps"`
 }
 
-// Step is one batch: how many pods run the new template at its end, and what must happen before the next one
-// starts.
+// Step is one batch: the number of pods with the new template at its end, and the gates before the
+// next one.
 type Step struct {
-	// Replicas is how many pods, or which percentage of spec.replicas (rounded up), run the new
-	// template when this step is done.
+	// Replicas is the number of pods, or the percentage of spec.replicas (rounded up), that run the
+	// new template at the end of this step.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:Pattern=`^(100|[0-9]{1,2})%$`
 	Replicas intstr.IntOrString `json:"replicas"`
 
-	// MaxUnavailable is how many pods, or which percentage of spec.replicas, may be missing from spec.replicas in this step: 1
-	// for the first pods of a quorum and more later, for example. Default: strategy.maxUnavailable.
+	// MaxUnavailable is the number of pods, or the percentage of spec.replicas, that may be missing
+	// from spec.replicas in this step: 1 for the first pods of a quorum and more later, for example.
+	// Default: strategy.maxUnavailable.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:Pattern=`^(100|[0-9]{1,2})%$`
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// Traffic is the percentage of requests that the new version gets once its pods of this step are available. A step without
-	// it leaves the percentage of the step before, 0% at first; in the last step it is 100%. It never falls.
+	// Traffic is the percentage of requests for the new version once its pods of this step are
+	// available. Default: the percentage of the step before, 0% at first, 100% in the last step. It
+	// never falls.
 	// +kubebuilder:validation:Pattern=`^(100|[1-9]?[0-9])%$`
 	// +kubebuilder:validation:MaxLength=4
 	// +optional
 	Traffic string `json:"traffic,omitempty"`
 
-	// Matches are requests that go to the new version whatever the percentage, in this step alone: those that any of them
-	// holds for.
+	// Matches select requests that go to the new version at any percentage, in this step alone. A
+	// request that satisfies one of the matches is selected.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	// +optional
 	Matches []RequestMatch `json:"matches,omitempty"`
 
-	// Gates must all pass before the next step starts. Default: one manual gate, and none after the last step.
+	// Gates must all pass before the next step starts. Default: one manual gate, and none after the
+	// last step.
 	// +kubebuilder:validation:MaxItems=10
 	// +kubebuilder:validation:XValidation:rule="self.filter(g, has(g.pullRequest)).size() <= 1",message="a step can have one pullRequest gate"
 	// +listType=atomic

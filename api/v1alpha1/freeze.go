@@ -7,18 +7,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Freeze is the value of FreezeAnnotation: why a release does not advance, and until when.
+// Freeze is the value of FreezeAnnotation: the reason of a freeze, and its end.
 type Freeze struct {
-	// Reason is a sentence for people.
+	// Reason is a human readable sentence.
 	Reason string `json:"reason"`
-	// Until is when it ends by itself; never if it is not set.
+	// Until is the time at which the freeze ends by itself; unset if it does not.
 	Until *metav1.Time `json:"until,omitempty"`
-	// Commit is the one whose files ask for it; empty if a person has set the annotation.
+	// Commit is the commit whose files request the freeze; empty if a user set the annotation.
 	Commit string `json:"commit,omitempty"`
 }
 
-// Frozen returns the freeze that is in force at a time, nil if there is none. One that can't be read
-// is in force: somebody meant to stop the release.
+// Frozen returns the freeze in force at a time, nil if there is none. An unreadable freeze is in
+// force: its purpose was to stop the release.
 func (r *BatchRelease) Frozen(now time.Time) *Freeze {
 	text, found := r.Annotations[FreezeAnnotation]
 	if !found {

@@ -5,8 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Gate is one thing that a batch waits for, bound to one attempt at one revision. The rollout part creates it; the
-// approvals part, or any other controller that implements a gate type, decides it.
+// Gate is one condition for which a batch waits, bound to one attempt at one revision. Package
+// rollout creates it; package approvals, or any other controller that implements a gate type,
+// decides it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -36,31 +37,31 @@ type GateList struct {
 	Items           []Gate `json:"items"`
 }
 
-// GateSpec binds a gate to what it lets through.
+// GateSpec binds a gate to one step of one attempt.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec of a Gate is immutable"
 type GateSpec struct {
 	ReleaseRef ReleaseReference `json:"releaseRef"`
-	// Revision is the pod template hash that the gate lets through.
+	// Revision is the pod template hash that the gate admits.
 	Revision string `json:"revision"`
 	// Attempt is the release's status.attempt.
 	Attempt int64 `json:"attempt"`
-	// Commit brought the revision.
+	// Commit is the commit that brought the revision.
 	// +optional
 	Commit string `json:"commit,omitempty"`
-	// StableCommit is the commit that ran before, if known: the commits after it are being released.
+	// StableCommit is the commit that ran before, if known. The commits after it are being released.
 	// +optional
 	StableCommit string `json:"stableCommit,omitempty"`
-	// Step is the index of the step after which the gate stands.
+	// Step is the index of the step before the gate.
 	// +kubebuilder:validation:Minimum=0
 	Step int32 `json:"step"`
-	// Index is the place of the policy in the step's list of gates.
+	// Index is the index of the policy in the step's list of gates.
 	Index int32 `json:"index"`
-	// Type is the one field that is set in policy.
+	// Type is the type of the policy.
 	Type GateType `json:"type"`
-	// Policy is the step's gate, as it was when the gate opened.
+	// Policy is the step's gate policy at the time when the gate opened.
 	Policy GatePolicy `json:"policy"`
-	// Nonce is random and makes an approval for one gate useless for any other.
+	// Nonce is a random text that makes an approval of one gate useless for any other.
 	Nonce string `json:"nonce"`
 }
 
@@ -70,7 +71,7 @@ type ReleaseReference struct {
 	UID  types.UID `json:"uid"`
 }
 
-// GateType names the kind of a gate.
+// GateType is the type of a gate.
 type GateType string
 
 // The gate types.
@@ -89,47 +90,48 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.manual), has(self.none), has(self.soak), has(self.window), has(self.pullRequest), has(self.commitStatus), has(self.checkRun)].filter(is, is).size() == 1",message="a gate has exactly one type"
 type GatePolicy struct {
-	// Manual waits for a person to patch status.currentStepState to Completed.
+	// Manual waits for a user to patch status.currentStepState to Completed.
 	// +optional
 	Manual *ManualGate `json:"manual,omitempty"`
 	// None continues at once.
 	// +optional
 	None *NoGate `json:"none,omitempty"`
-	// Soak waits for some time after the step is done.
+	// Soak waits for a time after the step is done.
 	// +optional
 	Soak *SoakGate `json:"soak,omitempty"`
 	// Window waits for a time of the week.
 	// +optional
 	Window *WindowGate `json:"window,omitempty"`
-	// PullRequest waits for the merge of a pull request that is opened for this gate. A step can
+	// PullRequest waits for the merge of a pull request that Sluice opens for this gate. A step can
 	// have one.
 	// +optional
 	PullRequest *PullRequestGate `json:"pullRequest,omitempty"`
-	// CommitStatus waits for a status of the release commit to be success.
+	// CommitStatus waits until a status of the release commit is success.
 	// +optional
 	CommitStatus *CommitStatusGate `json:"commitStatus,omitempty"`
-	// CheckRun waits for a check of the release commit to be completed with success.
+	// CheckRun waits until a check of the release commit is completed with success.
 	// +optional
 	CheckRun *CheckRunGate `json:"checkRun,omitempty"`
 
-	// OnReject says what happens when the gate is rejected: Hold leaves the release where it is, Rollback goes back to
-	// the stable template. Default Hold. A rollback always stays where it is.
+	// OnReject defines the reaction to a rejected gate. Hold leaves the release where it is, Rollback
+	// returns to the stable template. Default Hold. A rollback always stays where it is.
 	// +optional
 	OnReject RejectPolicy `json:"onReject,omitempty"`
 
-	// Skippable lets a jump skip the gate, by status.nextStepIndex or spec.releaseTo of the release. A jump can always
-	// skip a manual gate: anyone who may request the jump may confirm the gate, too.
+	// Skippable allows a jump, by status.nextStepIndex or spec.releaseTo of the release, to skip the
+	// gate. A jump can always skip a manual gate: a user who may request the jump may also confirm the
+	// gate.
 	// +optional
 	Skippable bool `json:"skippable,omitempty"`
 }
 
-// RejectPolicy says what happens to a release when one of its gates is rejected.
+// RejectPolicy defines the reaction to a rejected gate.
 //
 // +kubebuilder:validation:Enum=Hold;Rollback
 type RejectPolicy string
 
-// The reject policies. None given is Hold: a default of the CRD would make the policy of a gate another
-// one than the step's.
+// The reject policies. An empty one means Hold. The CRD has no default, which would make the policy
+// of a gate differ from the step's.
 const (
 	RejectHold     RejectPolicy = "Hold"
 	RejectRollback RejectPolicy = "Rollback"
@@ -141,67 +143,70 @@ type ManualGate struct{}
 // NoGate has no options.
 type NoGate struct{}
 
-// SoakGate passes some time after the step was done.
+// SoakGate passes a given time after the step is done.
 type SoakGate struct {
-	// Duration, for example 10m. More than 0 and at most 30 days.
+	// Duration is the time to wait, for example 10m; more than 0 and at most 30 days.
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('720h')",message="must be more than 0s and at most 720h"
 	Duration metav1.Duration `json:"duration"`
 }
 
 // WindowGate passes while a window is open.
 type WindowGate struct {
-	// Schedule says when a window opens: five cron fields (minute hour day-of-month month
-	// day-of-week), for example "0 9-17 * * 1-5".
+	// Schedule defines the times at which a window opens, as five cron fields (minute hour
+	// day-of-month month day-of-week), for example "0 9-17 * * 1-5".
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=256
 	Schedule string `json:"schedule"`
-	// TimeZone is an IANA name. Default UTC.
+	// TimeZone is the IANA name of a time zone. Default UTC.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
-	// Duration is how long a window stays open. Default 1h, so that "0 9-17" is open from 9 to 18 o'clock.
+	// Duration is the time for which a window stays open. Default 1h, so that "0 9-17" is open from 9
+	// to 18 o'clock.
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('720h')",message="must be more than 0s and at most 720h"
 	// +optional
 	Duration *metav1.Duration `json:"duration,omitempty"`
 }
 
-// PullRequestGate says whose approval lets a release continue. The merge adds the gate's record to the tracked
-// branch; that is the approval. Approvers and teams say who may approve: the person who merges, or the reviewers
-// where minApprovals is more than 0. If both are empty, everybody with write access to the repository may. Nobody
-// without write access counts.
+// PullRequestGate defines whose approval lets a release continue. The approval is the merge, which
+// adds the gate's record to the tracked branch. Approvers and teams list who may approve: the user
+// who merges, or the reviewers if minApprovals is more than 0. If both are empty, every user with
+// write access to the repository may. Users without write access never count.
 // +kubebuilder:validation:XValidation:rule="!has(self.trustedPushers) || self.trustedPushers.size() == 0 || (has(self.forbidSelfApproval) && self.forbidSelfApproval)",fieldPath=".trustedPushers",message="has no effect without forbidSelfApproval: set that too, or remove trustedPushers"
 type PullRequestGate struct {
-	// MinApprovals is how many reviewers must have approved the head that was merged. Default 0:
-	// the merge is the approval.
+	// MinApprovals is the number of reviewers who must have approved the merged head. Default 0: the
+	// merge is the approval.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	// +optional
 	MinApprovals int32 `json:"minApprovals,omitempty"`
-	// Approvers are the logins of people whose approval counts. An app's login is its slug with [bot]: apps count only
-	// if they are named here. A login followed by the number of its account, such as octocat#583231, means that
-	// account alone.
+	// Approvers are the logins of users whose approval counts. The login of an app is its slug with
+	// [bot]; apps count only if they are listed here. A login with the number of its account, such as
+	// octocat#583231, means that account alone.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=100
 	// +listType=atomic
 	// +optional
 	Approvers []string `json:"approvers,omitempty"`
-	// Teams whose members' approval counts: slug, or organization/slug. A slug alone is a team of the
-	// repository's owner. A slug followed by the number of its team, such as octo-org/sre#4711, means that team alone.
+	// Teams lists teams whose members' approval counts: slug, or organization/slug. A slug alone is a
+	// team of the repository's owner. A slug with the number of its team, such as octo-org/sre#4711,
+	// means that team alone.
 	// +kubebuilder:validation:MaxItems=20
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=200
 	// +listType=atomic
 	// +optional
 	Teams []string `json:"teams,omitempty"`
-	// ForbidSelfApproval excludes everybody who contributed since the commit that ran before: authors, committers and
-	// co-authors of commits, authors of pull requests, and those who pushed. If it is not known who brought one of the
-	// commits, the gate does not pass.
+	// ForbidSelfApproval excludes everyone who contributed since the commit that ran before: authors,
+	// committers and co-authors of commits, authors of pull requests, and users who pushed. If the
+	// contributor of one of the commits is unknown, the gate does not pass.
 	// +optional
 	ForbidSelfApproval bool `json:"forbidSelfApproval,omitempty"`
-	// TrustedPushers are the logins of programs whose pushes and pull requests forbidSelfApproval accepts, such as
-	// renovate[bot]. A program does what somebody else has it do, so by default its pushes answer for no commit. Do not
-	// name a program that a workflow on any branch controls, such as github-actions[bot].
+	// TrustedPushers are the logins of programs whose pushes and pull requests forbidSelfApproval
+	// accepts, such as renovate[bot]. A program acts for other users, so by default its pushes answer
+	// for no commit. Do not name a program that a workflow on any branch controls, such as
+	// github-actions[bot].
 	// +kubebuilder:validation:MaxItems=20
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=100
@@ -210,23 +215,24 @@ type PullRequestGate struct {
 	TrustedPushers []string `json:"trustedPushers,omitempty"`
 }
 
-// CommitStatusGate passes when the newest status in a context on the release commit, posted by one of the
-// creators, is success.
+// CommitStatusGate passes when the newest status in a context on the release commit, posted by one
+// of the creators, is success.
 type CommitStatusGate struct {
-	// Context of the status, for example ci/smoke. Case does not matter. Sluice's own contexts never count.
+	// Context is the context of the status, for example ci/smoke. Case does not matter. Sluice's own
+	// contexts never count.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Context string `json:"context"`
-	// Creators are the logins of those whose statuses count; an app's is its slug with [bot]. Anyone with write access
-	// to a repository can post any status, so name at least one.
+	// Creators are the logins of users and apps whose statuses count; an app's is its slug with [bot].
+	// Any user with write access to a repository can post any status, so name at least one.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=20
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=100
 	// +listType=atomic
 	Creators []string `json:"creators"`
-	// SinceOpened ignores statuses that were posted before the gate opened, by the forge's clock: before the pods of
-	// the batch ran, or for an earlier attempt.
+	// SinceOpened ignores statuses that were posted before the gate opened, by the forge's clock:
+	// before the pods of the batch ran, or for an earlier attempt.
 	// +optional
 	SinceOpened bool `json:"sinceOpened,omitempty"`
 }
@@ -234,39 +240,39 @@ type CommitStatusGate struct {
 // CheckRunGate passes when the newest run of a check on the release commit is completed with one
 // of the conclusions.
 type CheckRunGate struct {
-	// Name of the check, as the forge shows it.
+	// Name is the name of the check, as the forge shows it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name"`
-	// App is the slug of the app that makes the check, for example github-actions; followed by its number, such as
-	// github-actions#15368, it means that app alone.
+	// App is the slug of the app that makes the check, for example github-actions. With its number,
+	// such as github-actions#15368, it means that app alone.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
 	App string `json:"app"`
-	// Conclusions that let the release continue. Default: success alone.
+	// Conclusions are the conclusions that let the release continue. Default: success alone.
 	// +kubebuilder:validation:MaxItems=3
 	// +listType=set
 	// +optional
 	Conclusions []CheckConclusion `json:"conclusions,omitempty"`
-	// SinceOpened ignores runs that started before the gate opened, by the forge's clock: before the pods of the batch
-	// ran, or for an earlier attempt.
+	// SinceOpened ignores runs that started before the gate opened, by the forge's clock: before the
+	// pods of the batch ran, or for an earlier attempt.
 	// +optional
 	SinceOpened bool `json:"sinceOpened,omitempty"`
 }
 
-// CheckConclusion is how a check ended.
+// CheckConclusion is the conclusion of a check.
 //
 // +kubebuilder:validation:Enum=success;neutral;skipped
 type CheckConclusion string
 
-// The conclusions that a gate can be content with.
+// The conclusions that a gate can accept.
 const (
 	CheckSuccess CheckConclusion = "success"
 	CheckNeutral CheckConclusion = "neutral"
 	CheckSkipped CheckConclusion = "skipped"
 )
 
-// Decision says whether a gate waits, has passed or was rejected.
+// Decision is the decision on a gate: it waits, has passed or was rejected.
 //
 // +kubebuilder:validation:Enum=Waiting;Passed;Rejected
 type Decision string
@@ -278,71 +284,73 @@ const (
 	DecisionRejected Decision = "Rejected"
 )
 
-// GateStatus is the decision and what it rests on.
+// GateStatus holds the decision and its evidence.
 type GateStatus struct {
 	// +optional
 	Decision Decision `json:"decision,omitempty"`
-	// Evidence is what the decision rests on.
+	// Evidence lists the facts on which the decision rests.
 	// +listType=atomic
 	// +optional
 	Evidence []Evidence `json:"evidence,omitempty"`
-	// PullRequest is the one that was opened for this gate.
+	// PullRequest is the pull request that was opened for this gate.
 	// +optional
 	PullRequest *PullRequestReference `json:"pullRequest,omitempty"`
-	// Refusal says why the pull request was merged and does not pass the gate, or was closed and does not reject it: the
-	// policy does not accept how, or by whom. It is unset while nothing is refused.
+	// Refusal describes why a merged pull request does not pass the gate, or a closed one does not
+	// reject it: the policy does not accept how it was done, or by whom. It is unset while nothing is
+	// refused.
 	// +optional
 	Refusal *Refusal `json:"refusal,omitempty"`
-	// Record is the file that passes a pullRequest gate when it is on the tracked branch. It is set where the source
-	// has no forge, so that people can add it.
+	// Record is the file that passes a pullRequest gate once it is on the tracked branch. It is set if
+	// the source has no forge, so that users can add the file.
 	// +optional
 	Record *RecordFile `json:"record,omitempty"`
-	// Force is set by a person to pass the gate in an emergency, whatever it waits for. It is the only field here that
-	// the controller does not write.
+	// Force passes the gate in an emergency, whatever its policy. Users set it; the controller writes
+	// all other fields of the status.
 	// +optional
 	Force *Force `json:"force,omitempty"`
-	// Message is a sentence for people.
+	// Message is a human readable message.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// DecidedAt is when the decision became Passed or Rejected.
+	// DecidedAt is the time at which the decision became Passed or Rejected.
 	// +optional
 	DecidedAt *metav1.Time `json:"decidedAt,omitempty"`
 }
 
-// Force says who overrides the policy of a gate, and why.
+// Force records who overrides the policy of a gate, and why.
 type Force struct {
-	// By is the user's name, as the API server authenticated it. The policies in config/policy refuse any other name.
+	// By is the name of the user, as authenticated by the API server. The policies in config/policy
+	// refuse any other name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	By string `json:"by"`
-	// Reason is a sentence for people.
+	// Reason is a human readable reason.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
 }
 
-// Refusal says why an answer does not pass a gate.
+// Refusal describes why an answer does not pass a gate.
 type Refusal struct {
-	// Message is a sentence for people: why, and what to do.
+	// Message is a human readable message: why, and what to do.
 	Message string `json:"message"`
-	// ToldDigest is the digest of the comment about it on the pull request.
+	// ToldDigest is the digest of the comment about the refusal on the pull request.
 	// +optional
 	ToldDigest string `json:"toldDigest,omitempty"`
 }
 
-// PullRequestReference says where a pull request is.
+// PullRequestReference names a pull request.
 type PullRequestReference struct {
-	// Source names the ReleaseSource by whose forge it was opened.
+	// Source names the ReleaseSource through whose forge it was opened.
 	Source SourceReference `json:"source"`
-	// Branch that was made for it.
+	// Branch is the branch that was made for the pull request.
 	Branch string `json:"branch"`
-	// Number of the pull request; 0 while it is being opened.
+	// Number is the number of the pull request; 0 while it is being opened.
 	// +optional
 	Number int64 `json:"number,omitempty"`
-	// URL for people.
+	// URL is the address of the pull request for users.
 	// +optional
 	URL string `json:"url,omitempty"`
-	// Base is the commit that the branch was made on.
+	// Base is the commit on which the branch was made.
 	// +optional
 	Base string `json:"base,omitempty"`
 	// TextDigest is the digest of the title and body that Sluice wrote.
@@ -358,38 +366,39 @@ type SourceReference struct {
 
 // RecordFile is a file of the repository.
 type RecordFile struct {
-	// Path from the root of the repository.
+	// Path is the path from the root of the repository.
 	Path string `json:"path"`
-	// Content of the file.
+	// Content is the content of the file.
 	Content string `json:"content"`
 }
 
-// EvidencePullRequestMerged is the kind of evidence that somebody merged the gate's pull request.
+// EvidencePullRequestMerged is the kind of evidence of a merged pull request.
 const EvidencePullRequestMerged = "PullRequestMerged"
 
 // Evidence is one fact that a decision rests on.
 type Evidence struct {
-	// Kind of the fact, for example StatusPatch, SoakElapsed, WindowOpen, PullRequestMerged.
+	// Kind is the kind of the fact, for example StatusPatch, SoakElapsed, WindowOpen,
+	// PullRequestMerged.
 	Kind string `json:"kind"`
-	// Actor is who caused it, if known.
+	// Actor is the user or app that caused the fact, if known.
 	// +optional
 	Actor string `json:"actor,omitempty"`
-	// ActorID is the forge's number of that account. Unlike the name it never changes hands.
+	// ActorID is the forge's number of that account. Unlike the name, it never changes hands.
 	// +optional
 	ActorID int64 `json:"actorID,omitempty"`
 	// ID is the forge's number of the fact: of a pull request, a review, a status, a check run.
 	// +optional
 	ID int64 `json:"id,omitempty"`
-	// SHA is the commit that the fact is about.
+	// SHA is the commit of the fact.
 	// +optional
 	SHA string `json:"sha,omitempty"`
-	// URL for people.
+	// URL is the address of the fact for users.
 	// +optional
 	URL string `json:"url,omitempty"`
-	// Detail is a sentence for people.
+	// Detail is a human readable sentence.
 	// +optional
 	Detail string `json:"detail,omitempty"`
-	// Time of the fact.
+	// Time is the time of the fact.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 }

@@ -2,19 +2,21 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// LogEntry is something that happened to a release and that neither its gates nor its history show.
+// LogEntry is an event of a release that neither its gates nor its history show.
 type LogEntry struct {
 	Time metav1.Time `json:"time"`
 	Type LogType     `json:"type"`
-	// By names the user who requested it with sluice or the dashboard; empty if unknown. With the policies in config/policy,
-	// the API server has authenticated this user; without them, By is a claim.
+	// By names the user who requested it with sluice or the dashboard; empty if unknown. With the
+	// policies in config/policy, the API server has authenticated the user; without them, By is a
+	// claim.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	By string `json:"by,omitempty"`
-	// Cause names the reason why the release stopped, or the one that no longer stops it.
+	// Cause names the cause that stopped the release, or that no longer stops it.
 	// +optional
 	Cause StopCause `json:"cause,omitempty"`
-	// Revision, Commit and its Author, and Images are those that the entry is about: that were superseded, or rolled back to.
+	// Revision, Commit and its Author, and Images describe the version that was superseded, or to
+	// which a rollback returns.
 	// +optional
 	Revision string `json:"revision,omitempty"`
 	// +optional
@@ -25,30 +27,30 @@ type LogEntry struct {
 	// +listType=atomic
 	// +optional
 	Images []string `json:"images,omitempty"`
-	// State and Batch are where a superseded release stood.
+	// State and Batch are the position of a superseded release.
 	// +optional
 	State ReleaseState `json:"state,omitempty"`
 	// +optional
 	Batch string `json:"batch,omitempty"`
-	// Message is a sentence for people.
+	// Message is a human readable message.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// LogType names the event of a LogEntry.
+// LogType is the type of a LogEntry.
 //
 // +kubebuilder:validation:Enum=Superseded;Stopped;Resumed;Retried;RollbackStarted
 type LogType string
 
-// What happened.
+// The types of log entries.
 const (
 	// LogSuperseded: another template superseded the release in progress.
 	LogSuperseded LogType = "Superseded"
 	// LogStopped: the release was paused or frozen, or its workload or template was changed.
 	LogStopped LogType = "Stopped"
-	// LogResumed: that is over.
+	// LogResumed: the cause of a stop is gone.
 	LogResumed LogType = "Resumed"
-	// LogRetried: somebody requested a retry.
+	// LogRetried: a user requested a retry.
 	LogRetried LogType = "Retried"
 	// LogRollbackStarted: a rollback started.
 	LogRollbackStarted LogType = "RollbackStarted"

@@ -2,7 +2,7 @@ package v1alpha1
 
 // Names that are written to objects. They are API: once released they don't change.
 const (
-	// Prefix of all annotations and labels of Sluice.
+	// Prefix is the prefix of all annotations and labels of Sluice.
 	Prefix = "rollouts.sluice.dev/"
 
 	// Finalizer keeps a BatchRelease until its workload is handed back.
@@ -11,30 +11,33 @@ const (
 	// SourceFinalizer keeps a ReleaseSource until its releases are gone.
 	SourceFinalizer = Prefix + "releases"
 
-	// ForgeFinalizer keeps a Gate until what was opened for it on the forge is closed.
+	// ForgeFinalizer keeps a Gate until its pull request on the forge is closed.
 	ForgeFinalizer = Prefix + "forge"
 
-	// HoldAnnotation on a workload says that it is taken over. Its value is a Hold as JSON.
+	// HoldAnnotation on a workload marks it as taken over. Its value is a Hold as JSON.
 	HoldAnnotation = Prefix + "hold"
 
-	// TrafficAnnotation on a route says which releases share its requests: for each Service, the release, as JSON.
+	// TrafficAnnotation on a route names, as JSON, the release that shares its requests, for each
+	// Service.
 	TrafficAnnotation = Prefix + "traffic"
-	// TrafficLabel on a Service, and on its EndpointSlices, names the BatchRelease whose side it is.
+	// TrafficLabel on a stable or canary Service, and on its EndpointSlices, names its BatchRelease.
 	TrafficLabel = Prefix + "traffic"
 
-	// BreakGlassAnnotation on a workload that is taken over lets through what the admission policy
-	// would refuse. Its value is the reason.
+	// BreakGlassAnnotation on a held workload admits writes that the admission policy would refuse.
+	// Its value is the reason.
 	BreakGlassAnnotation = Prefix + "break-glass"
 
-	// LeaseName is the Lease of the controller that acts.
+	// LeaseName is the Lease of the active controller.
 	LeaseName = "sluice-controller"
 
-	// RollbackAnnotation on a BatchRelease requests a rollback: "true", a pod template hash, or a commit.
+	// RollbackAnnotation on a BatchRelease requests a rollback: "true", a pod template hash, or a
+	// commit.
 	RollbackAnnotation = "rollback"
 	// RetryAnnotation on a BatchRelease retries a failed release: "true".
 	RetryAnnotation = "retry"
-	// RequestedByAnnotation on a BatchRelease names the user who requests a rollback, a retry, a pause or its end in the same write. Rollout
-	// records the name and removes it. The policies in config/policy refuse any other name than the user's own.
+	// RequestedByAnnotation on a BatchRelease names the user who requests a rollback, a retry, a pause
+	// or its end in the same write. Rollout records the name and removes it. The policies in
+	// config/policy refuse any name but the user's own.
 	RequestedByAnnotation = Prefix + "requested-by"
 	// FreezeAnnotation on a BatchRelease stops it as spec.suspend does. Its value is a Freeze as JSON.
 	FreezeAnnotation = Prefix + "freeze"
@@ -43,29 +46,30 @@ const (
 	CommitAnnotation = Prefix + "commit"
 	// SourceLabel on a BatchRelease names the ReleaseSource that wrote it.
 	SourceLabel = Prefix + "source"
-	// AuthorAnnotation and SubjectAnnotation on a BatchRelease or ControllerRevision are the author, as the commit
-	// claims, and the first line of the message of the commit that brought its template.
+	// AuthorAnnotation and SubjectAnnotation on a BatchRelease or ControllerRevision are the author,
+	// as the commit claims, and the first line of the message of the commit that brought its template.
 	AuthorAnnotation  = Prefix + "commit-author"
 	SubjectAnnotation = Prefix + "commit-subject"
-	// CommitTimeAnnotation on a BatchRelease or ControllerRevision is when that commit was made, as its committer claims, as RFC 3339.
+	// CommitTimeAnnotation on a BatchRelease or ControllerRevision is the time of that commit, as its
+	// committer claims, as RFC 3339.
 	CommitTimeAnnotation = Prefix + "commit-time"
-	// FileAnnotation on a BatchRelease is the file that it was read from.
+	// FileAnnotation on a BatchRelease is the file that defines it.
 	FileAnnotation = Prefix + "file"
-	// TemplateFileAnnotation on a BatchRelease is the file that holds its template, where that is another.
+	// TemplateFileAnnotation on a BatchRelease is the file that holds its template, if it is another.
 	TemplateFileAnnotation = Prefix + "template-file"
-	// KustomizationAnnotation on a BatchRelease is the kustomization that its template was built by, where
-	// there is one: no file holds the template as it is.
+	// KustomizationAnnotation on a BatchRelease is the kustomization that built its template, if any:
+	// no file holds the template as it is.
 	KustomizationAnnotation = Prefix + "kustomization"
-	// AppliedDigestAnnotation on an object from Git is the digest of what was applied.
+	// AppliedDigestAnnotation on an object from Git is the digest of the applied content.
 	AppliedDigestAnnotation = Prefix + "applied-digest"
-	// GitTemplateAnnotation on a BatchRelease from Git is the digest of spec.template in Git. A template with another
-	// digest came from somebody else, and is not released.
+	// GitTemplateAnnotation on a BatchRelease from Git is the digest of spec.template in Git. A
+	// template with another digest is not from Git, and is not released.
 	GitTemplateAnnotation = Prefix + "git-template"
 	// RequestedAtAnnotation requests a sync of a ReleaseSource now, and a check of a Gate on the forge.
 	RequestedAtAnnotation = Prefix + "requestedAt"
 
-	// CurrentStableAnnotation and LastStableAnnotation on a BatchRelease name the revisions
-	// that a rollback goes back to.
+	// CurrentStableAnnotation and LastStableAnnotation on a BatchRelease name the revisions to which a
+	// rollback returns.
 	CurrentStableAnnotation = "current-stable-revision"
 	LastStableAnnotation    = "last-stable-revision"
 
@@ -73,7 +77,7 @@ const (
 	PausePointAnnotation = Prefix + "pause-point"
 	// DeletePriorityAnnotation on a pod is a number; the larger goes first.
 	DeletePriorityAnnotation = "controller.alpha.kubernetes.io/delete-priority"
-	// OrderAnnotation on a pod says that Sluice set its deletion cost, and what it was before.
+	// OrderAnnotation on a pod marks its deletion cost as set by Sluice, and holds the previous cost.
 	OrderAnnotation = Prefix + "order"
 
 	// ReleaseLabel on a ControllerRevision or Gate names its BatchRelease.
@@ -82,24 +86,28 @@ const (
 	RevisionLabel = Prefix + "revision"
 	// DigestAnnotation on a ControllerRevision is the digest of the template with defaults.
 	DigestAnnotation = Prefix + "template-digest"
-	// NumberAnnotation on a ControllerRevision counts the templates that were kept, from 1.
+	// NumberAnnotation on a ControllerRevision is the number of its template in the history, from 1.
 	NumberAnnotation = Prefix + "number"
 
-	// OutcomeAnnotation on a ControllerRevision is what became of its template, an Outcome.
+	// OutcomeAnnotation on a ControllerRevision is the Outcome of its template.
 	OutcomeAnnotation = Prefix + "outcome"
 	// AttemptAnnotation on a ControllerRevision is the release's status.attempt that had this outcome.
 	AttemptAnnotation = Prefix + "attempt"
-	// StartedAtAnnotation on a ControllerRevision is when the release or rollback began that made it stable, as RFC 3339.
+	// StartedAtAnnotation on a ControllerRevision is the start of the release or rollback that made it
+	// stable, as RFC 3339.
 	StartedAtAnnotation = Prefix + "started-at"
-	// ReleasedAtAnnotation on a ControllerRevision is when its template became stable, as RFC 3339.
+	// ReleasedAtAnnotation on a ControllerRevision is the time at which its template became stable, as
+	// RFC 3339.
 	ReleasedAtAnnotation = Prefix + "released-at"
-	// ApprovedByAnnotation on a ControllerRevision names those who passed the gates of its release.
+	// ApprovedByAnnotation on a ControllerRevision names the users who passed the gates of its
+	// release.
 	ApprovedByAnnotation = Prefix + "approved-by"
-	// ForcedAnnotation on a ControllerRevision says which gates of its release were overridden, by whom and why.
+	// ForcedAnnotation on a ControllerRevision lists the gates of its release that were overridden, by
+	// whom and why.
 	ForcedAnnotation = Prefix + "forced"
 )
 
-// Outcome is what became of a template that is kept in the history.
+// Outcome is the outcome of the release of a template in the history.
 type Outcome string
 
 // The outcomes.
@@ -108,9 +116,9 @@ const (
 	OutcomeAdopted Outcome = "Adopted"
 	// OutcomeReleased: its release completed.
 	OutcomeReleased Outcome = "Released"
-	// OutcomeRolledBackTo: the last one to complete was a rollback to it.
+	// OutcomeRolledBackTo: the last rollback to it completed.
 	OutcomeRolledBackTo Outcome = "RolledBackTo"
-	// OutcomeRolledBack: a rollback left it. No rollback goes to it.
+	// OutcomeRolledBack: it was rolled back. No rollback returns to it.
 	OutcomeRolledBack Outcome = "RolledBack"
 )
 

@@ -1,32 +1,33 @@
 package v1alpha1
 
-// OrderKey is one criterion by which old pods are ordered.
+// OrderKey is one criterion for the order of old pods.
 //
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:MaxProperties=1
 type OrderKey struct {
-	// NodeLabel orders by a label of the node that a pod runs on, for example zone by zone.
+	// NodeLabel orders pods by a label of their node, for example zone by zone.
 	// +optional
 	NodeLabel *NodeLabelOrder `json:"nodeLabel,omitempty"`
-	// DeletePriority orders by the annotation controller.alpha.kubernetes.io/delete-priority of a
-	// pod: the larger number goes first. One that is missing, or is not a number, counts as 0.
+	// DeletePriority orders pods by their annotation controller.alpha.kubernetes.io/delete-priority:
+	// the larger number goes first. A missing or invalid number counts as 0.
 	// +optional
 	DeletePriority *DeletePriorityOrder `json:"deletePriority,omitempty"`
-	// Age orders by the time of creation.
+	// Age orders pods by their creation time.
 	// +optional
 	Age AgeOrder `json:"age,omitempty"`
-	// Name orders by the name of the pod.
+	// Name orders pods by their name.
 	// +optional
 	Name NameOrder `json:"name,omitempty"`
 }
 
 // NodeLabelOrder orders pods by a label of their nodes.
 type NodeLabelOrder struct {
-	// Key of the label.
+	// Key is the key of the label.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key"`
-	// Values go first, in this order. The others follow, by value, then the nodes without the label.
+	// Values are the label values that go first, in this order. The others follow, by value, then the
+	// nodes without the label.
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=63
 	// +listType=atomic
@@ -37,7 +38,7 @@ type NodeLabelOrder struct {
 // DeletePriorityOrder has no settings.
 type DeletePriorityOrder struct{}
 
-// AgeOrder says whether the oldest or the newest pods go first.
+// AgeOrder is the order by age: the oldest or the newest pods first.
 //
 // +kubebuilder:validation:Enum=OldestFirst;NewestFirst
 type AgeOrder string
@@ -48,7 +49,7 @@ const (
 	NewestFirst AgeOrder = "NewestFirst"
 )
 
-// NameOrder says which way names count.
+// NameOrder is the order by name.
 //
 // +kubebuilder:validation:Enum=Ascending;Descending
 type NameOrder string

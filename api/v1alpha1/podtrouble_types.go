@@ -6,42 +6,44 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodTrouble says why pods of the update revision don't become available. It changes nothing that the release does: the
-// progress deadline goes on.
+// PodTrouble describes why pods of the update revision don't become available. It does not affect
+// the release: the progress deadline keeps running.
 type PodTrouble struct {
-	// Reason is what most of the pods in trouble have in common.
+	// Reason is the problem that most of the affected pods share.
 	Reason PodTroubleReason `json:"reason"`
 	// Revision is the revision that the pods run.
 	Revision string `json:"revision"`
-	// Pods is the highest number of pods that were seen with it.
+	// Pods is the highest number of pods observed with this problem.
 	// +kubebuilder:validation:Minimum=1
 	Pods int32 `json:"pods"`
-	// Message says it more exactly, for people.
+	// Message is a human readable message with more detail.
 	// +kubebuilder:validation:MaxLength=300
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Since is when it was first seen.
+	// Since is the time at which the problem was first observed.
 	Since metav1.Time `json:"since"`
 }
 
-// PodTroubleReason is why a pod does not become available.
+// PodTroubleReason is the reason why a pod does not become available.
 //
 // +kubebuilder:validation:Enum=CrashLoop;ImagePull;Unschedulable;CannotStart
 type PodTroubleReason string
 
 // The reasons why pods don't become available.
 const (
-	// PodsCrash: a container ended, and is started again and again.
+	// PodsCrash: a container exits and restarts again and again.
 	PodsCrash PodTroubleReason = "CrashLoop"
 	// PodsLackImage: an image can't be pulled.
 	PodsLackImage PodTroubleReason = "ImagePull"
 	// PodsUnschedulable: no node has room for the pod.
 	PodsUnschedulable PodTroubleReason = "Unschedulable"
-	// PodsCannotStart: a container can't be created or started, for example because a ConfigMap is missing.
+	// PodsCannotStart: a container can't be created or started, for example because a ConfigMap is
+	// missing.
 	PodsCannotStart PodTroubleReason = "CannotStart"
 )
 
-// Words say it to people. Of is how many pods there are to be.
+// Words returns a description for people, such as "2 of 3 pods crash". Of is the wanted number of
+// pods.
 func (t *PodTrouble) Words(of int32) string {
 	of = max(of, t.Pods)
 	noun, verb := "pods", t.Reason.words()
@@ -58,7 +60,7 @@ func (t *PodTrouble) Words(of int32) string {
 	return words + ": " + t.Message
 }
 
-// words say what the pods do.
+// words returns a verb for the problem.
 func (r PodTroubleReason) words() string {
 	switch r {
 	case PodsCrash:

@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// StandsSince is since when a release stands as it does; zero where that is not known. What stops it, or has changed since its
-// end, began later than its step.
+// StandsSince returns the time since which the release is in its state; zero if unknown. A stop, or
+// a change after the end, began later than its step.
 func (s *BatchReleaseStatus) StandsSince() metav1.Time {
 	if found := meta.FindStatusCondition(s.Conditions, s.standsFor()); found != nil && found.Status == metav1.ConditionTrue {
 		return found.LastTransitionTime
@@ -23,7 +23,7 @@ func (s *BatchReleaseStatus) StandsSince() metav1.Time {
 	}
 }
 
-// standsFor is the condition that says why a release stands; Stalled if no other does.
+// standsFor returns the condition that explains why a release stands; Stalled if no other does.
 func (s *BatchReleaseStatus) standsFor() string {
 	switch stop := s.Stops(); {
 	case s.StalledBy == StallWriteRefused:

@@ -2,7 +2,7 @@ package v1alpha1
 
 import "slices"
 
-// ReleaseState is what a release is doing, or waits for.
+// ReleaseState is the state of a release: its present activity, or the thing for which it waits.
 //
 // +kubebuilder:validation:Enum=WorkloadNotFound;WorkloadHeld;Idle;Quarantined;Completed;Drifted;Waiting;ChangedPastGit;NativeRollout;Starting;WillNotFit;Rolling;PausePoint;Blocked;ApprovalRefused;Rejected;Stopped;Failed;Shifting;Finishing
 type ReleaseState string
@@ -17,14 +17,14 @@ const (
 	StateIdle ReleaseState = "Idle"
 	// StateQuarantined: nothing has been released yet, and spec.template was rolled back.
 	StateQuarantined ReleaseState = "Quarantined"
-	// StateCompleted: all pods run what was released, or was rolled back to.
+	// StateCompleted: all pods run the released template, or the one to which the rollback returned.
 	StateCompleted ReleaseState = "Completed"
-	// StateDrifted: the release completed, and somebody has given the workload another template since.
+	// StateDrifted: the release completed, and the workload's template was changed since.
 	StateDrifted ReleaseState = "Drifted"
-	// StateWaiting: a template is given, and its release does not start: status.stoppedBy says why, or else
-	// status.queued.awaits.
+	// StateWaiting: the release of a given template does not start. status.stoppedBy has the cause, or
+	// else status.queued.awaits.
 	StateWaiting ReleaseState = "Waiting"
-	// StateChangedPastGit: no release is in progress, and spec.template is not what Git has.
+	// StateChangedPastGit: no release is in progress, and spec.template differs from Git.
 	StateChangedPastGit ReleaseState = "ChangedPastGit"
 	// StateNativeRollout: the workload's own rolling update brings the template.
 	StateNativeRollout ReleaseState = "NativeRollout"
@@ -32,32 +32,33 @@ const (
 	StateStarting ReleaseState = "Starting"
 	// StateWillNotFit: the release waits until the namespace has room for it.
 	StateWillNotFit ReleaseState = "WillNotFit"
-	// StateRolling: pods are moved to what the step says.
+	// StateRolling: pods are moved to the target of the step.
 	StateRolling ReleaseState = "Rolling"
 	// StatePausePoint: the next pod to go has a pause point.
 	StatePausePoint ReleaseState = "PausePoint"
 	// StateBlocked: the step is done, and waits for its gates.
 	StateBlocked ReleaseState = "Blocked"
-	// StateApprovalRefused: as Blocked, and an approval came that does not count.
+	// StateApprovalRefused: as Blocked, and an approval does not count.
 	StateApprovalRefused ReleaseState = "ApprovalRefused"
 	// StateRejected: as Blocked, and a gate was rejected.
 	StateRejected ReleaseState = "Rejected"
-	// StateStopped: the release waits until what status.stoppedBy names is gone.
+	// StateStopped: the release waits until the causes in status.stoppedBy are gone.
 	StateStopped ReleaseState = "Stopped"
 	// StateFailed: the release made no progress within its deadline.
 	StateFailed ReleaseState = "Failed"
-	// StateShifting: the pods of the step are available, and routes move requests between versions; status.traffic says how far.
+	// StateShifting: the pods of the step are available, and routes move requests between versions;
+	// status.traffic has the weights.
 	StateShifting ReleaseState = "Shifting"
 	// StateFinishing: every pod runs the new revision, and the workload is handed back.
 	StateFinishing ReleaseState = "Finishing"
 )
 
-// StopCause is a cause for which releases do not advance.
+// StopCause is a cause that stops a release.
 //
 // +kubebuilder:validation:Enum=InvalidStrategy;Suspended;Frozen;WorkloadChanged;ChangedPastGit
 type StopCause string
 
-// The causes for which a release does not advance.
+// The causes that stop a release.
 const (
 	// StopInvalidStrategy: the steps can't be read.
 	StopInvalidStrategy StopCause = "InvalidStrategy"
@@ -65,34 +66,35 @@ const (
 	StopSuspended StopCause = "Suspended"
 	// StopFrozen: a freeze is in effect.
 	StopFrozen StopCause = "Frozen"
-	// StopWorkloadChanged: somebody changed the held workload, and nobody has acknowledged it.
+	// StopWorkloadChanged: the held workload was changed, and no user has acknowledged it.
 	StopWorkloadChanged StopCause = "WorkloadChanged"
-	// StopChangedPastGit: spec.template is not what Git has.
+	// StopChangedPastGit: spec.template differs from Git.
 	StopChangedPastGit StopCause = "ChangedPastGit"
 )
 
-// Awaited is what a new template waits for on a workload that is taken over.
+// Awaited is the event for which a new template waits on a held workload.
 //
 // +kubebuilder:validation:Enum=Room;NativeController
 type Awaited string
 
-// What a new template waits for.
+// The events for which a new template waits.
 const (
-	// AwaitedRoom: pods have to go, so that there is room for one of the stable version.
+	// AwaitedRoom: pods must go to make room for one of the stable version.
 	AwaitedRoom Awaited = "Room"
-	// AwaitedNativeController: the native controller has to see the latest change, or to give the stable version its pods.
+	// AwaitedNativeController: the native controller must observe the latest change, or give the
+	// stable version its pods.
 	AwaitedNativeController Awaited = "NativeController"
 )
 
-// StallCause is what somebody has to change before the release goes on.
+// StallCause is a problem that a user must fix before the release continues.
 //
 // +kubebuilder:validation:Enum=ProgressDeadlineExceeded;GateRejected;WriteRefused;InvalidStrategy;InvalidTemplate;NoTemplate;WouldMixVersions;WorkloadHeldByAnother;WorkloadShared;TrafficBlocked
 type StallCause string
 
-// What somebody has to change. Each is also the reason of the condition Stalled.
+// The problems that a user must fix. Each is also the reason of the condition Stalled.
 const (
-	// StallDeadlineExceeded: no further pod became available in time, or a new template has waited for as long for what
-	// status.queued.awaits names.
+	// StallDeadlineExceeded: no further pod became available in time, or a new template has waited as
+	// long for the event in status.queued.awaits.
 	StallDeadlineExceeded StallCause = ReasonDeadlineExceeded
 	// StallGateRejected: a gate was rejected.
 	StallGateRejected StallCause = ReasonGateRejected
@@ -114,13 +116,14 @@ const (
 	StallTrafficBlocked StallCause = ReasonTrafficBlocked
 )
 
-// StoppedFor reports whether a cause is among those for which releases do not advance.
+// StoppedFor reports whether StoppedBy has a cause.
 func (s *BatchReleaseStatus) StoppedFor(cause StopCause) bool {
 	return slices.Contains(s.StoppedBy, cause)
 }
 
-// Stops is the cause that stops what is in progress, or what waits to be released: the first of StoppedBy; empty if nothing
-// is stopped. A rollback goes on whatever is in StoppedBy, unless its own steps are invalid.
+// Stops returns the cause that stops the release in progress or the waiting template: the first of
+// StoppedBy; empty if nothing is stopped. A rollback continues whatever StoppedBy has, unless its
+// own steps are invalid.
 func (s *BatchReleaseStatus) Stops() StopCause {
 	if s.State != StateStopped && s.State != StateWaiting || len(s.StoppedBy) == 0 {
 		return ""
@@ -131,7 +134,8 @@ func (s *BatchReleaseStatus) Stops() StopCause {
 // Entered reports whether a step was entered: the first pods may be moved.
 func (s *BatchReleaseStatus) Entered() bool { return s.StepStartedAt != nil }
 
-// RolledBackTo is the revision that is being, or was last, rolled back to; empty in a release.
+// RolledBackTo returns the revision to which the current or last rollback returns; empty in a
+// release.
 func (s *BatchReleaseStatus) RolledBackTo() string {
 	if s.Rollback == nil {
 		return ""

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// TrafficOf is the percentage of requests that a step of a release gives to the new version, counted from 0: its own, or that of the step
-// before; 0 at first, and all in the last. It reports false where no route shares requests, which is so in every rollback: all requests
-// go back before its pods.
+// TrafficOf returns the new version's percentage of requests in a step, counted from 0: the step's
+// own, or the one before; 0 at first, 100 in the last step. It reports false if no route shares
+// requests, and in a rollback: all requests go back before its pods.
 func (s *BatchReleaseSpec) TrafficOf(rollback bool, step int) (weight int32, shared bool) {
 	if rollback || s.Strategy.Traffic == nil {
 		return 0, false
@@ -16,8 +16,9 @@ func (s *BatchReleaseSpec) TrafficOf(rollback bool, step int) (weight int32, sha
 	return TrafficOf(s.Strategy.Steps, step), true
 }
 
-// TrafficOf is the percentage of requests that a step gives to the new version: its own, or that of the step before; 0 at first, and
-// all in the last step, and beyond it. What can't be read is as if the step said nothing.
+// TrafficOf returns the new version's percentage of requests in a step: the step's own, or the one
+// before; 0 at first, 100 in the last step and beyond it. An unreadable percentage counts as
+// missing.
 func TrafficOf(steps []Step, index int) int32 {
 	if index >= len(steps)-1 {
 		return allRequests
@@ -30,7 +31,7 @@ func TrafficOf(steps []Step, index int) int32 {
 	return 0
 }
 
-// ParseTraffic reads the traffic of a step, such as "10%". That a step says nothing is an error, too.
+// ParseTraffic reads the traffic of a step, such as "10%". An empty text is an error, too.
 func ParseTraffic(text string) (int32, error) {
 	digits, isPercent := strings.CutSuffix(text, "%")
 	weight, err := strconv.ParseUint(digits, 10, 31) // no sign: the CRD takes none
@@ -40,20 +41,20 @@ func ParseTraffic(text string) (int32, error) {
 	return int32(weight), nil
 }
 
-// allRequests are 100 percent.
+// allRequests is 100 percent.
 const allRequests = 100
 
-// RequestWords are a percentage of requests, and how many matches bring others, for people.
+// RequestWords describes a percentage of requests, and the number of matches that bring others.
 func RequestWords(weight int32, matches int) string {
 	return andMatches(fmt.Sprintf("%d%% of requests", weight), weight, matches)
 }
 
-// ShareWords are the same where it is plain what the percentage is of.
+// ShareWords describes the same where the context names the requests.
 func ShareWords(weight int32, matches int) string {
 	return andMatches(fmt.Sprintf("%d%%", weight), weight, matches)
 }
 
-// andMatches says nothing of matches where all requests are given anyway.
+// andMatches appends the number of matches, unless all requests are given anyway.
 func andMatches(words string, weight int32, matches int) string {
 	switch {
 	case matches == 0 || weight == allRequests:
@@ -65,7 +66,8 @@ func andMatches(words string, weight int32, matches int) string {
 	}
 }
 
-// Words name the requests, for people. Values are quoted, so that none reads as a condition of its own.
+// Words describes the requests for people. Values are quoted, so that none reads as a condition of
+// its own.
 func (m *RequestMatch) Words() string {
 	var words []string
 	if m.Path != nil {
@@ -106,7 +108,7 @@ func (m *RequestMatch) All() bool {
 	return m.Path.Value == "/" && m.Path.Type != PathExact && m.Path.Type != PathRegularExpression
 }
 
-// Words say what has to come first, for people, and follow "waits for"; empty if nothing has.
+// Words describes the awaited event as a phrase that follows "waits for"; empty if there is none.
 func (a TrafficAwaited) Words() string {
 	switch a {
 	case AwaitedServices:
@@ -128,7 +130,8 @@ func (a TrafficAwaited) Words() string {
 	}
 }
 
-// AwaitsWords say what has to come first, and of which object, for people, and follow "waits for"; empty if nothing has.
+// AwaitsWords describes the awaited event and its object as a phrase that follows "waits for";
+// empty if there is none.
 func (t *TrafficStatus) AwaitsWords() string {
 	if t.AwaitsObject == "" {
 		return t.Awaits.Words()
@@ -136,7 +139,7 @@ func (t *TrafficStatus) AwaitsWords() string {
 	return t.Awaits.Words() + ": " + t.AwaitsObject
 }
 
-// Words say what is wrong, and what to do, for people.
+// Words describes the problem and its remedy for people.
 func (p *TrafficProblem) Words() string {
 	words := p.Object
 	for _, part := range []string{p.Message, p.Type.action()} {
@@ -151,7 +154,7 @@ func (p *TrafficProblem) Words() string {
 	return words
 }
 
-// action is what somebody can do about a problem.
+// action returns the remedy for a problem.
 func (t TrafficProblemType) action() string {
 	switch t {
 	case TrafficDisabled:
