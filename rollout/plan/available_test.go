@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -83,15 +82,6 @@ func TestPodsAreToldAsADeploymentTellsThem(t *testing.T) {
 func told(s *scene) *scene {
 	s.Release.Status = Next(s.Observation).Status
 	return s
-}
-
-func TestTheMessageOfAFailureIsBounded(t *testing.T) {
-	t.Parallel()
-	p := next(t, held(10).sets(set("v1", 10, cantMake(strings.Repeat("é", 40_000), 0))))
-	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReplicaFailure)
-	if c == nil || len([]rune(c.Message)) > maxText+1 {
-		t.Errorf("want ReplicaFailure with a message that fits, got %+v", c)
-	}
 }
 
 // At rest the Deployment counts. What is written here is only what people look for in conditions.

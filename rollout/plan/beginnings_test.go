@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,41 +47,5 @@ func TestProgressIsTold(t *testing.T) {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// The beginning of a rollback is an event of its own, once, whatever the rollback waits for at that moment.
-func TestTheBeginningOfARollbackIsToldWhateverWaits(t *testing.T) {
-	t.Parallel()
-	requested := func() *scene { return completed(10).resolved("v1").keep("v0").stable("v1", "v0").but(rollback("true")) }
-	reverted := func() *scene { return held(10).at(1, 5).sets(set("v1", 5), set("v2", 5)).resolved("v1") }
-	waits := map[string]func(*Observation){
-		"nothing":                                  func(*Observation) {},
-		"the native controller is behind":          func(o *Observation) { o.Workload.Behind = 2 },
-		"the native controller has no name for it": func(o *Observation) { deploymentOf(o.Workload).Sets = nil },
-		"a person has suspended the release":       func(o *Observation) { o.Release.Spec.Suspend = true },
-	}
-	for name, wait := range waits {
-		for kind, s := range map[string]*scene{"requested": requested(), "a revert in Git": reverted()} {
-			t.Run(kind+", "+name, func(t *testing.T) {
-				t.Parallel()
-				p := next(t, s.but(wait))
-				told := 0
-				for _, event := range p.Events {
-					if strings.HasPrefix(event.Message, "rolling back to v") && event.Reason == v1alpha1.ReasonRollingBack {
-						told++
-					}
-				}
-				if log := logged(&p.Status); told != 1 || p.Status.Rollback == nil {
-					t.Errorf("want one event that a rollback begins, got %v; log %v", p.Events, log)
-				}
-				s.Release.Status = p.Status
-				for _, event := range next(t, s).Events {
-					if strings.HasPrefix(event.Message, "rolling back to v") {
-						t.Errorf("told again: %v", event)
-					}
-				}
-			})
-		}
 	}
 }

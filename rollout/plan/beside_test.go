@@ -179,15 +179,3 @@ func TestNoVersionIsGivenAsComplete(t *testing.T) {
 		},
 	})
 }
-
-// A release that is stopped before its first step keeps an old pod, whatever is left of the version that is given.
-func TestStoppedBeforeItBeginsItKeepsAnOldPod(t *testing.T) {
-	t.Parallel()
-	notBegun := held(2).bounds("0", "1").sets(set("v1", 8), set("v2", 2)).but(suspended).status(func(s *v1alpha1.BatchReleaseStatus) {
-		notEntered(s)
-		s.Phase, s.Replicas, s.TargetReplicas = v1alpha1.PhaseInitial, 0, 0
-	})
-	checkScripts(t, map[string]scripted{
-		"scaled down to what is left": {notBegun, []string{"scale v2 2 -> 1" + fewer, "scale v1 8 -> 1: follow spec.replicas"}},
-	})
-}

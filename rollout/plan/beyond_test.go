@@ -125,23 +125,6 @@ func TestTheNextStepApprovesNoMoreThanItSays(t *testing.T) {
 	}
 }
 
-func TestSlotsThatGoLowerWhatIsApproved(t *testing.T) {
-	t.Parallel()
-	k := newFinalRack(t, 10)
-	k.approve()
-	k.settle()
-	k.want(5, v1alpha1.PhaseRollingUpdate, true)
-	k.slots = slices.DeleteFunc(k.slots, func(pod slot) bool { return pod.revision == "v1" })[:5]
-	k.slots = append(k.slots, slot{"v1", true})
-	k.settle()
-	if got, want := k.beyond(), "5 of 6 pods run revision v2, and batch 2/3 approves 3: "+why; got != want {
-		t.Errorf("the condition says\n%s, want\n%s", got, want)
-	}
-	k.approve()
-	k.settle()
-	k.want(6, v1alpha1.PhaseCompleted, false)
-}
-
 // In a rollback nothing is to be approved, and a jump back finds the pods that stay: they were approved on the way.
 func TestWhatStaysIsNotAlwaysBeyond(t *testing.T) {
 	t.Parallel()

@@ -122,17 +122,6 @@ func (s *scene) unchanged() *scene {
 	return s.sets(set("v1", s.Workload.Replicas))
 }
 
-// The command that is told undoes the change of the workload that has drifted, whatever its kind.
-func TestDriftNamesTheKind(t *testing.T) {
-	t.Parallel()
-	s := completed(10).resolved("v1").changed().differing(image).but(inShop).but(func(o *Observation) { o.Release.Spec.WorkloadRef.Kind = "StatefulSet" })
-	want := []Event{{Warning: true, Reason: v1alpha1.ReasonDrifted, Message: "the StatefulSet was changed out of band: " + image +
-		"; undo it ('kubectl rollout undo statefulset/web -n shop'), or commit it to Git"}}
-	if diff := cmp.Diff(want, next(t, s).Events); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
-}
-
 func TestDriftIsToldOnce(t *testing.T) {
 	t.Parallel()
 	s := completed(10).resolved("v1").changed().differing(image).but(inShop)

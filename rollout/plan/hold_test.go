@@ -53,68 +53,6 @@ func TestHoldTakesTheWorkloadOver(t *testing.T) {
 	})
 }
 
-func TestHoldPutsBackWhatSomebodyChanged(t *testing.T) {
-	t.Parallel()
-	const (
-		unpaused = "take over: put back: only Sluice may unpause a workload that is taken over"
-		template = "put back: the template of revision v2"
-	)
-	resolved := func(digest, refused string) func(*Observation) {
-		return func(o *Observation) {
-			o.Resolved = &Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{Given: "given-v2", Digest: digest, Revision: "v2"}, Refused: refused}
-		}
-	}
-	other := func(w *Workload) { w.Digest, w.Revision = "digest-v9", "v9" }
-	checkScripts(t, map[string]scripted{
-		"unpaused (kubectl rollout resume)": {takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }), []string{unpaused}},
-		"another strategy": {
-			takenFrom(func(w *Workload) { deploymentOf(w).Recreate = false }), []string{unpaused},
-		},
-		"the annotation is gone (a GitOps tool's self-heal)": {
-			takenFrom(func(w *Workload) { w.Hold, deploymentOf(w).Paused = nil, false }),
-			[]string{"take over with the template of the release: put back: only Sluice may unpause a workload that is taken over"},
-		},
-		"at once, on the word of a cached release too: the write holds only while the workload is held": {
-			takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }).cached(), []string{unpaused},
-		},
-		"a template that differs may only have other defaults now: the API server is asked": {
-			takenFrom(other), []string{"needs to resolve the template of the release"},
-		},
-		"a template that somebody changed is put back": {
-			takenFrom(other).but(resolved("digest-v2", "")), []string{"take over with the template of the release: " + template},
-		},
-		"one that the API server gives other defaults now, which is the same to the native controller, is left as it is": {
-			takenFrom(func(w *Workload) { w.Digest = "digest-v9" }).but(resolved("digest-v9", "")), nil,
-		},
-		"what admission makes of the template by now is another version": {
-			takenFrom(other).but(resolved("digest-v9", "")), []string{"take over with the template of the release: " + template},
-		},
-		"a refusal proves no other defaults": {
-			takenFrom(other).but(resolved("digest-v9", "quota")), []string{"take over with the template of the release: " + template},
-		},
-		"the digest of a new release is what was just resolved": {
-			held(10).resolved("v3"), []string{"take over with the template of the release: release v3 instead"},
-		},
-		"before a command is answered": {
-			takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }).annotated(v1alpha1.RollbackAnnotation, "true"), []string{unpaused},
-		},
-		"even if the steps can't be read": {
-			takenFrom(func(w *Workload) { deploymentOf(w).Paused = false }).steps(step("50%")), []string{unpaused},
-		},
-		"a release whose template is no longer given goes on with what is kept of it": {
-			takenFrom(other).but(resolved("digest-v2", "")).but(func(o *Observation) { o.Given = "" }),
-			[]string{"take over with template v2: " + template},
-		},
-		"the way to a rollback is a take-over of its own": {
-			rollingBack(10).but(func(o *Observation) { o.Workload.Digest, o.Workload.Revision = "digest-v2", "v2" }).
-				but(func(o *Observation) {
-					o.Resolved = &Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{Digest: "digest-v1", Revision: "v1"}}
-				}),
-			[]string{"take over with template v1: release v1 instead"},
-		},
-	})
-}
-
 func TestOtherDefaultsAreRecorded(t *testing.T) {
 	t.Parallel()
 	s := takenFrom(func(w *Workload) { w.Digest = "digest-v2-of-newer-server" })

@@ -150,52 +150,11 @@ func TestMendedStepsGoOn(t *testing.T) {
 	}
 }
 
-// What is told while the steps are invalid, and that what has passed all of its steps is handed back.
-func TestInvalidStepsAreTold(t *testing.T) {
-	t.Parallel()
-	const wrongOrder = "InvalidStrategy: spec.strategy.order[0]: Invalid value: 0: must have exactly one of nodeLabel, deletePriority, age, name"
-	finalizing := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFinalizing }
-	handedBack := func(o *Observation) {
-		o.Workload.Hold, deploymentOf(o.Workload).Paused, deploymentOf(o.Workload).Recreate = nil, false, false
-	}
-	checkPlans(t, map[string]planned{
-		"under way it stands": {half().spoiled(), outcome{Is: "RollingUpdate 2/3 Upgrade InvalidStrategy", Stalled: decreases}},
-		"without pods, too":   {half().spoiled().scaledTo(0).sets(set("v1", 0)).but(emptiedHold), outcome{Is: "RollingUpdate 2/3 Upgrade InvalidStrategy", Stalled: decreases}},
-		"a write that hands back is made": {
-			all().spoiled().status(finalizing),
-			outcome{Script: []string{"hand back: all pods run revision v2"}, Is: "Finalizing 3/3 Completed HandingBack", Stalled: decreases},
-		},
-		"what was handed back is completed, and only the next one waits for the steps": {
-			all().spoiledOrder().status(finalizing).but(handedBack).but(released),
-			outcome{Is: "Completed 3/3 Completed Completed", Stalled: wrongOrder},
-		},
-		"as it is if nobody lived to say that it was handed back": {
-			all().spoiledOrder().but(handedBack).but(released),
-			outcome{Is: "Completed 3/3 Completed Completed", Stalled: wrongOrder},
-		},
-		"no steps at all": {half().steps(), outcome{Is: "RollingUpdate 2/3 Upgrade InvalidStrategy", Stalled: "InvalidStrategy: spec.strategy.steps: Required value: at least one step"}},
-	})
-}
-
 func released(o *Observation) {
 	o.Kept = append(o.Kept, Kept{
 		Name: "web-v2", Revision: "v2", Digest: "digest-v2", Number: 2, Record: Record{Outcome: v1alpha1.OutcomeReleased, Attempt: 1},
 	})
 	o.Release.Annotations[v1alpha1.CurrentStableAnnotation], o.Release.Annotations[v1alpha1.LastStableAnnotation] = "v2", "v1"
-}
-
-func emptiedHold(o *Observation) {
-	o.Workload.Digest, o.Workload.Revision, o.Workload.Hold.Emptied = "digest-v1", "v1", true
-}
-
-// A gate that was rejected, or a failure that is on record, turns a release round though its steps are invalid.
-func TestInvalidStepsHoldUpNoTurn(t *testing.T) {
-	t.Parallel()
-	failed := half().spoiled().status(failedPhase)
-	failed.Release.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
-	if p := next(t, failed); !p.StatusFirst || p.Status.RolledBackTo() != "v1" {
-		t.Errorf("a failed release is to be rolled back: %+v", outcomeOf(p))
-	}
 }
 
 // The share of a step that was entered is what it came to, in proportion.

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -79,24 +78,6 @@ func TestJumpIsAnsweredOnce(t *testing.T) {
 	}
 	if s := next(t, held(10).at(1, 5).sets(set("v1", 5), set("v2", 5)).status(acted)).Status; s.Jump == nil || s.Jump.ReleaseTo != nil {
 		t.Errorf("once it is taken away the same step can be asked for again; the record is %+v", s.Jump)
-	}
-}
-
-// What is refused, or asked for next, ends no jump that is on record.
-func TestEarlierJumpsCount(t *testing.T) {
-	t.Parallel()
-	back := held(10).at(0, 1).sets(set("v1", 5), set("v2", 5)).status(steppedBack(1, 0)).status(asks(9))
-	if got := next(t, back).Status; got.Jump.To != 9 || len(got.Jumps()) != 1 || !got.Jumps()[0].RemovePods {
-		t.Errorf("a refused jump in a jump back leaves the record %+v, want the jump back to count", got.Jump)
-	}
-	over := doneStep().status(jumped(0, 1)).status(asks(2))
-	got := next(t, over).Status
-	var ways [][2]int32
-	for _, jump := range got.Jumps() {
-		ways = append(ways, [2]int32{jump.From, jump.To})
-	}
-	if want := [][2]int32{{0, 1}, {0, 2}}; !slices.Equal(ways, want) {
-		t.Errorf("the jumps that count are %v, want %v", ways, want)
 	}
 }
 

@@ -3,9 +3,6 @@ package plan
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
@@ -66,20 +63,4 @@ func TestAWorkloadThatAsksForOneVersionAtATime(t *testing.T) {
 			}, Is: takes},
 		},
 	})
-}
-
-// TestMixingIsToldOnce: one event, and the conditions that wait for somebody else.
-func TestMixingIsToldOnce(t *testing.T) {
-	t.Parallel()
-	first := next(t, recreating(10))
-	want := []Event{{Warning: true, Reason: v1alpha1.ReasonWouldMixVersions, Message: preflight.MixesVersions("web")}}
-	if diff := cmp.Diff(want, first.Events); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
-	if !meta.IsStatusConditionFalse(first.Status.Conditions, v1alpha1.ConditionReady) {
-		t.Error("the release is ready")
-	}
-	if again := next(t, recreating(10).saved()); len(again.Events) > 0 {
-		t.Errorf("told again: %v", again.Events)
-	}
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -16,97 +14,6 @@ const (
 	fewer   = ": fewer replicas: the batch shrinks in proportion"
 	hundred = 100
 )
-
-func TestWhatIsWrittenFirst(t *testing.T) {
-	t.Parallel()
-	checkScripts(t, map[string]scripted{
-		"room is replicas + maxSurge - all": {
-			held(10).bounds("3", "0").at(1, 5).sets(set("v1", 9), set("v2", 1)), []string{"scale v2 1 -> 4" + batch2},
-		},
-		"growth is written first": {
-			held(10).bounds("3", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)),
-			[]string{"scale v2 1 -> 4" + batch2, "scale v1 9 -> 7" + batch2},
-		},
-		"where only a shrink makes room the growth waits until the pods are deleted": {
-			held(10).bounds("0", "2").at(1, 5).sets(set("v1", 9), set("v2", 1)), []string{"scale v1 9 -> 7" + batch2},
-		},
-		"a new set that is being deleted is waited for: its name is taken, and the native controller still means it": {
-			held(10).sets(set("v1", 10), set("v2", 1, func(s *Set) { s.Deleting = true })), nil,
-		},
-	})
-}
-
-func TestTheNewSetIsMade(t *testing.T) {
-	t.Parallel()
-	failed := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
-	checkScripts(t, map[string]scripted{
-		"the set is made with what there is room for": {
-			held(10).bounds("3", "0").at(1, 5).sets(set("v1", 10)), []string{"create v2 with 3" + batch2},
-		},
-		"likewise when the set is there with no pods": {
-			held(10).bounds("0", "1").sets(set("v1", 10), set("v2", 0)),
-			[]string{"scale v2 0 -> 1" + batch1, "scale v1 10 -> 9" + batch1},
-		},
-		"a step of no pods makes an empty set": {
-			held(10).steps(step("0"), step("50%"), step("100%")).at(0, 0).sets(set("v1", 10)), []string{"create v2 with 0" + batch1},
-		},
-		"a failed release makes an empty set: it is held where it stands": {
-			held(10).status(failed).sets(set("v1", 10)), []string{"create v2 with 0" + batch1},
-		},
-	})
-}
-
-func TestScalingKeepsToTheGates(t *testing.T) {
-	t.Parallel()
-	failed := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
-	checkScripts(t, map[string]scripted{
-		"more replicas: the canary stays one, the added pods run the old version": {
-			held(15).scaledFrom(10).sets(set("v1", 9), set("v2", 1, available(0))), []string{"scale v1 9 -> 14" + more},
-		},
-		"more replicas: half of 15 is 7, and half a pod no reason to update one": {
-			held(15).at(1, 5).scaledFrom(10).sets(set("v1", 5), set("v2", 5)),
-			[]string{"scale v2 5 -> 7" + batch2, "scale v1 5 -> 8" + more},
-		},
-		"more replicas, and the status was lost that began the next step: its pods stay": {
-			held(15).scaledFrom(6).gates(gate(1, 0, 0, passed)).sets(set("v1", 14), set("v2", 5, available(1), unobserved)), nil,
-		},
-		"... and go where no gate has let them through": {
-			held(15).scaledFrom(6).gates(gate(1, 0, 0)).sets(set("v1", 14), set("v2", 5, available(1), unobserved)), []string{"scale v2 5 -> 1" + fewer},
-		},
-		"... or only one of an earlier attempt": {
-			held(15).scaledFrom(6).gates(gate(0, 0, 0, passed)).sets(set("v1", 14), set("v2", 5, available(1), unobserved)), []string{
-				"close gate web-v2-0-0-0: a new attempt voids the gates of the one before", "scale v2 5 -> 1" + fewer,
-			},
-		},
-		"... or none, and all is decided on a reading that is not live": {
-			held(15).scaledFrom(6).sets(set("v1", 14), set("v2", 5, available(1), unobserved)).cached(), []string{"needs release, workload, counts, gates"},
-		},
-		"fewer replicas: both give": {
-			held(6).at(1, 5).scaledFrom(10).sets(set("v1", 5), set("v2", 5)),
-			[]string{"scale v2 5 -> 3" + fewer, "scale v1 5 -> 3" + batch2},
-		},
-		"pods that are missing for another reason are made up for with old ones": {
-			held(10).at(1, 5).sets(set("v1", 3), set("v2", 5, available(4))), []string{"scale v1 3 -> 5: back to the target of batch 2/3"},
-		},
-		"in a rollback more replicas are pods of the version it goes to": {
-			rollingBack(15).scaledFrom(10).sets(set("v2", 9), set("v1", 1)), []string{"scale v1 1 -> 6: batch 1/2"},
-		},
-		"a failed release leaves the pods as they are": {
-			held(10).at(1, 5).status(failed).sets(set("v1", 7), set("v2", 3, available(1))), nil,
-		},
-		"a failed release follows with the version before": {
-			held(15).at(1, 5).scaledFrom(10).status(failed).sets(set("v1", 5), set("v2", 5, available(3))),
-			[]string{"scale v1 5 -> 10" + more},
-		},
-		"a failed release gives pods of both, the broken ones first": {
-			held(6).at(1, 5).scaledFrom(10).status(failed).sets(set("v1", 5), set("v2", 5, available(3))),
-			[]string{"scale v2 5 -> 3" + fewer, "scale v1 5 -> 4" + batch2},
-		},
-		"a failed rollback adds no bad pod, but those that are missing": {
-			rollingBack(10).status(failed).sets(set("v2", 8), set("v1", 1)), []string{"scale v1 1 -> 2: batch 1/2"},
-		},
-	})
-}
 
 func TestSmallChangesAreCollected(t *testing.T) {
 	t.Parallel()
@@ -184,19 +91,6 @@ func TestWhatIsReadLiveBeforeAWrite(t *testing.T) {
 			[]string{"needs release"},
 		},
 	})
-}
-
-func TestUpdatedPodsBeyondTheStepGoWhileItWaits(t *testing.T) {
-	t.Parallel()
-	s := doneStep().sets(set("v1", 8), set("v2", 3)).gates(gate(1, 0, 0)).status(blocked(v1alpha1.StepBlocking, "web-v2-1-0-0"))
-	var got []string
-	for _, action := range next(t, s).Actions {
-		got = append(got, action.String())
-	}
-	want := []string{"scale v2 3 -> 2"} // once it is deleted an old one comes in its place
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("somebody had unpaused the workload: what is done about it (-want +got):\n%s", diff)
-	}
 }
 
 // Until the native controller has seen the take-over it might give the old set back what is

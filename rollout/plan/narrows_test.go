@@ -63,28 +63,6 @@ func (k *rack) goesOn(m growing, ago, seen time.Duration, reads plan.Reads, from
 	return asked, moved
 }
 
-// TestAWriteThatNarrowsNeedsNoCounts: each live read of the pods is a request, in each batch.
-func TestAWriteThatNarrowsNeedsNoCounts(t *testing.T) {
-	t.Parallel()
-	for _, narrows := range []bool{true, false} {
-		asked, moved := approved(t).goesOn(growing{narrows: narrows}, time.Minute, 0, plan.ReadCounts, 1) // to pass the gate they are read
-		if moved != narrows || asked == narrows {
-			t.Errorf("narrows %t: pods were read live first: %t, and moved without: %t", narrows, asked, moved)
-		}
-	}
-}
-
-// TestAWriteThatTheWorkloadGuardsNeedsNoOtherReadingOfIt: it is refused where anybody has changed it meanwhile.
-func TestAWriteThatTheWorkloadGuardsNeedsNoOtherReadingOfIt(t *testing.T) {
-	t.Parallel()
-	for _, guarded := range []bool{true, false} {
-		asked, moved := approved(t).goesOn(growing{guarded: guarded}, time.Minute, 0, plan.ReadWorkload, 0)
-		if moved != guarded || asked == guarded {
-			t.Errorf("guarded %t: the workload was read live first: %t, and moved without: %t", guarded, asked, moved)
-		}
-	}
-}
-
 // TestWhatOnlyTidiesWaitsWhereNoGateIsLeft: the next batch may make it needless.
 func TestWhatOnlyTidiesWaitsWhereNoGateIsLeft(t *testing.T) {
 	t.Parallel()

@@ -73,59 +73,6 @@ func inStep(updated int32) *scene {
 	return held(10).bounds("1", "2").at(1, 5).sets(set("v1", 10-updated), set("v2", updated))
 }
 
-func TestCostsComeBeforeThePodsThatProveThem(t *testing.T) {
-	t.Parallel()
-	checkScripts(t, map[string]scripted{
-		"the intent comes first": {
-			unordered(inStep(1).ordered(9)), nil,
-		},
-		"pods are listed for it": {
-			inStep(1).ordered(9), []string{"needs pods"},
-		},
-		"the step's, and what the next may begin with": {
-			inStep(1).ordered(9).listed(0), []string{"write the deletion cost of 6 pods" + batch2},
-		},
-		"only those that have none": {
-			inStep(1).ordered(9).listed(4), []string{"write the deletion cost of 2 pods" + batch2},
-		},
-		"growth that is provided for needs no list": {
-			inStep(1).ordered(3).sets(set("v1", 9, available(7)), set("v2", 1)).bounds("2", "0"),
-			[]string{"scale v2 1 -> 3" + batch2},
-		},
-		"a rollback has no order": {
-			rollingBack(10).bounds("1", "2").at(1, 10).sets(set("v1", 1), set("v2", 9)).ordered(9),
-			[]string{"scale v1 1 -> 2: batch 2/2", "scale v2 9 -> 7: batch 2/2"},
-		},
-	})
-}
-
-func TestPodsWaitForProof(t *testing.T) {
-	t.Parallel()
-	checkPlans(t, map[string]planned{
-		"without a new pod a cost counts later": {
-			inStep(1).ordered(3).listed(7),
-			outcome{
-				Script: []string{"scale v2 1 -> 2" + batch2}, Wake: order.Settled,
-				Is: "RollingUpdate 2/3 Upgrade StepUpgrading",
-			},
-		},
-		"a new pod proves that it was seen": {
-			inStep(2).ordered(3).listed(7),
-			outcome{
-				Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 8 -> 6" + batch2}, Wake: longestLook,
-				Is: "RollingUpdate 2/3 Upgrade StepUpgrading",
-			},
-		},
-		"pods that are not ready go without": {
-			inStep(1).ordered(3).listed(7, broken("v1-4")),
-			outcome{
-				Script: []string{"scale v2 1 -> 2" + batch2, "scale v1 9 -> 8" + batch2}, Wake: order.Settled,
-				Is: "RollingUpdate 2/3 Upgrade StepUpgrading",
-			},
-		},
-	})
-}
-
 func TestPausePointsHold(t *testing.T) {
 	t.Parallel()
 	holds := "RollingUpdate 2/3 Upgrade PausePoint"
@@ -165,20 +112,6 @@ func TestPausePointsHold(t *testing.T) {
 			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Wake: pauseInterval, Is: holds},
 		},
 	})
-}
-
-// While a release holds before a pod its progress deadline does not count, and starts again when it goes on.
-func TestPausePointStopsTheClock(t *testing.T) {
-	t.Parallel()
-	late := func(o *Observation) { o.Now = noon.Add(2 * tenMinutes) }
-	p := next(t, inStep(2).ordered(3).listed(7, pausing("v1-0")).holdingBefore("v1-0", "").but(late))
-	if p.Status.Phase != v1alpha1.PhaseRollingUpdate || p.Status.Reason != v1alpha1.ReasonPausePoint {
-		t.Errorf("got %s, want the release to hold", standing(&p.Status))
-	}
-	p = next(t, inStep(2).ordered(3).listed(7).holdingBefore("v1-0", "").but(late))
-	if since := p.Status.Progress.Since; !since.Time.Equal(noon.Add(2 * tenMinutes)) {
-		t.Errorf("the deadline counts from %v, want from when the pause point was taken away", since)
-	}
 }
 
 // Pods that stay get their own costs back before the release is over.

@@ -164,28 +164,6 @@ func TestRevertIsProvenLive(t *testing.T) {
 	}
 }
 
-// rollback=true bars what Git gives too, but not what waits for its turn: only of the very template that waits is it known that it came later.
-func TestARollbackBarsWhatDoesNotWait(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		given string
-		want  []string
-	}{
-		"what is given waits":   {"v3", []string{"given-v2"}},
-		"something else waits":  {"v4", []string{"given-v4"}},
-		"what is given is what": {"v2", []string{"given-v2"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved(test.given).but(queueing).status(waits("v3")).
-				annotated(v1alpha1.RollbackAnnotation, "true")
-			if diff := cmp.Diff(test.want, next(t, s).Status.Quarantined); diff != "" {
-				t.Errorf("quarantined (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // inPlaces makes the workload a StatefulSet, of whose pods so many, the highest, are rolled back to v1.
 func inPlaces(back int32) func(*Observation) {
 	return func(o *Observation) {

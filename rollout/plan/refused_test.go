@@ -175,21 +175,6 @@ func TestRefusalsAreSentAgainLaterAndLater(t *testing.T) {
 	}
 }
 
-// A write that changes an object to something else is not sent for ever.
-func TestRewrittenWritesEnd(t *testing.T) {
-	t.Parallel()
-	var known Refusals
-	for range maxWritten {
-		known = known.With(Refusal{Write: createV2, Why: "x", Generation: 3, Rewritten: true, Written: true}, noon, 0)
-	}
-	p := next(t, held(10).sets(set("v1", 10)).but(func(o *Observation) {
-		o.Refusals, o.Now = known, noon.Add(time.Minute)
-	}))
-	if len(p.Actions) > 0 || p.Status.Reason != v1alpha1.ReasonWriteRefused || p.Wake() != longestLook {
-		t.Errorf("the plan does %q, %s, and wakes after %s: nothing but the deadline is left", script(p), p.Status.Reason, p.Wake())
-	}
-}
-
 // Where pods are to come in the place of others that can't be taken away, none come: there would be more than the surge.
 func TestNoPodsComeWhereNoneMayGo(t *testing.T) {
 	t.Parallel()
@@ -200,22 +185,6 @@ func TestNoPodsComeWhereNoneMayGo(t *testing.T) {
 	full := held(6).bounds("0", "1").at(2, 6).sets(set("v1", 3), set("v2", 3)).but(refusing(takeFromV1))
 	if got := script(next(t, full)); len(got) > 0 {
 		t.Errorf("planned is %q, want nothing: there is no room", got)
-	}
-}
-
-// The pods of a release whose workload can't be put back are counted all the same.
-func TestPodsAreCountedWhileAPutBackIsRefused(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(*Observation){
-		"it is put back":     func(o *Observation) { deploymentOf(o.Workload).Paused = false },
-		"it is acknowledged": func(o *Observation) { onRecord(o); retry(o) },
-	} {
-		s := held(10).at(0, 1).sets(set("v1", 9), set("v2", 1)).but(change)
-		p := next(t, s.but(refusing(WriteOf(takeOverOf(t, next(t, s))))))
-		if status := p.Status; status.RefusedWrite == nil || status.UpdatedReplicas != 1 || status.UpdatedAvailableReplicas != 1 {
-			t.Errorf("%s: the plan does %q and tells of %d updated pods, %d of them available, refused is %+v",
-				name, script(p), status.UpdatedReplicas, status.UpdatedAvailableReplicas, status.RefusedWrite)
-		}
 	}
 }
 

@@ -9,43 +9,6 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-func TestKeepWhatRunsBeforeARelease(t *testing.T) {
-	t.Parallel()
-	const why Reason = "kept to roll back to"
-	adopted := Record{Outcome: v1alpha1.OutcomeAdopted}
-	rolledBack := Record{Outcome: v1alpha1.OutcomeRolledBack}
-	keep := func(number int64) []Action {
-		return []Action{RecordRevision{Reason: why, Revision: "v1", Digest: "digest-v1", Number: number, Record: adopted}}
-	}
-	tests := map[string]struct {
-		kept []Kept
-		want []Action
-	}{
-		"the first has number 1": {nil, keep(1)},
-		"the next has the highest number so far and one": {
-			[]Kept{{Revision: "v8", Number: 7}, {Revision: "v9", Number: 3}}, keep(8),
-		},
-		"one that is kept is not kept twice": {[]Kept{{Revision: "v1", Digest: "digest-v1", Number: 1}}, nil},
-		"another template of the same hash is not that one": {
-			[]Kept{{Revision: "v1", Digest: "digest-of-a-collision", Number: 1}}, keep(2),
-		},
-		"one that was rolled back, and that somebody has rolled out by hand, is one to go back to": {
-			[]Kept{{Name: "web-v1", Revision: "v1", Digest: "digest-v1", Number: 1, Record: rolledBack}},
-			[]Action{UpdateRevision{Reason: why, Name: "web-v1", Number: 2, Record: adopted}},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := running(10).but(func(o *Observation) { o.Kept = test.kept }).look()
-			d, _ := keepBefore(nothing(s))
-			if diff := cmp.Diff(test.want, d.actions); diff != "" {
-				t.Errorf("actions (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // from says what the release knows of the commit of its template.
 func from(commit, author, subject string) func(*Observation) {
 	return func(o *Observation) {
@@ -273,41 +236,10 @@ func TestForgetOldTemplates(t *testing.T) {
 	}
 }
 
-func TestMarkWhatWasRolledBack(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		scene *scene
-		want  []string
-	}{
-		"what was stable until the rollback":        {rollingBack(10), []string{"mark template web-v2 (RolledBack): it was rolled back"}},
-		"a release that goes forward marks nothing": {held(10).keep("v2").stable("v1", ""), nil},
-		"what a pass has recorded that died before it named it": {
-			rollingBack(10).stable("v1", ""), []string{"mark template web-v2 (RolledBack): it was rolled back"},
-		},
-		"what is stable is not marked, though it is left too":  {rollingBack(10).stable("v1", "").but(left("v1")), nil},
-		"what somebody has given by hand is as good as it was": {rollingBack(10).stable("v1", "").but(byDrift), nil},
-		"a stable revision without a template is no harm":      {rollingBack(10).but(keptInOrder("v1")), nil},
-		"one that is marked is not marked a second time":       {rollingBack(10).but(markedBad("v2")), nil},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := test.scene.look()
-			d, _ := markRolledBack(nothing(s), s.workload.Revision)
-			if diff := cmp.Diff(test.want, script(Plan{Actions: d.actions})); diff != "" {
-				t.Errorf("actions (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // left is what the rollback leaves.
 func left(revision string) func(*Observation) {
 	return func(o *Observation) { o.Release.Status.Rollback.From = revision }
 }
-
-// byDrift has the rollback bring back what was released.
-func byDrift(o *Observation) { o.Release.Status.Rollback.Trigger = v1alpha1.TriggerDrift }
 
 // markedBad says of a kept template that it was rolled back.
 func markedBad(revision string) func(*Observation) {

@@ -8,25 +8,6 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-func TestNothingIsScaledWhileTheNativeControllerMayActOnThePast(t *testing.T) {
-	t.Parallel()
-	behind := func(n int64, sets ...Set) *scene {
-		return held(10).sets(sets...).but(func(o *Observation) { o.Workload.Behind = n })
-	}
-	creates := []string{"create v2 with 1" + batch1}
-	checkScripts(t, map[string]scripted{
-		"it has seen all":             {behind(0, set("v1", 10)), creates},
-		"it has not seen two changes": {behind(2, set("v1", 10)), nil},
-		"our take-over is unseen, but one set has all replicas: nothing it could do": {behind(1, set("v1", 10), set("v0", 0)), creates},
-		"that set has other replicas":     {behind(1, set("v1", 9)), nil},
-		"there is another with pods":      {behind(1, set("v1", 10), set("v0", 1)), nil},
-		"two sets have all replicas each": {behind(1, set("v1", 10), set("v0", 10)), nil},
-		"no set has pods, and it would scale the newest: that becomes the stable one": {
-			behind(1, set("v1", 0)), []string{"take over with template v1: no version has pods: the next pods are of the stable revision v1"},
-		},
-	})
-}
-
 func TestEnterFirstStep(t *testing.T) {
 	t.Parallel()
 	begun := func(s *v1alpha1.BatchReleaseStatus) {
@@ -52,30 +33,6 @@ func TestEnterFirstStep(t *testing.T) {
 			outcome{Script: []string{"needs counts"}, Is: "Initial - Initial TakingOver"},
 		},
 	})
-}
-
-func TestTheTargetWhenAStepIsEntered(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		scene *scene
-		index int32
-		want  int32
-	}{
-		"the step's share":                                {held(10), 1, 5},
-		"pods that run the revision already stay":         {held(10).sets(set("v1", 3), set("v2", 7)), 1, 7},
-		"but for one, short of 100%":                      {held(10).sets(set("v2", 12)), 1, 9},
-		"and there are no more updated pods than all":     {held(10).sets(set("v2", 12)), 2, 10},
-		"pods of a set that is being deleted don't count": {held(10).sets(set("v2", 7, func(s *Set) { s.Deleting = true })), 1, 5},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := enterStep(nothing(test.scene.look()), test.index)
-			if p.snap.record.TargetReplicas != test.want {
-				t.Errorf("target %d, want %d", p.snap.record.TargetReplicas, test.want)
-			}
-		})
-	}
 }
 
 func TestFollowSpecReplicas(t *testing.T) {
@@ -148,33 +105,6 @@ func TestStepDone(t *testing.T) {
 			s := test.scene.look()
 			if got := stepDone(s, s.record.TargetReplicas, 0); got != test.want {
 				t.Errorf("done is %t, want %t", got, test.want)
-			}
-		})
-	}
-}
-
-func TestProgressIsTheMostThatEverWereAvailable(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		replicas, available, want int32
-		moved                     bool
-	}{
-		"one more is progress":                     {5, 4, 4, true},
-		"as many again is none":                    {5, 3, 3, false},
-		"fewer don't undo what had been":           {5, 1, 3, false},
-		"pods that are to go are none":             {3, 5, 3, false},
-		"the mark comes down with those taken":     {2, 2, 2, true},
-		"and is not raised by those yet to go":     {2, 5, 2, true},
-		"more that are there with others to go is": {4, 5, 4, true},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := held(10).at(1, 5).sets(set("v1", 10-test.replicas), set("v2", test.replicas, available(test.available)))
-			s.Release.Status.Progress = &v1alpha1.Progress{Available: 3}
-			got := next(t, s).Status.Progress
-			if got.Available != test.want || got.Since.Time.Equal(noon) != test.moved {
-				t.Errorf("progress %d since %s, want %d, moved %t", got.Available, got.Since, test.want, test.moved)
 			}
 		})
 	}

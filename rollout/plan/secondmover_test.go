@@ -323,25 +323,6 @@ func TestAnotherKindIsReleasedAndRolledBack(t *testing.T) {
 	}
 }
 
-func TestAnotherKindIsRolledBackInMidRelease(t *testing.T) {
-	t.Parallel()
-	k := newRack(t, 10)
-	k.give("v2")
-	k.settle()
-	k.approve()
-	k.settle()
-	k.want(5, v1alpha1.PhaseRollingUpdate, true)
-	k.release.Annotations[v1alpha1.RollbackAnnotation] = "true"
-	k.settle()
-	k.want(0, v1alpha1.PhaseCompleted, false)
-
-	k.give("v3")
-	k.settle()
-	if got := k.runs("v3"); got != 1 || k.release.Status.CurrentStepState != v1alpha1.StepBlocking {
-		t.Errorf("%d slots run v3, in state %s, want 1, blocking", got, k.release.Status.CurrentStepState)
-	}
-}
-
 // TestASurgeIsNotLostWithoutAWord: pods of the rack are replaced where they are, and its own strategy surges.
 func TestASurgeIsNotLostWithoutAWord(t *testing.T) {
 	t.Parallel()

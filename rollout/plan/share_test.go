@@ -52,39 +52,6 @@ func TestShareIsRoundedUpWhenAStepIsEntered(t *testing.T) {
 	}
 }
 
-func TestShareAfterScalingUpgradesNothingByItself(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		reason                   string
-		share                    string
-		target, before, replicas int32
-		want                     int32
-	}{
-		"up":                {"30% of 15 is 4.5, and half a pod is no reason to update one", "30%", 3, 10, 15, 4},
-		"down":              {"30% of 6 is 1.8", "30%", 4, 15, 6, 1},
-		"down to a canary":  {"the one updated pod stays while there is another", "10%", 1, 10, 5, 1},
-		"down to one pod":   {"the last pod before 100% is an old one", "10%", 1, 10, 1, 0},
-		"up never lowers":   {"what is updated stays", "10%", 2, 11, 12, 2},
-		"down never raises": {"fewer replicas are no reason to update", "90%", 5, 11, 10, 5},
-		"number, down":      {"a number is at most what is left beside one old pod", "8", 8, 15, 6, 5},
-		"number, all":       {"one old pod comes back where there was none", "8", 8, 8, 6, 5},
-		"number, back up":   {"a number comes back with the replicas", "3", 0, 0, 10, 3},
-		"all":               {"100% stays 100%", "100%", 10, 10, 15, 15},
-		"to none":           {"none of none", "30%", 3, 10, 0, 0},
-		"from none":         {"the share of what there is now", "30%", 0, 0, 10, 3},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := shareOf(t, test.share).rescaled(test.target, test.before, test.replicas)
-			if got != test.want {
-				t.Errorf("%s, %d of %d, with %d replicas = %d, want %d: %s",
-					test.share, test.target, test.before, test.replicas, got, test.want, test.reason)
-			}
-		})
-	}
-}
-
 // An updated pod that was to make room for an old one stays where somebody scales the workload up before it has gone.
 func TestMoreReplicasMakeTheRoomThatAnUpdatedPodWasToMake(t *testing.T) {
 	t.Parallel()

@@ -120,28 +120,6 @@ func TestStopSaysWhy(t *testing.T) {
 	}
 }
 
-func TestStopEnds(t *testing.T) {
-	t.Parallel()
-	stood := func(s *scene) *scene {
-		s.Release.Status = next(t, s.but(suspended)).Status
-		s.Release.Spec.Suspend = false
-		return s
-	}
-	p := next(t, stood(held(10).at(0, 1).sets(set("v1", 10), set("v2", 1, available(0)))))
-	if p.Status.Reason != v1alpha1.ReasonUpgrading {
-		t.Errorf("a release that goes on says %s: %s", p.Status.Reason, p.Status.Message)
-	}
-	if since := p.Status.Progress.Since.Time; !since.Equal(noon) || p.Wake() != longestLook {
-		t.Errorf("the progress deadline runs since %v, for %v; want it to start anew", since, p.Wake())
-	}
-	if is := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionSuspended); is != nil {
-		t.Errorf("condition Suspended is still %+v", is)
-	}
-	if p := next(t, stood(completed(10)).resolved("v1")); p.Status.Reason != v1alpha1.ReasonCompleted || p.Status.Queued != nil {
-		t.Errorf("a template that was taken back leaves %s: %s, queued %+v", p.Status.Reason, p.Status.Message, p.Status.Queued)
-	}
-}
-
 func TestStoppedTemplateWaits(t *testing.T) {
 	t.Parallel()
 	later := noon.Add(time.Hour)

@@ -85,27 +85,3 @@ func TestAStatusThatTellsOfSharedRoutesStaysWithoutTraffic(t *testing.T) {
 		}
 	}
 }
-
-// A step below 100% leaves an old pod. Of a few pods, that may be more than its percentage leaves, and no more new ones would come.
-func TestPodsBesideTheLastOldOneGetWhatTheyAreEnoughFor(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		replicas, pods, want int32
-		change               func(*Observation)
-	}{
-		"one of two":                     {2, 1, 50, func(*Observation) {}},
-		"four of five":                   {5, 4, 80, func(*Observation) {}},
-		"nine of ten":                    {10, 9, 90, func(*Observation) {}},
-		"where one may be unavailable":   {5, 4, 90, func(o *Observation) { o.Release.Spec.Strategy.MaxUnavailable = new(step("1").Replicas) }},
-		"where they may be overloaded":   {2, 1, 90, func(o *Observation) { o.Release.Spec.Strategy.Traffic.AllowOverload = true }},
-		"fewer than that are waited for": {5, 3, 90, func(*Observation) {}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := held(test.replicas).bounds("1", "0").steps(v1alpha1.Step{Replicas: step("90%").Replicas, Traffic: "90%"}, step("100%")).but(shared)
-			if got := trafficGoal(s.at(0, test.pods).but(test.change).look(), traffic.Forward, test.pods).Share.Weight; got != test.want {
-				t.Errorf("%d pods of %d get %d%%, want %d%%", test.pods, test.replicas, got, test.want)
-			}
-		})
-	}
-}

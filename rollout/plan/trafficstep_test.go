@@ -23,21 +23,6 @@ func TestPodsStayWhenAStepIsEntered(t *testing.T) {
 	}
 }
 
-// A step of a small workload may come to no pods: it has none to give requests to, and is done without.
-func TestAStepOfNoPodsGetsNoRequests(t *testing.T) {
-	t.Parallel()
-	s := held(1).steps(v1alpha1.Step{Replicas: step("50%").Replicas, Traffic: "20%"}, step("100%"))
-	s.Release.Spec.Strategy.Traffic = &v1alpha1.Traffic{Routes: []v1alpha1.TrafficRoute{{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}}}
-	s.Traffic = &traffic.Seen{}
-	snap := s.at(0, 0).look()
-	if share := trafficGoal(snap, traffic.Forward, 0).Share; share.Weight != 0 {
-		t.Errorf("no pods get %d%% of the requests", share.Weight)
-	}
-	if share := trafficGoal(snap, traffic.Forward, 1).Share; share.Weight != 20 {
-		t.Errorf("a pod gets %d%% of the requests, want 20%%", share.Weight)
-	}
-}
-
 // A percentage of pods is rounded down when the workload is scaled. The pods that are left out are less than one, and requests don't wait for it.
 func TestPodsRoundedDownGetTheRequestsOfTheStep(t *testing.T) {
 	t.Parallel()

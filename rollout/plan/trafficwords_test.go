@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
@@ -22,31 +20,6 @@ func twoRoutes(s *scene) *scene {
 		}},
 	}}
 	return s
-}
-
-// Whoever reads that requests can't be moved reads of which route, and what to do: the release may name several.
-func TestProblemsOfRoutesNameThem(t *testing.T) {
-	t.Parallel()
-	const words = "HTTPRoute shop/shop: the route does not exist: create it, or correct strategy.traffic.routes"
-	before := next(t, twoRoutes(running(10).keep("v1").finalized().stable("v1", ""))).Status
-	if want := "the workload is not taken over: " + words; before.Message != want {
-		t.Errorf("before it begins the release says %q, want %q", before.Message, want)
-	}
-	late := twoRoutes(held(10)).sets(set("v1", 10), set("v2", 1, available(0))).at(0, 1).but(watchedFor(tenMinutes)).but(failing(""))
-	failed := next(t, late).Status
-	if want := "batch 1/2: no progress for 10m0s: " + words; failed.Message != want {
-		t.Errorf("at its deadline it says %q, want %q", failed.Message, want)
-	}
-	under := next(t, twoRoutes(held(10)).at(0, 1)).Status
-	for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReady} {
-		if c := meta.FindStatusCondition(under.Conditions, kind); c == nil || c.Reason != v1alpha1.ReasonTrafficBlocked || c.Message != words {
-			t.Errorf("condition %s says %+v, want %q", kind, c, words)
-		}
-	}
-	events := next(t, twoRoutes(held(10)).at(0, 1)).Events
-	if told := strings.Join(messages(events), "\n"); !strings.Contains(told, words) {
-		t.Errorf("the events say %q, want %q among them", told, words)
-	}
 }
 
 func messages(events []Event) []string {
@@ -139,20 +112,5 @@ func TestChangeBesideAGatewaysWordsIsNews(t *testing.T) {
 			t.Errorf("want it to be told that somebody has changed the workload, got %q", words)
 		}
 		told = then
-	}
-}
-
-// What the release itself says of a problem is news when it changes: whoever has mended one thing is told of the next one.
-func TestNextProblemOfARouteIsNews(t *testing.T) {
-	t.Parallel()
-	lacks := func(words string, s *scene) *scene {
-		return twoRoutes(s).but(func(o *Observation) {
-			o.Traffic.Routes[1].Problem = &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNotGranted, Object: "HTTPRoute shop/shop", Message: words}
-		})
-	}
-	told := next(t, lacks("a grant there is missing", held(10).at(0, 1))).Status
-	then := next(t, lacks("a grant here is missing", held(10).at(0, 1).status(func(s *v1alpha1.BatchReleaseStatus) { *s = *told.DeepCopy() })))
-	if words := strings.Join(messages(then.Events), "\n"); !Urgent(&told, &then.Status) || !strings.Contains(words, "a grant here") {
-		t.Errorf("want it to be told at once, got %q", words)
 	}
 }

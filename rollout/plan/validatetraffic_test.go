@@ -138,15 +138,3 @@ func TestValidateTraffic(t *testing.T) {
 		})
 	}
 }
-
-// TestARollbackSharesNothing: what the release says of requests is not asked of the steps of its rollback, which say nothing.
-func TestARollbackSharesNothing(t *testing.T) {
-	t.Parallel()
-	routed := func(o *Observation) {
-		o.Release.Spec.Strategy.Traffic = &v1alpha1.Traffic{Routes: []v1alpha1.TrafficRoute{{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}}}
-	}
-	plain := script(next(t, rollingBack(10).sets(set("v1", 5), set("v2", 5))))
-	if got := script(next(t, rollingBack(10).sets(set("v1", 5), set("v2", 5)).but(routed))); len(plain) == 0 || !cmp.Equal(plain, got) {
-		t.Errorf("want what is done without traffic, %q, got %q", plain, got)
-	}
-}
