@@ -94,31 +94,6 @@ func TestApproval(t *testing.T) {
 	}
 }
 
-// TestApprovalTitle: people know versions by their images. What others chose is no markup and calls for nobody.
-func TestApprovalTitle(t *testing.T) {
-	t.Parallel()
-	digest := strings.Repeat("900d", 16)
-	tests := map[string]struct {
-		images []string
-		want   string
-	}{
-		"a tag":          {[]string{"nginx:1.29"}, "nginx:1.29 (revision 7f9c)"},
-		"a registry":     {[]string{"registry.test:5000/shop/web:2"}, "web:2 (revision 7f9c)"},
-		"a digest":       {[]string{"registry.test/web@sha256:" + digest}, "web-sha256:" + digest[:49] + " (revision 7f9c)"},
-		"several":        {[]string{"web:2", "proxy:1", "logs:3"}, "web:2, proxy:1 and 1 more (revision 7f9c)"},
-		"nothing at all": {nil, "revision 7f9c"},
-		"markup":         {[]string{"[x](//evil.test) fixes #1 @octocat"}, "evil.test--fixes--1--octocat (revision 7f9c)"},
-	}
-	for name, tc := range tests {
-		g, release, batch := asked()
-		batch.Pods = []Pod{{Name: "web-7f9c-b"}, {Name: "web-7f9c-a", Images: tc.images}}
-		want := "Approve batch 2/4 of shop/web: " + tc.want
-		if title, _ := Approval(g, release, batch); title != want {
-			t.Errorf("%s: want %q, got %q", name, want, title)
-		}
-	}
-}
-
 func compare(t *testing.T, file, got string) {
 	t.Helper()
 	want, err := os.ReadFile(file)

@@ -1,7 +1,6 @@
 package lint_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -176,23 +175,5 @@ func TestTraffic(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tt.reason, diff)
 			}
 		})
-	}
-}
-
-// TestTrafficOfKustomizations: a route is compared as kustomize builds it.
-func TestTrafficOfKustomizations(t *testing.T) {
-	t.Parallel()
-	const patch = "\npatches:\n- target: {kind: HTTPRoute}\n  patch: '[{\"op\": \"replace\", \"path\": \"/spec/rules/0/backendRefs/0/name\", \"value\": \"%s\"}]'\n"
-	for service, want := range map[string][]string{
-		"web": nil,
-		"api": {"base/release.yaml:15:9: error: spec.strategy.traffic.routes[0].service: HTTPRoute shop/web in base/route.yaml:1: no rule refers to Service web"},
-	} {
-		got := findings(check(t, map[string]string{
-			"base/release.yaml": routed, "base/deployment.yaml": deployment, "base/route.yaml": strings.Replace(httpRoute, "name: web, port", "name: none, port", 1),
-			"base/kustomization.yaml": "resources: [release.yaml, deployment.yaml, route.yaml]" + fmt.Sprintf(patch, service),
-		}))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", service, diff)
-		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -127,22 +126,6 @@ func TestNoTraffic(t *testing.T) {
 	}
 	if cell := trafficCell(stale.Release); cell != "" {
 		t.Errorf("want no share of a template before, got %q", cell)
-	}
-}
-
-// TestTrafficChanges: a viewer is told of requests in lines that stand alone.
-func TestTrafficChanges(t *testing.T) {
-	t.Parallel()
-	before := Tree(shifting(func(*v1alpha1.BatchRelease) {}))
-	after := Tree(shifting(func(r *v1alpha1.BatchRelease) {
-		r.Status.Traffic.Weight, r.Status.Traffic.Awaits = 20, v1alpha1.AwaitedRoutes
-	}))
-	want := []string{
-		"▸ traffic: ▰▰▱▱▱▱▱▱▱▱ 20% of requests to revision new, 80% to revision old",
-		"▸ traffic waits for: the routes to be in effect",
-	}
-	if diff := cmp.Diff(want, Changes(&before, after)); diff != "" {
-		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }
 

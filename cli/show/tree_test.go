@@ -136,19 +136,6 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestTreeOfNothing: what has just been made, or has lost its Deployment, is shown all the same.
-func TestTreeOfNothing(t *testing.T) {
-	t.Parallel()
-	w := &Whole{Release: shop().Release}
-	w.Release.Status = v1alpha1.BatchReleaseStatus{}
-	got := strings.Join(Draw(Tree(w), noon, false), "\n")
-	for _, part := range []string{"▸ batchrelease/web  not looked at yet\n", "✖ deployment/web  not found\n", "├─ batch 1/4         1 pod\n"} {
-		if !strings.Contains(got, part) {
-			t.Errorf("want %q in:\n%s", part, got)
-		}
-	}
-}
-
 // TestManyPods: of a large ReplicaSet only the pods that need somebody's eye are shown.
 func TestManyPods(t *testing.T) {
 	t.Parallel()

@@ -386,29 +386,3 @@ func TestStepsOfARollback(t *testing.T) {
 		t.Errorf("nothing is foreseen for a kind that nobody knows: %+v", steps)
 	}
 }
-
-func TestCommitsLinkToTheForge(t *testing.T) {
-	t.Parallel()
-	const hash = "0123456789abcdef0123456789abcdef01234567"
-	forge := &v1alpha1.Forge{Owner: "shop", Repo: "web"}
-	for name, c := range map[string]struct {
-		url, commit, want string
-		forge             *v1alpha1.Forge
-	}{
-		"a forge":               {"https://github.com/shop/web.git", hash, "https://github.com/shop/web/commit/" + hash, forge},
-		"a short commit":        {"https://github.com/shop/web", hash[:7], "https://github.com/shop/web/commit/" + hash[:7], forge},
-		"no forge":              {"https://git.example.com/shop/web", hash, "", nil},
-		"SSH":                   {"ssh://git@github.com/shop/web.git", hash, "", forge},
-		"a user in the address": {"https://ada:secret@github.com/shop/web", hash, "", forge},
-		"a forged commit":       {"https://github.com/shop/web", "../../../evil/phish", "", forge},
-		"no commit":             {"https://github.com/shop/web", "", "", forge},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			source := &v1alpha1.ReleaseSource{Spec: v1alpha1.ReleaseSourceSpec{URL: c.url, Forge: c.forge}}
-			if got := commitAt(source, c.commit); got != c.want {
-				t.Errorf("want %q, got %q", c.want, got)
-			}
-		})
-	}
-}

@@ -140,17 +140,3 @@ func TestPodsStayWhileRoutesAreAstray(t *testing.T) {
 		}
 	}
 }
-
-func TestPodsStayUntilRoutesAreForgotten(t *testing.T) {
-	t.Parallel()
-	for name, s := range map[string]*scene{
-		"a rollback":                 forward(0, 10).way(Back).but(unheld),
-		"a release without traffic":  forward(50, 5).way(Leave),
-		"... whose routes are given": forward(50, 5).way(Leave).but(unheld),
-		"another release":            forward(50, 5).but(unheld),
-	} {
-		if keep := Next(s.goal, s.but(since(moment)).seen).Keep; keep["v1"] != 10 || keep["v2"] != 10 {
-			t.Errorf("%s: want all pods of both versions kept, got %v", name, keep)
-		}
-	}
-}

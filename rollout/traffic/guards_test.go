@@ -162,15 +162,6 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// What the step says is the target before a route is shared.
-func TestTargetBeforeTheSidesAreMade(t *testing.T) {
-	t.Parallel()
-	s := forward(10, 1).but(unheld).stable(Side{}).canary(Side{})
-	if got := Next(s.goal, s.seen).Target; got != 10 {
-		t.Errorf("the target is %d%%, want 10%%", got)
-	}
-}
-
 // A write that gives a version more rests on a release that is read as it is.
 func TestRaises(t *testing.T) {
 	t.Parallel()

@@ -103,20 +103,6 @@ func TestPatienceOfAnotherStage(t *testing.T) {
 	}
 }
 
-// Pods that a silent Gateway may send requests to stay for as long as it is waited for.
-func TestPodsStayForSilentGateway(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		unchanged time.Duration
-		want      int32
-	}{"waiting": {patient, 10}, "given up": {patient + drain, 0}} {
-		s := forward(0, 10).way(Back).but(silent(test.unchanged))
-		if keep := Next(s.goal, s.seen).Keep; keep["v2"] != test.want {
-			t.Errorf("%s: want %d pods of v2 kept, got %v", name, test.want, keep)
-		}
-	}
-}
-
 // What a release has given the canary side of a route it may take back, whatever consent is left, and no more.
 func TestRevokedGrant(t *testing.T) {
 	t.Parallel()

@@ -65,23 +65,3 @@ func TestWatch(t *testing.T) {
 		})
 	}
 }
-
-// TestWatchOfRouteThatComesAndGoes: a route that was not accepted for a while counts from when it is again.
-func TestWatchOfRouteThatComesAndGoes(t *testing.T) {
-	t.Parallel()
-	looked := func(accepted bool) Seen { return Seen{Routes: []Route{{Observed: true, Accepted: accepted}}} }
-	var watch Watch
-	for second, tc := range []struct {
-		accepted bool
-		want     time.Duration
-	}{{true, 0}, {true, time.Second}, {false, 0}, {true, 0}, {true, time.Second}} {
-		var seen Seen
-		watch, seen = watch.Looked(looked(tc.accepted), time.Unix(int64(second), 0))
-		if seen.Observed != time.Duration(second)*time.Second {
-			t.Errorf("second %d: want it observed since it was first seen, got %v", second, seen.Observed)
-		}
-		if seen.InEffect != tc.want {
-			t.Errorf("second %d, accepted %t: want it in effect for %v, got %v", second, tc.accepted, tc.want, seen.InEffect)
-		}
-	}
-}

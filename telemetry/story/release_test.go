@@ -193,27 +193,6 @@ func TestFactsOfDeletion(t *testing.T) {
 	}
 }
 
-// The same object, another one of its name, and the first that is seen tell nothing.
-func TestWhatIsSeenAgainIsNoNews(t *testing.T) {
-	t.Parallel()
-	other := rolling(completed)
-	other.UID = "another"
-	for name, facts := range map[string][]story.Fact{
-		"resync":   story.OfRelease(rolling(blocked), rolling(blocked), noon),
-		"another":  story.OfRelease(rolling(), other, noon),
-		"first":    story.OfRelease(nil, rolling(), noon),
-		"new":      story.Made(&v1alpha1.BatchRelease{}, noon),
-		"gate":     story.OfGate(gate(v1alpha1.DecisionPassed), gate(v1alpha1.DecisionPassed), noon),
-		"waiting":  story.OfGate(gate(""), gate(v1alpha1.DecisionWaiting), noon),
-		"no gate":  story.OfGate(nil, nil, noon),
-		"reopened": story.OfGate(gate(v1alpha1.DecisionPassed), gate(v1alpha1.DecisionWaiting), noon),
-	} {
-		if len(facts) > 0 {
-			t.Errorf("%s: want nothing told, got %+v", name, facts)
-		}
-	}
-}
-
 func gate(decision v1alpha1.Decision) *v1alpha1.Gate {
 	g := &v1alpha1.Gate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1", UID: "g", CreationTimestamp: *at(0)},

@@ -151,38 +151,6 @@ func missNothing(t *testing.T, versions []*v1alpha1.BatchRelease) {
 	}
 }
 
-// TestSinceOfSuperseded: a release that ended is told from one whose place another took, by what the status lists as ended.
-func TestSinceOfSuperseded(t *testing.T) {
-	t.Parallel()
-	running := at(v1alpha1.BatchReleaseStatus{
-		Attempt: 2, Phase: v1alpha1.PhaseRollingUpdate, State: v1alpha1.StateRolling, UpdateRevision: "two", StartedAt: &began,
-	})
-	next := func(ended ...v1alpha1.EndedRelease) *v1alpha1.BatchRelease {
-		return at(v1alpha1.BatchReleaseStatus{
-			Attempt: 3, Phase: v1alpha1.PhaseInitial, State: v1alpha1.StateStarting, UpdateRevision: "three", StartedAt: &began, Ended: ended,
-		})
-	}
-	for reason, tc := range map[string]struct {
-		after *v1alpha1.BatchRelease
-		want  []Kind
-	}{
-		"nothing ended":        {next(), []Kind{ReleaseSuperseded, ReleaseStarted}},
-		"another one ended":    {next(v1alpha1.EndedRelease{Revision: "one"}), []Kind{ReleaseSuperseded, ReleaseStarted}},
-		"it ended":             {next(v1alpha1.EndedRelease{Revision: "two"}), []Kind{ReleaseCompleted, ReleaseStarted}},
-		"a rollback to it did": {next(v1alpha1.EndedRelease{Revision: "two", Trigger: v1alpha1.TriggerDrift}), []Kind{ReleaseSuperseded, ReleaseStarted}},
-	} {
-		var got []Kind
-		for _, fact := range Since(See(running), nil, tc.after, began.Time) {
-			if fact.Kind != BatchStarted && fact.Kind != BatchDone {
-				got = append(got, fact.Kind)
-			}
-		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", reason, diff)
-		}
-	}
-}
-
 // TestSinceOfConfirmed: what somebody has written to confirm a batch too early is not kept as if it was done.
 func TestSinceOfConfirmed(t *testing.T) {
 	t.Parallel()

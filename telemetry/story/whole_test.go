@@ -142,27 +142,6 @@ func TestFactsOfWholeReleases(t *testing.T) {
 	}
 }
 
-// Somebody gives the workload the template of a release that was told to have begun, and waits for room: it is a release that completes, and
-// what was told to begin ends.
-func TestFactsOfATemplateThatComesAfterTheBegin(t *testing.T) {
-	t.Parallel()
-	for name, events := range map[string][]sim.Event{
-		"at once":    {{Kind: sim.Drift, Text: "v2"}},
-		"in a while": {{Kind: sim.Pass}, {Kind: sim.Pass}, {Kind: sim.Drift, Text: "v2"}, {Kind: sim.Pass}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			state := sim.NewState(ten("1", "50%", "100%"))
-			state.Give("v2")
-			events = append([]sim.Event{{Kind: sim.Crowd}, {Kind: sim.Pass}}, events...)
-			got := kinds(runOn(t, state, events, nil, "v2").facts(all))
-			if first, last := got[0].Kind, got[len(got)-1].Kind; first != story.ReleaseStarted || last != story.ReleaseCompleted {
-				t.Errorf("want a release that starts and completes, got %v", got)
-			}
-		})
-	}
-}
-
 // A watch that is interrupted misses versions. As long as the end of each attempt is seen, the same facts are told.
 func TestFactsDoNotDependOnWhatIsSeen(t *testing.T) {
 	t.Parallel()
@@ -200,13 +179,4 @@ func ids(facts []story.Fact) []string {
 		all = append(all, facts[i].ID())
 	}
 	return all
-}
-
-// No fact is told twice, and no two of a course have the same ID.
-func TestFactsHaveIDsOfTheirOwn(t *testing.T) {
-	t.Parallel()
-	got := ids(run(t, ten("1", "50%", "100%"), &twist{1, sim.Event{Kind: sim.Rollback, Text: "true"}}, "v1", "v2").facts(all))
-	if sorted := slices.Compact(slices.Sorted(slices.Values(got))); len(sorted) != len(got) || len(got) == 0 {
-		t.Errorf("want IDs that differ, got %v", got)
-	}
 }
