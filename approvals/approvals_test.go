@@ -139,31 +139,6 @@ func TestOtherAttempt(t *testing.T) {
 	w.awaitDecision(old, v1alpha1.DecisionWaiting)
 }
 
-// TestTimedGates: a soak passes by itself when its time is over, and a window when it is open.
-func TestTimedGates(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.startApprovals(t.Name())
-	soaking, windowed, broken := w.release("soaking"), w.release("windowed"), w.release("broken")
-	gates := map[string]*v1alpha1.Gate{
-		"soaking":  w.gate(soaking, soak(time.Second)),
-		"windowed": w.gate(windowed, window("* * * * *")),
-		"broken":   w.gate(broken, window("0 9 * * MONDAY")),
-	}
-	for _, release := range []*v1alpha1.BatchRelease{soaking, windowed, broken} {
-		w.block(release, gates[release.Name])
-	}
-	w.awaitDecision(gates["windowed"], v1alpha1.DecisionPassed)
-	status := w.awaitDecision(gates["soaking"], v1alpha1.DecisionPassed)
-	if made := gates["soaking"].CreationTimestamp; status.DecidedAt.Sub(made.Time) < 2*time.Second {
-		t.Errorf("a soak of 1s on a start known to the second: want at least 2s, got %s", status.DecidedAt.Sub(made.Time))
-	}
-	stuck := w.awaitDecision(gates["broken"], v1alpha1.DecisionWaiting)
-	if !strings.Contains(stuck.Message, "spec.policy.window.schedule") {
-		t.Errorf("want the gate to say what can't be read, got %q", stuck.Message)
-	}
-}
-
 // TestManyAtOnce: 100 gates that are confirmed in the same moment are all answered, each with
 // no more requests than it takes.
 func TestManyAtOnce(t *testing.T) {

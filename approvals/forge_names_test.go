@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,47 +13,6 @@ import (
 	"github.com/sluice-dev/sluice/forge/record"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
-
-// A refusal is told where people look: on the commit, below the pull request, and in the Gate for the release.
-func TestRefusedApprovalIsTold(t *testing.T) {
-	t.Parallel()
-	w := newForgeWorld(t)
-	w.startForgeApprovals()
-	s := w.newShop("refused")
-	by("ada")(s)
-	s.begin().waits(v1alpha1.GatePolicy{PullRequest: new(fourEyes())}).opened()
-	s.review("ada", "APPROVE")
-	s.merge("ada", "merge")
-	s.sync()
-	s.hint(s.gate)
-	const why = "ada wrote the release"
-	s.awaitTold("approval #1 was refused: 1 of 1 approvals is missing (" + why)
-	if told := s.told(); !strings.HasPrefix(told[len(told)-1], "failure: ") {
-		t.Errorf("want a failure on the commit, got %q", told)
-	}
-	if refusal := s.readGate(s.gate).Status.Refusal; refusal == nil || !strings.Contains(refusal.Message, why) {
-		t.Errorf("want it in the Gate, got %+v", refusal)
-	}
-	comments := func() (said []struct{ Body string }) {
-		s.call("ada", "GET", "issues/1/comments", nil, &said)
-		return said
-	}
-	cptest.Eventually(s, soon, func() error {
-		if said := comments(); len(said) != 1 || !strings.Contains(said[0].Body, why) || !strings.Contains(said[0].Body, "kubectl delete gate "+s.gate.Name) {
-			return fmt.Errorf("want one comment that says why and what helps, got %q", said)
-		}
-		return nil
-	})
-	s.hint(s.gate)
-	s.review("grace", "APPROVE") // which still counts, as the comment says
-	s.hint(s.gate)
-	if status := s.awaitDecision(s.gate, v1alpha1.DecisionPassed); status.Refusal != nil {
-		t.Errorf("what has passed is not refused: got %+v", status.Refusal)
-	}
-	if said := comments(); len(said) != 1 {
-		t.Errorf("want it said once, got %q", said)
-	}
-}
 
 // accounts are those that the source of the shop keeps.
 func (s *shop) accounts() []v1alpha1.NamedAccount {

@@ -193,7 +193,3 @@ func manual() v1alpha1.GatePolicy {
 func soak(d time.Duration) v1alpha1.GatePolicy {
 	return v1alpha1.GatePolicy{Soak: &v1alpha1.SoakGate{Duration: metav1.Duration{Duration: d}}}
 }
-
-func window(schedule string) v1alpha1.GatePolicy {
-	return v1alpha1.GatePolicy{Window: &v1alpha1.WindowGate{Schedule: schedule}}
-}

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -208,31 +207,5 @@ func TestForceByButton(t *testing.T) {
 	release := a.atBatch(2)
 	if len(release.Status.Forced) != 1 || release.Status.Forced[0].By != rescuer.name || release.Status.Forced[0].Reason != "INC-42" {
 		t.Errorf("want the release to say what was forced, got %+v", release.Status.Forced)
-	}
-}
-
-// TestFormWithAnotherChoice: a form that is sent again with another choice is another one. Whoever goes back in the browser and chooses the other gate
-// is not told that it is done.
-func TestFormWithAnotherChoice(t *testing.T) {
-	t.Parallel()
-	a := newActs(t)
-	a.deploy(v1alpha1.GatePolicy{Soak: &v1alpha1.SoakGate{Duration: metav1.Duration{Duration: time.Hour}}}, v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}})
-	rescuer := a.person("rescuer", "view", "sluice-breakglass")
-	a.push(2)
-	form, page := rescuer.form("force")
-	gates := regexp.MustCompile(`name="gate" value="([^"]*)"`).FindAllStringSubmatch(page, -1)
-	if len(gates) != 2 {
-		t.Fatalf("want two gates to choose from, got %v", gates)
-	}
-	form.Set("reason", "INC-42")
-	for _, gate := range gates {
-		form.Set("gate", gate[1])
-		answer := rescuer.post(rescuer.path("force"), form)
-		if to, err := url.Parse(answer.location); err != nil || to.Query().Get("outcome") != string(written) {
-			t.Errorf("want gate %s forced, got %d to %q", gate[1], answer.code, answer.location)
-		}
-	}
-	if release := a.atBatch(2); len(release.Status.Forced) != 2 {
-		t.Errorf("want both gates forced, got %+v", release.Status.Forced)
 	}
 }

@@ -154,23 +154,6 @@ func TestOtherVolumesAreRefused(t *testing.T) {
 	}
 }
 
-// TestOtherVolumesOfAnotherProcess: a process that remembers nothing refuses them as well, before anything is written.
-func TestOtherVolumesOfAnotherProcess(t *testing.T) {
-	w := newWorld(t)
-	w.push(db("db:1", "1Gi"))
-	stop := w.controller(gitsync.Options{})
-	w.source(nil)
-	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
-	stop()
-	version := w.release("db").ResourceVersion
-	w.push(db("db:2", "2Gi"))
-	w.controller(gitsync.Options{})
-	w.wantErrors(w.sync("shop"), "db/set.yaml:7: BatchRelease db is not applied: spec.volumeClaimTemplates: Kubernetes does not let them change")
-	if w.release("db").ResourceVersion != version {
-		t.Error("the release was written")
-	}
-}
-
 // TestOtherKindsAreRefused: what other controllers release is refused with file and line, and nothing is written.
 func TestOtherKindsAreRefused(t *testing.T) {
 	w := newWorld(t)

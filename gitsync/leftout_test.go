@@ -12,29 +12,6 @@ import (
 	"github.com/sluice-dev/sluice/gitsync"
 )
 
-// TestWhatIsNoManifestHindersNothing: a chart and what else is no manifest leave a source Ready, and a file that is wrong keeps its own
-// release, while another that was taken out is pruned.
-func TestWhatIsNoManifestHindersNothing(t *testing.T) {
-	w := newWorld(t)
-	w.push(merge(app("web", "web:1"), app("api", "api:1"), app("db", "db:1"), app("job", "job:1"), map[string]string{
-		"charts/web/Chart.yaml":            "apiVersion: v2\nname: web\n",
-		"charts/web/templates/deploy.yaml": "{{- if .Values.a }}\n" + deploymentText("web", "{{ .Values.image }}") + "{{- end }}\n",
-		"values.yaml":                      "a: 1\na: 2\n",
-	}))
-	w.controller(gitsync.Options{})
-	w.source(func(s *v1alpha1.ReleaseSource) { s.Spec.Prune = true })
-	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
-
-	w.push(map[string]string{"api/release.yaml": releaseText("api", steps) + "x: ["}, "db")
-	source := w.sync("shop")
-	w.wantReady(source, v1alpha1.ReasonFilesInvalid)
-	w.wantErrors(source, "api/release.yaml:9: broken YAML")
-	if w.release("db") != nil {
-		t.Error("release db was taken out, and another file keeps it")
-	}
-	w.wantImage("api", "api:1")
-}
-
 // TestSourceIgnores: spec.ignore leaves files out; a release of such a file is kept, and so is one that .sluiceignore names.
 func TestSourceIgnores(t *testing.T) {
 	w := newWorld(t)

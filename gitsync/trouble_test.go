@@ -66,18 +66,6 @@ func TestForcePushHolds(t *testing.T) {
 	w.wantImage("web", "web:3")
 }
 
-func TestAnotherBranchIsNoForcePush(t *testing.T) {
-	w := newWorld(t)
-	w.push(app("web", "web:1"))
-	w.commit(gittest.Commit{Branch: "other", Orphan: true, Files: app("web", "web:2")})
-	w.controller(gitsync.Options{})
-	w.source(nil)
-	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
-	w.set(`{"ref":{"branch":"other"}}`)
-	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
-	w.wantImage("web", "web:2")
-}
-
 // Whatever becomes of the repository, what runs is left alone, and it is followed
 // again when it is back.
 func TestTroubleWithTheRepository(t *testing.T) {

@@ -196,24 +196,6 @@ func TestCheckRepositoryFlags(t *testing.T) {
 	}
 }
 
-// TestPlaceOf: owner and name, and the server, are read from every form of address.
-func TestPlaceOf(t *testing.T) {
-	t.Parallel()
-	for address, want := range map[string][3]string{
-		"https://github.com/example/shop.git":         {"https://github.com", "example", "shop"},
-		"https://git.example.com:8443/example/shop/":  {"https://git.example.com:8443", "example", "shop"},
-		"git@github.com:example/shop.git":             {"https://github.com", "example", "shop"},
-		"ssh://git@git.example.com:2222/example/shop": {"https://git.example.com", "example", "shop"},
-		"http://127.0.0.1:80/example/shop":            {"http://127.0.0.1:80", "example", "shop"},
-		"https://github.com":                          {"https://github.com", "", ""},
-	} {
-		server, owner, name := placeOf(address)
-		if got := [3]string{server, owner, name}; got != want {
-			t.Errorf("%s: want %q, got %q", address, want, got)
-		}
-	}
-}
-
 // TestCheckSource: a source is asked about from here with the credentials of its Secrets, for who may read them.
 func TestCheckSource(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,22 +99,5 @@ func TestLint(t *testing.T) {
 				t.Errorf("%s: want %q and %q, got %q and %q", tc.reason, tc.stdout, tc.stderr, stdout.String(), stderr.String())
 			}
 		})
-	}
-}
-
-// TestLintJSON: programs get one object, and an empty list where there is nothing.
-func TestLintJSON(t *testing.T) {
-	t.Parallel()
-	root := writeFiles(t, map[string]string{"web.yaml": lintedDeployment + "---\n" + lintedRelease})
-	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"lint", root, "-o", "json"}, &stdout, &stderr); code != exitOK {
-		t.Fatalf("lint: exit code %d: %s", code, stderr.String())
-	}
-	var got struct {
-		Releases int
-		Findings []any
-	}
-	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil || got.Releases != 1 || got.Findings == nil || len(got.Findings) > 0 {
-		t.Errorf("want one release and an empty list, got %s: %v", stdout.String(), err)
 	}
 }

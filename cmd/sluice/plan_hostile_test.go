@@ -19,22 +19,6 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestPlanClusterComparesVolumes: volume claim templates that Git and the cluster do not share are told with their place, also
-// where no commit has changed them.
-func TestPlanClusterComparesVolumes(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	viewer := s.viewer()
-	s.statefulSet("db", 3)
-	text := strings.Replace(plannedKinds, "  replicas: 5\n",
-		"  replicas: 3\n  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce]}}]\n", 1)
-	tree := newTree(t)
-	tree.commit("Second version", text)
-	tree.commit("Third version", strings.Replace(text, "db:2", "db:3", 1))
-	got := s.ok(viewer, "plan", filepath.Join(tree.root, "deploy"), "--cluster")
-	s.want(got, "it is not released: deploy/web.yaml:6: spec.volumeClaimTemplates: Kubernetes does not let them change", "differ from the cluster's (data)")
-}
-
 // TestLinkIntoAnotherRepository: a link in a repository, which a pull request may bring, has nobody read another repository of the machine.
 func TestLinkIntoAnotherRepository(t *testing.T) {
 	t.Parallel()
@@ -56,18 +40,6 @@ func TestLinkIntoAnotherRepository(t *testing.T) {
 				t.Errorf("sluice %s %s: want an error alone, got exit code %d: %s%s", verb, path, code, stdout.String(), stderr.String())
 			}
 		}
-	}
-}
-
-// TestLinkToARepository: a link to a repository that is in none itself is one's own.
-func TestLinkToARepository(t *testing.T) {
-	t.Parallel()
-	tree, home := newTree(t), &workingTree{t, t.TempDir()}
-	tree.commit("First version", plannedWeb)
-	home.link(tree.root, "shop")
-	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"plan", filepath.Join(home.root, "shop", "deploy")}, &stdout, &stderr); code != exitOK {
-		t.Errorf("want exit code %d, got %d: %s", exitOK, code, stderr.String())
 	}
 }
 

@@ -2,14 +2,12 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -123,32 +121,6 @@ func TestPlan(t *testing.T) {
 				t.Errorf("%s: want %q and %q, got %q and %q", tc.reason, tc.stdout, tc.stderr, stdout.String(), stderr.String())
 			}
 		})
-	}
-}
-
-// TestPlanJSON: programs get one object with everything in it.
-func TestPlanJSON(t *testing.T) {
-	t.Parallel()
-	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"plan", planRepository(t) + "/deploy", "--to=next~1", "-o", "json"}, &stdout, &stderr); code != exitOK {
-		t.Fatalf("plan: exit code %d: %s", code, stderr.String())
-	}
-	var got struct {
-		To       struct{ Subject string }
-		Errors   []string
-		Releases []struct {
-			Kind    string
-			Batches []struct {
-				Pods  int
-				Gates []string
-			}
-		}
-	}
-	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
-		t.Fatalf("want one object: %v", err)
-	}
-	if len(got.Releases) != 1 || len(got.Releases[0].Batches) != 2 || got.Releases[0].Batches[1].Pods != 1 || got.Errors == nil || got.To.Subject != "Second version" {
-		t.Errorf("want the release and its batches, got %s", stdout.String())
 	}
 }
 
@@ -348,20 +320,4 @@ func (s *shop) grant(namespace string, from referrer, group, kind string) {
 			"to":   []any{map[string]any{"group": group, "kind": kind}},
 		},
 	}})
-}
-
-// TestTakesTraffic: whether a controller shares requests is read from its arguments.
-func TestTakesTraffic(t *testing.T) {
-	t.Parallel()
-	for args, want := range map[string]bool{
-		"--traffic": true, "--traffic=true": true, "--traffic=T": true, "--traffic=1": true, "--traffic=false": false, "--traffic=0": false,
-		"--traffic=f": false, "--traffic=F": false, "--traffic=False": false, "--traffic=no": false, "--trafficking": false, "--leader-elect": false,
-		"--traffic --traffic=0": false, "--traffic=0 --traffic": true,
-	} {
-		controller := &appsv1.Deployment{}
-		controller.Spec.Template.Spec.Containers = []corev1.Container{{Args: append([]string{"controller"}, strings.Fields(args)...)}}
-		if got := takesTraffic(controller); got != want {
-			t.Errorf("%s: want %t, got %t", args, want, got)
-		}
-	}
 }

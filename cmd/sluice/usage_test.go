@@ -45,13 +45,3 @@ func TestUsageSplitsFlags(t *testing.T) {
 		t.Errorf("want no flags for a cluster where none is needed, got:\n%s", stdout.String())
 	}
 }
-
-// TestUndoNamesItsFlag: whoever gives the revision as people give arguments is told how it is given.
-func TestUndoNamesItsFlag(t *testing.T) {
-	t.Parallel()
-	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), []string{"undo", "web", "99"}, &stdout, &stderr)
-	if want := "--to-revision=99"; code != exitUsage || !strings.Contains(stderr.String(), want) {
-		t.Errorf("want exit code %d and %q, got %d: %s", exitUsage, want, code, stderr.String())
-	}
-}

@@ -42,42 +42,6 @@ func (c cable) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(request)
 }
 
-// TestNoticesOfAKilledController: a controller that writes nothing any more, as one that is killed, loses no notice: the next one sends what may
-// not have been delivered, with the same ID where it was.
-func TestNoticesOfAKilledController(t *testing.T) {
-	t.Parallel()
-	c, namespace := newClient(t), cptest.Namespace(t)
-	r := newReceiver(t)
-	options := noticesTo(t, namespace, r)
-	var cut atomic.Bool
-	cfg := cptest.Config(t)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return cable{next, &cut} })
-	first := start(t, cfg, options)
-	awaitRecord(t, c, namespace)
-	release := newRelease(t, namespace)
-	create(t, c, newDeployment(namespace), release)
-	r.await(t, "ReleaseStarted", "GateOpened")
-	cut.Store(true)
-	_ = first.stop()
-
-	start(t, cptest.Config(t), options)
-	awaitRelease(t, c, release, "blocking", blocking)
-	confirm(t, c, release)
-	cptest.Eventually(t, soon, func() error {
-		ids := map[string]string{}
-		for _, one := range r.all() {
-			if before, is := ids[string(one.Data.Kind)]; is && before != one.ID {
-				t.Errorf("want the same ID each time, %s has %s and %s", one.Data.Kind, before, one.ID)
-			}
-			ids[string(one.Data.Kind)] = one.ID
-		}
-		if ids["ReleaseCompleted"] == "" || len(ids) != 3 {
-			return fmt.Errorf("want all kinds, got %v", ids)
-		}
-		return nil
-	})
-}
-
 // all are the notices that came.
 func (r *receiver) all() []arrived {
 	r.lock.Lock()

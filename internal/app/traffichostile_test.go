@@ -8,10 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -197,59 +195,4 @@ func newSlice(service *corev1.Service, name string) *discoveryv1.EndpointSlice {
 		})
 	}
 	return slice
-}
-
-// TestRouteAppliedByKubectl: a route keeps what kubectl applied last, by which it tells what is taken out of a manifest later.
-func TestRouteAppliedByKubectl(t *testing.T) {
-	t.Parallel()
-	c, namespace := startTraffic(t)
-	applied := map[string]string{corev1.LastAppliedConfigAnnotation: `{"spec":{}}`}
-	route := readRoute(t, c, namespace)
-	route.SetAnnotations(applied)
-	if err := c.Update(t.Context(), route); err != nil {
-		t.Fatalf("annotate: %v", err)
-	}
-	release := newTrafficRelease(t, namespace)
-	create(t, c, release)
-	awaitRelease(t, c, release, "blocking", blocking)
-	if _, held := readRoute(t, c, namespace).GetAnnotations()[v1alpha1.TrafficAnnotation]; !held {
-		t.Error("want the route to be held")
-	}
-	confirm(t, c, release)
-	awaitRelease(t, c, release, "completed", completed)
-	if diff := cmp.Diff(applied, readRoute(t, c, namespace).GetAnnotations()); diff != "" {
-		t.Errorf("annotations -want +got:\n%s", diff)
-	}
-}
-
-// TestRouteOfAnotherInMidRelease: a route that somebody deletes and makes anew, for something else, is theirs: the release says what it lacks, and
-// does not touch it. Once it refers to the Service it is shared as the step says.
-func TestRouteOfAnotherInMidRelease(t *testing.T) {
-	t.Parallel()
-	c, namespace := startTraffic(t)
-	release := newTrafficRelease(t, namespace)
-	create(t, c, release)
-	awaitRelease(t, c, release, "blocking", blocking)
-	if err := c.Delete(t.Context(), readRoute(t, c, namespace)); err != nil {
-		t.Fatalf("delete route: %v", err)
-	}
-	other := newRoute(namespace)
-	rules, _, _ := unstructured.NestedSlice(other.Object, "spec", "rules")
-	rules[0].(map[string]any)["backendRefs"].([]any)[0].(map[string]any)["name"] = "shop"
-	if err := unstructured.SetNestedSlice(other.Object, rules, "spec", "rules"); err != nil {
-		t.Fatal(err)
-	}
-	create(t, c, other)
-	awaitProblem(t, c, release, v1alpha1.TrafficServiceNotNamed, "web")
-	wantUntouched(t, c, other)
-	if err := c.Delete(t.Context(), other); client.IgnoreNotFound(err) != nil || apierrors.IsNotFound(err) {
-		t.Fatalf("delete route: %v", err)
-	}
-	create(t, c, newRoute(namespace))
-	awaitRelease(t, c, release, "sharing again", func(status v1alpha1.BatchReleaseStatus) bool {
-		return status.Traffic != nil && status.Traffic.Problem == nil && status.Traffic.Weight == 10 && status.Traffic.Awaits == ""
-	})
-	if diff := cmp.Diff([]string{"web-stable 270", "web-canary 30", "api 100"}, backendsOf(readRoute(t, c, namespace))); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,42 +109,6 @@ func TestDeletionPastSilentGateway(t *testing.T) {
 		t.Errorf("want the Deployment handed back, got annotations %v, %v", d.Annotations, err)
 	}
 	awaitSilent(t, c, namespace)
-}
-
-// TestRollbackPastSilentGateway: a rollback ends, too, and leaves nothing. The pods that the Gateway may still send requests to are there until then,
-// though the native controller would take them away at once beside a version that has all its pods (T2).
-func TestRollbackPastSilentGateway(t *testing.T) {
-	t.Parallel()
-	c, route, release := blockedWithTraffic(t, 20)
-	namespace := release.Namespace
-	silence(t, c, namespace)
-	rollBack(t, c, release)
-	awaitRelease(t, c, release, "waiting for the Gateway", func(status v1alpha1.BatchReleaseStatus) bool {
-		return status.Traffic != nil && status.Traffic.AcceptDeadline != nil
-	})
-	var sets appsv1.ReplicaSetList
-	if err := c.List(t.Context(), &sets, client.InNamespace(namespace)); err != nil {
-		t.Fatalf("list ReplicaSets: %v", err)
-	}
-	for i := range sets.Items {
-		if set := &sets.Items[i]; *set.Spec.Replicas == 0 {
-			t.Errorf("want ReplicaSet %s to keep the pods that get requests, got 0 replicas", set.Name)
-		}
-	}
-	awaitRelease(t, c, release, "rolled back", func(status v1alpha1.BatchReleaseStatus) bool {
-		return completed(status) && status.Reason == v1alpha1.ReasonRolledBack
-	})
-	awaitSilent(t, c, namespace)
-	if diff := cmp.Diff(userOf(route), userOf(readRoute(t, c, namespace))); diff != "" {
-		t.Errorf("want the route as it was: -want +got:\n%s", diff)
-	}
-	cptest.Eventually(t, soon, func() error {
-		var services corev1.ServiceList
-		if err := c.List(t.Context(), &services, client.InNamespace(namespace)); err != nil || len(services.Items) != 1 {
-			return fmt.Errorf("want one Service left, got %d, %w", len(services.Items), err)
-		}
-		return nil
-	})
 }
 
 func rollBack(t *testing.T, c client.Client, release *v1alpha1.BatchRelease) {

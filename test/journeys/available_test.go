@@ -8,8 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // counts wants the totals of a release: the ready, available and unavailable pods of all versions.
@@ -26,25 +24,6 @@ func (name subject) counts(ready, available, unavailable int32) check {
 		}
 		return nil
 	}
-}
-
-// That pods can't be made is told long before the deadline, in the words of the API server, and no longer than it is so.
-func TestPodsThatCannotBeMadeAreToldAtOnce(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4, rolling(1, 0)))
-	w.quota("full", corev1.ResourcePods, "4")
-	r := release("web:2", step(1), step("100%"))
-	r.Spec.Strategy.Preflight = v1alpha1.PreflightWarn
-	r.Spec.Strategy.ProgressDeadlineSeconds = new(int32(600))
-	w.create(r)
-	available := web.condition(v1alpha1.ConditionAvailable, v1alpha1.ReasonMinimumAvailable, "")
-	w.await(all(available, web.counts(4, 4, 1), web.reason(v1alpha1.ReasonUpgrading),
-		web.condition(v1alpha1.ConditionReplicaFailure, v1alpha1.ReasonFailedCreate, "exceeded quota: full")))
-	w.kubectl("delete", "resourcequota", "full")
-	w.await(all(web.blocksAt(0), web.withoutCondition(v1alpha1.ConditionReplicaFailure), web.runs(pods{"web:1": 3, "web:2": 1})))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 4), available, web.counts(4, 4, 0)))
 }
 
 // TestMinReadySeconds: a pod counts once it has been ready for minReadySeconds. Another value counts from the next

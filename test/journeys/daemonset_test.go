@@ -68,56 +68,6 @@ func TestDaemonSetInBatches(t *testing.T) {
 	}
 }
 
-// The user's own OnDelete comes back.
-func TestDaemonSetGetsItsStrategyBack(t *testing.T) {
-	w := newWorld(t)
-	w.ownNodes(2)
-	w.startController()
-	d := w.daemonSet(func(d *appsv1.DaemonSet) {
-		d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
-	})
-	w.placed(d, 2)
-	w.create(w.toDaemon(step(1), step("100%")))
-	w.await(all(web.blocksAt(0), onDelete, web.runs(pods{"web:1": 1, "web:2": 1})))
-	w.wantUntouched(d, all(web.completed, web.serves("web:2", 2)))
-}
-
-// A DaemonSet with OnDelete has a template that its pods don't run yet. That is released; there is nothing before it to roll back to.
-func TestDaemonSetAdoptedOnTheWay(t *testing.T) {
-	w := newWorld(t)
-	w.ownNodes(3)
-	w.startController()
-	d := w.daemonSet(func(d *appsv1.DaemonSet) {
-		d.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
-	})
-	w.placed(d, 3)
-	w.kubectl("set", "image", "daemonset/web", "*=web:2")
-	w.create(w.toDaemon(step(1), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 1})))
-	w.rollBack()
-	w.awaitEvent(v1alpha1.ReasonRevisionNotFound, "is the one that is being released")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 1})))
-	w.wantUntouched(d, all(web.completed, web.serves("web:2", 3)))
-}
-
-// A node that comes at a gate gets the new version from the native controller. That is told, and counts.
-func TestDaemonSetNodeComes(t *testing.T) {
-	w := newWorld(t)
-	w.ownNodes(4)
-	w.startController()
-	d := w.daemonSet()
-	w.placed(d, 4)
-	w.create(w.toDaemon(step(1), step("50%"), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-	w.addNode(4)
-	w.await(all(web.blocksAt(0), sizeSeen(5), web.runs(pods{"web:1": 3, "web:2": 2}),
-		web.condition(v1alpha1.ConditionBeyondStep, v1alpha1.ReasonCameUpdated, "2 of 5 pods")))
-	w.awaitEvent(v1alpha1.ReasonCameUpdated, "2 of 5 pods") // though the status may have had 4 nodes when it saw the pod
-	w.confirm("web")
-	w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 2, "web:2": 3}), web.withoutCondition(v1alpha1.ConditionBeyondStep)))
-	w.wantUntouched(d, all(web.completed, web.serves("web:2", 5)))
-}
-
 // A node goes at a gate. The release goes on with those that are left.
 func TestDaemonSetNodeGoes(t *testing.T) {
 	w := newWorld(t)
@@ -135,41 +85,6 @@ func TestDaemonSetNodeGoes(t *testing.T) {
 		}
 	}
 	w.await(all(web.blocksAt(0), sizeSeen(4), hasPods(4), web.runs(pods{"web:1": 2, "web:2": 2})))
-	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
-}
-
-// Pods that somebody deletes at a gate come back updated, which is told; an updated one comes back as it was.
-func TestDaemonSetPodsDeletedByHand(t *testing.T) {
-	w := newWorld(t)
-	w.ownNodes(4)
-	w.startController()
-	d := w.daemonSet()
-	w.placed(d, 4)
-	w.create(w.toDaemon(step(1), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-	w.kubectl("delete", "pod", w.podOf("web:2"), "--wait=false")
-	w.await(all(web.runs(pods{"web:1": 3, "web:2": 1}), allReadyInPlace))
-	w.kubectl("delete", "pod", w.podOf("web:1"), "--wait=false")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2}), allReadyInPlace,
-		web.condition(v1alpha1.ConditionBeyondStep, v1alpha1.ReasonCameUpdated, "2 of 4 pods")))
-	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
-}
-
-// Pods go in the order of their nodes' labels: zone by zone.
-func TestDaemonSetByZone(t *testing.T) {
-	w := newWorld(t)
-	nodes := w.ownNodes(4)
-	zones := []string{"b", "a", "b", "a"}
-	for i, n := range nodes {
-		w.kubectl("label", "node", string(n), "zone="+zones[i])
-	}
-	w.startController()
-	d := w.daemonSet()
-	w.placed(d, 4)
-	r := w.toDaemon(step("50%"), step("100%"))
-	r.Spec.Strategy.Order = []v1alpha1.OrderKey{{NodeLabel: &v1alpha1.NodeLabelOrder{Key: "zone"}}}
-	w.create(r)
-	w.await(all(web.blocksAt(0), nodes[0].has("web:1"), nodes[2].has("web:1"), nodes[1].has("web:2"), nodes[3].has("web:2")))
 	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
 }
 

@@ -84,29 +84,3 @@ func TestJumpsAndQueues(t *testing.T) {
 		w.wantUntouched(before, all(web.completed, web.serves("web:3", 6)))
 	})
 }
-
-// A jump back takes pods of a StatefulSet away where the strategy says so, but for the last step: once all pods are updated its native
-// controller makes none of the version before (S5). A DaemonSet has no way to make one at all, and is refused.
-func TestInPlaceJumpBackRemovesPods(t *testing.T) {
-	onBothKinds(t, func(w *world, p workloadKind) {
-		before := p.served(w, 6)
-		r := p.to(w, step(1), step("50%"), step("100%", manual()))
-		r.Spec.Strategy.StepBack = v1alpha1.StepBackRemovePods
-		if p.kind == "DaemonSet" {
-			r.Namespace = w.namespace
-			wantError(w.T, "create", w.Create(w.Context(), r), "stepBack")
-			return
-		}
-		w.create(r)
-		w.await(web.blocksAt(0))
-		w.confirm("web")
-		w.await(all(web.blocksAt(1), closed, places(from(0, 3, 6))))
-		w.jumpTo(0)
-		w.await(all(jumped(1, 0, "nextStepIndex"), web.attempt(2), web.blocksAt(0), closed, places(from(0, 5, 6))))
-		w.jumpTo(2)
-		w.await(all(jumped(0, 2, "nextStepIndex"), web.blocksAt(2), closed, places(from(0, 0, 6)), seenNatively))
-		w.jumpTo(1)
-		w.await(all(jumped(2, 1, "nextStepIndex"), web.attempt(3), web.blocksAt(1), closed, places(from(0, 0, 6))))
-		w.wantUntouched(before, all(web.completed, web.serves("web:2", 6)))
-	})
-}

@@ -24,29 +24,6 @@ func TestReleaseDeletedWithoutItsHold(t *testing.T) {
 	wantStrategy(t, s, deployment(6, rolling("34%", 1)))
 }
 
-// A Deployment may come after its release, go in mid-release, and come back as another one.
-func TestWorkloadComesAndGoes(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.create(release("web:2", step("50%"), step("100%")))
-	w.await(web.reason(v1alpha1.ReasonWorkloadNotFound))
-	w.create(deployment(4))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
-
-	w.kubectl("delete", "deployment", "web")
-	w.await(web.reason(v1alpha1.ReasonWorkloadNotFound))
-	w.create(deployment(4))
-	w.await(all(web.attempt(2), web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
-	w.confirm("web")
-	w.await(all(web.attempt(2), web.completed, web.serves("web:2", 4)))
-
-	w.kubectl("delete", "deployment", "web")
-	w.await(web.reason(v1alpha1.ReasonWorkloadNotFound))
-	w.create(deployment(2))
-	// What was released in full before is known to be stable: there is nothing to confirm.
-	w.await(all(web.completed, web.serves("web:2", 2)))
-}
-
 // Of two releases of one Deployment, the second waits and says for whom.
 func TestTwoReleasesOfOneWorkload(t *testing.T) {
 	w := newWorld(t)

@@ -1,7 +1,6 @@
 package journeys
 
 import (
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -9,7 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/cli/handback"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
@@ -26,17 +24,6 @@ func (name subject) settled(s *scene) error {
 	return name.spec("the present spec seen, and no request for a rollback", func(d *appsv1.Deployment) bool {
 		return d.Status.ObservedGeneration == d.Generation && d.Annotations[appsv1.DeprecatedRollbackTo] == ""
 	})(s)
-}
-
-// The command without a controller drops it too, and says so.
-func TestHandbackDropsNativeRollback(t *testing.T) {
-	w := newWorld(t)
-	workloadKinds()["Deployment"].halfway(w)
-	w.askNative("1")
-	if said, want := w.handBackAll(handback.Options{Proceed: true}), "without the annotation "+appsv1.DeprecatedRollbackTo+"=1"; !strings.Contains(said, want) {
-		t.Errorf("the command says %q, want it to have %q", said, want)
-	}
-	w.await(all(web.handedBack, web.settled, web.serves("web:2", 4)))
 }
 
 // A request that comes between the decision and the write is not overlooked: the write does not hold for it.

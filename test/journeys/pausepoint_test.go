@@ -142,41 +142,6 @@ func TestPausePointAcrossRestarts(t *testing.T) {
 	w.goesInOrder(old)
 }
 
-// A rollback is not held, and the pods that stay get back the deletion cost that they had.
-func TestPausePointInRollback(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.spread(rolling(1, 2))
-	w.annotatePods(corev1.PodDeletionCost, "7", "")
-	old := w.now().oldPods(byName)
-	w.kubectl("annotate", "pod", old[3].Name, v1alpha1.PausePointAnnotation+"=true")
-	r := release("web:2", step("100%"))
-	r.Spec.Strategy.Order = []v1alpha1.OrderKey{{Name: v1alpha1.Ascending}}
-	w.create(r)
-	w.await(holdsBefore(old, 3))
-	w.rollBack()
-	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 10), ownCosts(old)))
-}
-
-// ownCosts wants the pods that are still there to have the cost that they had before the release.
-func ownCosts(old []*corev1.Pod) check {
-	return func(s *scene) error {
-		for _, before := range old {
-			pod := s.pods[before.UID]
-			if pod == nil {
-				continue
-			}
-			if _, marked := pod.Annotations[v1alpha1.OrderAnnotation]; marked {
-				return fmt.Errorf("want nothing of ours on %s", pod.Name)
-			}
-			if have, want := pod.Annotations[corev1.PodDeletionCost], before.Annotations[corev1.PodDeletionCost]; have != want {
-				return fmt.Errorf("want the cost of %s to be %q, have %q", pod.Name, want, have)
-			}
-		}
-		return nil
-	}
-}
-
 // A DaemonSet pauses before the pod with a pause point, in the order that the release says, until it is confirmed or taken away.
 func TestDaemonSetPausePoints(t *testing.T) {
 	w := newWorld(t)

@@ -2,7 +2,6 @@ package journeys
 
 import (
 	"fmt"
-	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,70 +15,6 @@ type usualPolicy struct {
 	name, resources, operations, rule string
 	// image returns the image after the policy.
 	image func(string) string
-}
-
-// same is for policies that leave images alone.
-func same(image string) string { return image }
-
-// usual are policies as clusters have them, which make the same of a template at each write.
-var usual = []usualPolicy{
-	{
-		name: "sidecar injected", resources: "deployments, replicasets, statefulsets, daemonsets", operations: "CREATE, UPDATE",
-		rule: `
-  reinvocationPolicy: IfNeeded
-  matchConditions:
-  - {name: absent, expression: "!object.spec.template.spec.containers.exists(c, c.name == 'proxy')"}
-  mutations:
-  - patchType: JSONPatch
-    jsonPatch:
-      expression: >
-        [JSONPatch{op: "add", path: "/spec/template/spec/containers/-", value: Object.spec.template.spec.containers{
-          name: "proxy", image: "proxy:1", resources: Object.spec.template.spec.containers.resources{requests: {"cpu": "0.010"}}}}]`,
-		image: same,
-	},
-	{
-		name: "registry mirror", resources: "deployments, statefulsets, daemonsets", operations: "CREATE, UPDATE",
-		rule: `
-  reinvocationPolicy: Never
-  matchConditions:
-  - {name: other, expression: "!object.spec.template.spec.containers[0].image.startsWith('mirror.example.com/')"}
-  mutations:
-  - patchType: JSONPatch
-    jsonPatch:
-      expression: >
-        [JSONPatch{op: "replace", path: "/spec/template/spec/containers/0/image",
-          value: "mirror.example.com/" + object.spec.template.spec.containers[0].image}]`,
-		image: func(image string) string { return "mirror.example.com/" + image },
-	},
-	{
-		name: "environment, labels and settings", resources: "deployments, replicasets, statefulsets, daemonsets", operations: "CREATE, UPDATE",
-		rule: `
-  reinvocationPolicy: Never
-  mutations:
-  - patchType: ApplyConfiguration
-    applyConfiguration:
-      expression: >
-        Object{metadata: Object.metadata{annotations: {"last-written-by": request.userInfo.username}, labels: {"owner": "platform"}},
-          spec: Object.spec{minReadySeconds: 0, template: Object.spec.template{
-            metadata: Object.spec.template.metadata{labels: {"zone": "a"}},
-            spec: Object.spec.template.spec{priority: 0, containers: object.spec.template.spec.containers.map(c, Object.spec.template.spec.containers{
-              name: c.name, env: [Object.spec.template.spec.containers.env{name: "CLUSTER", value: "one"}]})}}}}`,
-		image: same,
-	},
-}
-
-// TestPolicyThatStaysHindersNothing: a policy makes the same of a template at each write. A release goes
-// through its gates, a version that fails is rolled back, and the command hands the workload back, without a
-// word about the policy. Each policy meets one kind; each kind with -every-moment.
-func TestPolicyThatStaysHindersNothing(t *testing.T) {
-	t.Parallel()
-	for i, policy := range usual {
-		for j, kind := range []string{"StatefulSet", "Deployment", "DaemonSet"} {
-			if *everyMoment || i == j {
-				t.Run(policy.name+"/"+kind, func(t *testing.T) { stays(newWorld(t), workloadKinds()[kind], policy) })
-			}
-		}
-	}
 }
 
 func stays(w *world, p workloadKind, policy usualPolicy) {

@@ -17,30 +17,6 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// A release that a quota leaves no room for waits before its Deployment is taken over, and starts when
-// there is room.
-func TestWillNotFit(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4, rolling(1, 0)))
-	w.quota("full", corev1.ResourcePods, "4")
-	w.create(release("web:2", step(1), step("100%")))
-	says := "ResourceQuota full (pods: 4 of 4 used) leaves no room"
-	s := w.await(all(web.reason(v1alpha1.ReasonWillNotFit), web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWillNotFit, says)))
-	if held(s.deployments["web"]) {
-		t.Error("the Deployment was taken over for a release that does not fit")
-	}
-	w.awaitEvent(v1alpha1.ReasonWillNotFit, says)
-	if image := imageOf(s.deployments["web"]); image != "web:1" {
-		t.Errorf("the Deployment has %s, want web:1", image)
-	}
-	w.kubectl("delete", "resourcequota", "full")
-	s = w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1}), web.withoutCondition(v1alpha1.ConditionPreflightFailed)))
-	if !held(s.deployments["web"]) {
-		t.Error("the Deployment is not taken over")
-	}
-}
-
 // A release that will not fit starts all the same if its preflight policy allows that, and a rollback is never held up.
 func TestWarnOfWhatWillNotFit(t *testing.T) {
 	w := newWorld(t)

@@ -70,22 +70,6 @@ func (w *world) awaitRule(try func() error) {
 	cptest.Eventually(w, soon, try)
 }
 
-// setsDenied has nobody make a ReplicaSet in the namespace.
-func (w *world) setsDenied() (end func()) {
-	w.Helper()
-	end = w.ruled("Validating", "replicasets", "CREATE", fmt.Sprintf(deny, "false", "ReplicaSets"))
-	template := podTemplate("web:1", nil)
-	set := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Selector: deployment(0).Spec.Selector, Template: template}}
-	set.Namespace, set.Name = w.namespace, "probe"
-	w.awaitRule(func() error {
-		if err := w.Create(w.Context(), set.DeepCopy(), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "cost centre") {
-			return errors.Join(errors.New("want a ReplicaSet refused"), err)
-		}
-		return nil
-	})
-	return end
-}
-
 // released is a Deployment of four pods whose release of web:1 is completed.
 func (w *world) released(change ...func(*v1alpha1.BatchRelease)) *controller {
 	w.Helper()
@@ -110,24 +94,6 @@ func (s subject) refused(write, says string) check {
 			return fmt.Errorf("want %q refused with %q, have %+v", write, says, told)
 		}
 		return stalls(string(s), v1alpha1.ReasonWriteRefused, says)(now)
-	}
-}
-
-// A ReplicaSet that a policy refuses is reported with who refuses it; when it is taken, the release goes on.
-func TestReplicaSetRefused(t *testing.T) {
-	w := newWorld(t)
-	w.released()
-	end := w.setsDenied()
-	w.releaseImage("web:2")
-	s := w.await(all(web.refused("create the ReplicaSet", "no ReplicaSets without a cost centre"), web.takenOver))
-	if status := s.releases["web"].Status; status.Phase != v1alpha1.PhaseRollingUpdate {
-		t.Errorf("the phase is %s, want %s", status.Phase, v1alpha1.PhaseRollingUpdate)
-	}
-	w.awaitEvent(v1alpha1.ReasonWriteRefused, "ValidatingAdmissionPolicy '"+w.namespace+"-replicasets'")
-	end()
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-	if told := w.now().releases["web"].Status.RefusedWrite; told != nil {
-		t.Errorf("it is told as refused still: %+v", told)
 	}
 }
 

@@ -32,23 +32,6 @@ func queued(is bool) check {
 	return web.status(fmt.Sprintf("a template that waits: %t", is), func(s *v1alpha1.BatchReleaseStatus) bool { return (s.Queued != nil) == is })
 }
 
-// A suspended release stands at its gate, which may pass meanwhile, and follows spec.replicas.
-func TestSuspended(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(6))
-	w.create(release("web:2", step("50%"), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 3})))
-	w.suspend(true)
-	w.await(suspended(v1alpha1.ReasonSuspended, "spec.suspend"))
-	w.confirm("web")
-	w.wantGate(0, "manual", v1alpha1.DecisionPassed)
-	w.scale("8")
-	w.await(all(suspended(v1alpha1.ReasonSuspended, "spec.suspend"), web.runs(pods{"web:1": 5, "web:2": 3})))
-	w.suspend(false)
-	w.await(all(web.completed, web.serves("web:2", 8)))
-}
-
 // A freeze says why and until when, and ends by itself.
 func TestFrozenUntil(t *testing.T) {
 	w := newWorld(t)
