@@ -77,6 +77,29 @@ func TestWindowFollowsTheWallClock(t *testing.T) {
 	})
 }
 
+// TestWindowWakeUp: a closed window is still closed just before its wake-up and open at it.
+func TestWindowWakeUp(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		zone := rapid.SampledFrom(zones).Draw(t, "zone")
+		g := newGate(windowPolicy(fmt.Sprintf("%s %s %s * *", list(someOf(t, "minutes", 0, 59)),
+			list(someOf(t, "hours", 0, 23)), list(someOf(t, "days", 1, 28))), zone))
+		g.Spec.Policy.Window.Duration = &metav1.Duration{Duration: time.Second}
+		facts := Facts{Release: blockedOn(g)}
+		first := Evaluate(g, facts, nearClockChange(t, zone).Add(time.Second))
+		if first.Status.Decision == v1alpha1.DecisionPassed {
+			t.Skip("open already")
+		}
+		before := Evaluate(g, facts, first.WakeUp.Add(-time.Nanosecond))
+		if diff := cmp.Diff(first, before); diff != "" {
+			t.Fatalf("nothing changes before the wake-up: -first +just before:\n%s", diff)
+		}
+		if at := Evaluate(g, facts, first.WakeUp); at.Status.Decision != v1alpha1.DecisionPassed {
+			t.Fatalf("want open at the wake-up %s, got %s", first.WakeUp, at.Status.Message)
+		}
+	})
+}
+
 // TestDecisionsAreFinal: no fact and no clock changes a decision.
 func TestDecisionsAreFinal(t *testing.T) {
 	t.Parallel()
