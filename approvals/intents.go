@@ -76,7 +76,7 @@ func (s *subject[T]) patchStatus(ctx context.Context, what string, change func(T
 func (s *subject[T]) changeStatus(ctx context.Context, what string, change func(T)) (bool, error) {
 	wanted, outcome := kube.ChangeStatus(ctx, s.store.client, s.store.live, s.object, change)
 	if outdated, is := outcome.(kube.Outdated); is { // it has tried several versions
-		outcome = kube.Failed{Err: outdated.Err}
+		outcome = kube.Failed(outdated)
 	}
 	return s.settle(outcome, wanted, what)
 }

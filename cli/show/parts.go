@@ -123,11 +123,9 @@ func versionNodes(w *Whole) []Node {
 
 // node returns a version with the numbers of its pods, as its native controller has them.
 func (v Version) node() Node {
-	kind, wanted, good, word := "controllerrevision/", int32(len(v.Pods)), int32(0), "ready"
-	settled := true
-	if v.set == nil {
-		_, good = live(v.Pods)
-	} else {
+	kind, wanted, word, settled := "controllerrevision/", int32(len(v.Pods)), "ready", true
+	_, good := live(v.Pods)
+	if v.set != nil {
 		kind, wanted, good, word = "replicaset/", replicasOf(v.set.Spec.Replicas), v.set.Status.AvailableReplicas, "available"
 		settled = v.set.Status.Replicas == wanted
 	}

@@ -158,13 +158,6 @@ func TestStartSaysWhyNot(t *testing.T) {
 	}
 }
 
-type writerFunc func([]byte)
-
-func (f writerFunc) Write(p []byte) (int, error) {
-	f(p)
-	return len(p), nil
-}
-
 // One control plane serves this test's parts, which ask for what only a control plane of its own shows.
 func TestOptions(t *testing.T) {
 	dir := t.TempDir()

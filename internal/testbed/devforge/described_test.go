@@ -122,5 +122,3 @@ func TestNobodyMayOnlyReadWhatIsPublic(t *testing.T) {
 		t.Errorf("and not written: got %d", got.status)
 	}
 }
-
-func second[T any](_ T, err error) error { return err }
