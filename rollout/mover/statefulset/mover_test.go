@@ -169,6 +169,14 @@ func TestNoPodIsUpdatedBeforeTheTemplateIsSeen(t *testing.T) {
 	}
 }
 
+func TestPodsThatGoAwayDoNotRun(t *testing.T) {
+	t.Parallel()
+	s := held("11t2u")
+	if old, updated := s.Runs("v1"), s.Runs("v2"); old != 2 || updated != 1 {
+		t.Errorf("%d and %d pods run, want 2 and 1", old, updated)
+	}
+}
+
 func TestWhatAStatefulSetIsScaledToFromNone(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -182,6 +190,9 @@ func TestWhatAStatefulSetIsScaledToFromNone(t *testing.T) {
 		},
 		"... as soon as it sees that":     {held("11").open(0), false, nil},
 		"it has not seen the last change": {held("11").but(func(s *scene) { s.Observed = false }), false, nil},
+		"... though there is one revision": {
+			held("11").but(sameRevision).but(func(s *scene) { s.Observed = false }), false, nil,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

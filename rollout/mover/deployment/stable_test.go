@@ -1,0 +1,58 @@
+package deployment
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/rollout/mover"
+)
+
+func TestRefillWaitsForASetThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	again := mover.Beginning{Digest: "digest-v1", Stable: "v1", Replicas: 4, Bounds: mover.Bounds{Surge: 1}}
+	beside := set("v2", 1)
+	tests := map[string]struct {
+		stable Set
+		want   string
+	}{
+		"the stable set gets a pod beside another one": {set("v1", 0), "scale v1 0 -> 1"},
+		"not while it is being deleted":                {set("v1", 0, func(s *Set) { s.Deleting = true }), ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := ""
+			if write := (Mover{Sets: []Set{test.stable, beside}}).Refill(again); write != nil {
+				got = write.String()
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("what is written (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNothingMovesWhileTheNativeControllerMayAct(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		sets   []Set
+		behind int64
+		want   bool
+	}{
+		"it has seen the Deployment":                     {[]Set{set("v1", 4)}, 0, false},
+		"it has missed more than the take-over":          {[]Set{set("v1", 4)}, 2, true},
+		"it could only take new pods away again":         {[]Set{set("v1", 4)}, 1, false},
+		"an old set lacks pods":                          {[]Set{set("v1", 3)}, 1, true},
+		"two versions have pods":                         {[]Set{set("v1", 4), set("v2", 1)}, 1, true},
+		"the new set has all pods, of a template before": {[]Set{set("v2", 4)}, 1, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := (Mover{Sets: test.sets}).MayAct("digest-v2", 4, test.behind); got != test.want {
+				t.Errorf("it may act: %t, want %t", got, test.want)
+			}
+		})
+	}
+}
