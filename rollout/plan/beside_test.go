@@ -113,6 +113,9 @@ func TestATemplateThatWaitsSaysForWhat(t *testing.T) {
 		"... until the deadline":     {crowded().but(waited(tenMinutes - time.Second)), outcome{Is: room, Wake: time.Second}},
 		"... which is told":          {crowded().but(waited(tenMinutes)), outcome{Is: room, Stalled: late}},
 		"... and told of":            {crowded().but(waited(tenMinutes)).but(waited(0)), outcome{Is: room, Stalled: late}},
+		"a template that takes its place waits anew": {
+			crowded().but(waited(tenMinutes)).resolved("v6"), outcome{Is: room, Wake: time.Minute},
+		},
 		"a deadline that was raised": {crowded().but(waited(tenMinutes)).but(longer), outcome{Is: room, Wake: time.Minute}},
 		"it starts again once the release was suspended": {
 			finished().but(waited(tenMinutes)).but(suspended).but(waited(0)).but(resumed),

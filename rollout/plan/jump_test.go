@@ -138,6 +138,10 @@ func TestJumpBackMayRemovePods(t *testing.T) {
 	if s := next(t, halfway().status(asks(2))).Status; s.Jump.RemovePods {
 		t.Errorf("a jump forward removes nothing; the record is %+v", s.Jump)
 	}
+	going := back(set("v1", 5), set("v2", 5)).status(func(s *v1alpha1.BatchReleaseStatus) { s.Progress.Available = 3 })
+	if got := next(t, going).Status.Progress.Available; got != 3 {
+		t.Errorf("%d pods are progress while pods are to go back, want the 3 from before the jump", got)
+	}
 	checkScripts(t, map[string]scripted{
 		"the others grow first, within the surge": {
 			back(set("v1", 5), set("v2", 5)), []string{"scale v1 5 -> 6: back to the target of batch 1/3"},

@@ -106,12 +106,32 @@ func TestPausePointsHold(t *testing.T) {
 			inStep(2).ordered(3).listed(7, broken("v1-0"), broken("v1-3"), pausing("v1-3")),
 			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Wake: pauseInterval, Is: holds},
 		},
+		"it goes where there are too many pods: spec.replicas fell": {
+			held(8).bounds("1", "2").at(1, 4).scaledFrom(10).sets(set("v1", 8), set("v2", 2)).ordered(3).listed(8, pausing("v1-0")),
+			outcome{Script: []string{"scale v1 8 -> 7" + batch2}, Wake: longestLook, Is: goesOn},
+		},
 		"versions that go later wait too": {
 			held(10).bounds("1", "2").at(1, 5).sets(set("v1", 2), set("v1b", 6), set("v2", 2)).ordered(3).
 				listed(7, pausing("v1-0")).status(func(s *v1alpha1.BatchReleaseStatus) { s.StableRevision = "v1b" }),
 			outcome{Script: []string{"scale v2 2 -> 3" + batch2}, Wake: pauseInterval, Is: holds},
 		},
 	})
+}
+
+// While a release holds before a pod its progress deadline does not count, and starts again when it goes on.
+func TestPausePointStopsTheClock(t *testing.T) {
+	t.Parallel()
+	late := func(o *Observation) { o.Now = noon.Add(2 * tenMinutes) }
+	holding := inStep(2).ordered(3).listed(7, pausing("v1-0")).holdingBefore("v1-0", "")
+	holding.Release.Status.Progress.Available = 2
+	p := next(t, holding.but(late).but(watchedFor(tenMinutes)).but(failing("1 pod is not available")))
+	if p.Status.Phase != v1alpha1.PhaseRollingUpdate || p.Status.Reason != v1alpha1.ReasonPausePoint {
+		t.Errorf("got %s, want the release to hold", standing(&p.Status))
+	}
+	p = next(t, inStep(2).ordered(3).listed(7).holdingBefore("v1-0", "").but(late))
+	if since := p.Status.Progress.Since; !since.Time.Equal(noon.Add(2 * tenMinutes)) {
+		t.Errorf("the deadline counts from %v, want from when the pause point was taken away", since)
+	}
 }
 
 // Pods that stay get their own costs back before the release is over.
