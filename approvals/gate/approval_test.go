@@ -53,6 +53,15 @@ func brokenRules() map[string]broken {
 		"merged by our own account": {func() approving { return merged(v1alpha1.PullRequestGate{}) }, mergedBy(sluice), "by Sluice's own account sluice[bot], which approves nothing" + anew},
 		"merged by nobody known":    {func() approving { return merged(v1alpha1.PullRequestGate{}) }, mergedBy(forge.Account{Login: "ghost"}), "it is not known by whom" + anew},
 
+		"a merge of two commits of its own": {mergeAlone, func(s approving) {
+			s.forge.Approval.Commits = []forge.Commit{
+				{SHA: olderHead, Author: sluice, Committer: webflow}, {SHA: squashed, Author: sluice, Committer: webflow},
+				{SHA: headCommit, Author: carol, Committer: webflow, Parents: []string{olderHead, squashed}},
+			}
+		}, "by carol, who made a commit of the pull request" + another},
+		"pushed with commits that it merges": {mergeAlone, func(s approving) {
+			s.forge.Approval.Pushes[0] = forge.Push{Before: headCommit, After: mergeCommit, Kind: forge.PushPlain, Actor: carol}
+		}, "it came to branch main along with something else, by a push" + anew},
 		"other file touched": {mergeAlone, func(s approving) {
 			s.forge.Approval.Files = append(s.forge.Approval.Files, forge.ChangedFile{Path: "deploy/web.yaml", Status: forge.FileModified})
 		}, "it touches 2 files instead of .sluice/approvals/shop/web.yaml alone" + anew},

@@ -124,6 +124,9 @@ func (w *gateWorld) facts() lifecycle.GateFacts {
 		Text:  lifecycle.Text{Title: w.title, Body: "body", Digest: lifecycle.Digest(w.title, "body")},
 	}
 	facts.Stage = lifecycle.GateStageOf(w.gate, facts.Facts)
+	if w.gate.Status.Force != nil && facts.Stage != lifecycle.GateUnasked && facts.Stage != lifecycle.GateOver {
+		w.Errorf("a forced gate is in stage %d, want it judged without the forge", facts.Stage)
+	}
 	if facts.Stage == lifecycle.GateAsked {
 		facts.Forge = &gate.ForgeFacts{Self: sluice, OwnPrefix: "sluice/", Approval: w.approval(w.forge.numbered(int(w.gate.Status.PullRequest.Number)))}
 	}

@@ -142,6 +142,15 @@ func TestRevertEndsAlikeAfterACrash(t *testing.T) {
 			if got := want.release.Status.Revert.State; got != tc.state || len(want.forge.Pulls) != tc.pulls {
 				t.Fatalf("want %s with %d pull requests, got %s with %d", tc.state, tc.pulls, got, len(want.forge.Pulls))
 			}
+			open := 0
+			for _, p := range want.forge.Pulls {
+				if p.Open {
+					open++
+				}
+			}
+			if open > 1 {
+				t.Errorf("%d pull requests are open, want no more than the last", open)
+			}
 			for crash := 1; crash <= want.effects; crash++ {
 				got := live(crash)
 				if diff := cmp.Diff(want.forge, got.forge); diff != "" {
