@@ -304,3 +304,22 @@ func TestFreezeComesFirst(t *testing.T) {
 		t.Errorf("the first writes (-want +got):\n%s", diff)
 	}
 }
+
+// TestFreezeFollowsItsEnd: a freeze keeps the commit that brought it until it says something else.
+func TestFreezeFollowsItsEnd(t *testing.T) {
+	t.Parallel()
+	annotation := func(commit, until string, live *v1alpha1.BatchRelease) string {
+		desired := read(t, false, commit, map[string]string{spec.FreezeFile: "reason: quarter end\nuntil: " + until + "\n"})
+		return freezeOf(desired, namespace, nil, live)
+	}
+	const sooner, later = "2027-01-01T00:00:00Z", "2027-02-01T00:00:00Z"
+	first := annotation("first", sooner, nil)
+	live := &v1alpha1.BatchRelease{}
+	live.Annotations = map[string]string{v1alpha1.FreezeAnnotation: first}
+	if again := annotation("second", sooner, live); again != first {
+		t.Errorf("the same freeze is written again: %s, want %s", again, first)
+	}
+	if moved, want := annotation("second", later, live), annotation("second", later, nil); moved != want {
+		t.Errorf("a freeze with another end is %s, want %s", moved, want)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
@@ -130,5 +131,21 @@ func TestWrongFilesKeepWhatTheyMayHold(t *testing.T) {
 				t.Errorf("deleted (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestReleaseThatGoesAwayIsNotMissing: it is neither deleted again, nor a reason to doubt the commit.
+func TestReleaseThatGoesAwayIsNotMissing(t *testing.T) {
+	t.Parallel()
+	desired := readTree(t, treeOf(map[string]string{"b.yaml": appText("b")}), "first")
+	live := &v1alpha1.BatchRelease{}
+	live.Namespace, live.Name, live.Labels = namespace, "a", map[string]string{v1alpha1.SourceLabel: desired.Source.LabelIn(namespace)}
+	observed := Observed{Releases: map[Key]*v1alpha1.BatchRelease{named("a"): live}}
+	if diff := cmp.Diff([]Key{named("a")}, Missing(desired, observed)); diff != "" {
+		t.Errorf("missing in Git (-want +got):\n%s", diff)
+	}
+	live.DeletionTimestamp = &metav1.Time{Time: now}
+	if missing := Missing(desired, observed); len(missing) > 0 {
+		t.Errorf("%v is missing in Git, though it goes away", missing)
 	}
 }

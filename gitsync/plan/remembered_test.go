@@ -10,14 +10,17 @@ import (
 )
 
 // TestEditedMetadataIsRestored: a process that remembers a release undoes edits of its metadata,
-// which change no generation.
+// which change no generation, and what another object of its name has.
 func TestEditedMetadataIsRestored(t *testing.T) {
 	t.Parallel()
 	edits := map[string]func(*v1alpha1.BatchRelease){
 		"a label of Git":   func(r *v1alpha1.BatchRelease) { r.Labels["tier"] = "tin" },
 		"the source label": func(r *v1alpha1.BatchRelease) { delete(r.Labels, v1alpha1.SourceLabel) },
 		"the digest":       func(r *v1alpha1.BatchRelease) { delete(r.Annotations, v1alpha1.AppliedDigestAnnotation) },
-		"the template":     func(r *v1alpha1.BatchRelease) { delete(r.Annotations, v1alpha1.GitTemplateAnnotation) },
+		"the object, made again": func(r *v1alpha1.BatchRelease) {
+			r.UID, r.Spec.Strategy.Steps = "another", nil
+		},
+		"the template": func(r *v1alpha1.BatchRelease) { delete(r.Annotations, v1alpha1.GitTemplateAnnotation) },
 	}
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {

@@ -109,10 +109,10 @@ func TestATemplateThatWaitsSaysForWhat(t *testing.T) {
 			"to make room for a pod of the stable version"
 	)
 	checkPlans(t, map[string]planned{
-		"for room":                   {crowded(), outcome{Is: room, Wake: time.Minute}},
-		"... until the deadline":     {crowded().but(waited(tenMinutes - time.Second)), outcome{Is: room, Wake: time.Second}},
-		"... which is told":          {crowded().but(waited(tenMinutes)), outcome{Is: room, Stalled: late}},
-		"... and told of":            {crowded().but(waited(tenMinutes)).but(waited(0)), outcome{Is: room, Stalled: late}},
+		"for room":               {crowded(), outcome{Is: room, Wake: time.Minute}},
+		"... until the deadline": {crowded().but(waited(tenMinutes - time.Second)), outcome{Is: room, Wake: time.Second}},
+		"... which is told":      {crowded().but(waited(tenMinutes)), outcome{Is: room, Stalled: late}},
+		"... and told of":        {crowded().but(waited(tenMinutes)).but(waited(0)), outcome{Is: room, Stalled: late}},
 		"a template that takes its place waits anew": {
 			crowded().but(waited(tenMinutes)).resolved("v6"), outcome{Is: room, Wake: time.Minute},
 		},
