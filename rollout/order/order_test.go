@@ -255,6 +255,16 @@ func TestOneWriteForEachPod(t *testing.T) {
 	}
 }
 
+// A pod whose raised cost nobody has seen may still go too early, though a user has changed the cost since.
+func TestRaisedCostThatIsNotSeen(t *testing.T) {
+	p := pod("a", "", costOf("5"))
+	p.Mark = &Mark{After: 3, Raised: true, At: noon.Unix()}
+	changes := Costs([]Pod{p}, 1, 3, noon)
+	if len(changes) != 1 || !changes[0].Mark.Raised {
+		t.Errorf("want one cost written, still as a raised one, got %+v", changes)
+	}
+}
+
 // A cost that waits for time to pass says until when.
 func TestFreeInTime(t *testing.T) {
 	c := &cluster{pods: []Pod{pod("a", ""), pod("b", "")}}

@@ -98,10 +98,14 @@ func TestApprovePausePoint(t *testing.T) {
 // TestForce: every gate that is open is forced, whatever its type, and no other.
 func TestForce(t *testing.T) {
 	t.Parallel()
-	gates := []v1alpha1.Gate{gate("a", manual, passed), gate("b", soak, waiting), gate("c", reviewed, waiting)}
+	closed := v1alpha1.GateStatus{Decision: v1alpha1.DecisionRejected}
+	gates := []v1alpha1.Gate{
+		gate("a", manual, passed), gate("b", soak, waiting), gate("c", reviewed, waiting),
+		gate("d", reviewed, closed), gate("e", manual, closed),
+	}
 	changes, err := Force(release(rolling()), gates, ada)
-	if err != nil || len(changes) != 2 || changes[0].Gate.UID != "b" || changes[1].Gate.UID != "c" {
-		t.Fatalf("want gates b and c forced, got %+v, %v", changes, err)
+	if err != nil || len(changes) != 3 || changes[0].Gate.UID != "b" || changes[1].Gate.UID != "c" || changes[2].Gate.UID != "d" {
+		t.Fatalf("want gates b, c and the closed pull request d forced, got %+v, %v", changes, err)
 	}
 	if diff := cmp.Diff(to(v1alpha1.Force{By: "ada", Reason: "well"}, "status", "force"), changes[0].Patch); diff != "" {
 		t.Errorf("patch (-want +got):\n%s", diff)
@@ -201,6 +205,8 @@ func TestRefusals(t *testing.T) {
 	})
 	answeredByGrace := rolling()
 	answeredByGrace.Answers = []v1alpha1.Answer{{Gate: "b", Verdict: v1alpha1.VerdictReject, By: "grace"}}
+	past := rolling()
+	past.State, past.PausePoint = v1alpha1.StatePausePoint, &v1alpha1.PausePoint{Pod: "web-x", Confirmed: "web-x"}
 	suspended := release(rolling())
 	suspended.Spec.Suspend = true
 	another := ada
@@ -211,6 +217,7 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		"nothing waits":       {second(Approve(release(rolling()), nil, ada)), "there is nothing to approve: batch 2/3 updates"},
+		"confirmed already":   {second(Approve(release(past), nil, ada)), "there is nothing to approve: batch 2/3 updates"},
 		"a pull request":      {second(Approve(release(rolling()), []v1alpha1.Gate{pull}, ada)), "waits for pull request #7: https://forge.example/7 (needs 2 approvals of grace, sre)"},
 		"rejected":            {second(Reject(release(rolling()), []v1alpha1.Gate{final}, ada)), "gate web-a is final: rejected by grace"},
 		"answered by another": {second(Approve(release(answeredByGrace), []v1alpha1.Gate{gate("b", manual, waiting)}, ada)), "grace has answered gate web-b already (Reject)"},

@@ -174,3 +174,17 @@ func TestSinceOfConfirmed(t *testing.T) {
 		}
 	}
 }
+
+// TestSinceOfAnotherObject: a version of an object that had the name before tells nothing of what
+// happened to this one.
+func TestSinceOfAnotherObject(t *testing.T) {
+	t.Parallel()
+	versions := course()
+	earlier, after := versions[2].DeepCopy(), versions[3]
+	earlier.UID = "another"
+	seen, now := See(earlier), began.Time
+	want := Since(seen, nil, after, now)
+	if got := Since(seen, earlier, after, now); len(want) == 0 || !cmp.Equal(want, got) {
+		t.Errorf("facts (-want +got):\n%s", cmp.Diff(want, got))
+	}
+}
