@@ -14,6 +14,11 @@ func TestAdmission(t *testing.T) {
 		return func(o *Observation) { o.Given = "given-" + revision }
 	}
 	suspended := func(o *Observation) { o.Release.Spec.Suspend = true }
+	leftHeld := func() *scene {
+		return completed(10).resolved("v2").but(func(o *Observation) {
+			o.Workload.Hold = &Hold{Release: "web", UID: "release-1", HeldWorkload: v1alpha1.HeldWorkload{Strategy: "as it was"}}
+		})
+	}
 	tests := map[string]struct {
 		scene *scene
 		want  Admission
@@ -23,6 +28,7 @@ func TestAdmission(t *testing.T) {
 	}{
 		"nothing is under way":             {completed(10).resolved("v2"), Begins, "", "", "v2"},
 		"a release gives way":              {grown(), Supersedes, "", "", "v3"},
+		"one that has completed does not":  {leftHeld(), Begins, "", "", "v2"},
 		"or is finished first":             {grown().but(queueing), Queues, "", "v3", "v2"},
 		"one that has failed is not":       {grown().but(queueing).status(func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }), Supersedes, "", "", "v3"},
 		"a release that is stopped":        {grown().but(suspended), Waits, "spec.suspend is set", "v3", "v2"},

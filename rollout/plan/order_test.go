@@ -128,6 +128,9 @@ func TestPausePointStopsTheClock(t *testing.T) {
 	if p.Status.Phase != v1alpha1.PhaseRollingUpdate || p.Status.Reason != v1alpha1.ReasonPausePoint {
 		t.Errorf("got %s, want the release to hold", standing(&p.Status))
 	}
+	if at := next(t, inStep(2).ordered(3).listed(7, pausing("v1-0")).holdingBefore("v1-gone", "")).Status.PausePoint; at == nil || at.Pod != "v1-0" {
+		t.Errorf("on record is %+v, want the pod before which the release pauses now", at)
+	}
 	p = next(t, inStep(2).ordered(3).listed(7).holdingBefore("v1-0", "").but(late))
 	if since := p.Status.Progress.Since; !since.Time.Equal(noon.Add(2 * tenMinutes)) {
 		t.Errorf("the deadline counts from %v, want from when the pause point was taken away", since)

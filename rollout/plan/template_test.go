@@ -150,6 +150,13 @@ func TestARevertedTemplateIsNoLongerQuarantined(t *testing.T) {
 			}),
 			[]string{"given-v2", "given-v2-again"},
 		},
+		"what Git no longer gave when it was rolled back may be released": {
+			completed(10).keep("v2").resolved("v2").but(func(o *Observation) { o.Given, o.Resolved.Given = "given-v2-again", "given-v2-again" }).
+				status(quarantined("given-v3")).status(func(s *v1alpha1.BatchReleaseStatus) {
+				s.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "v2"}
+			}),
+			nil,
+		},
 		"a third template lifts it too": {completed(10).resolved("v3").status(quarantined("given-v2")), nil},
 	}
 	for name, test := range tests {
