@@ -15,7 +15,7 @@ type accounts struct {
 	own    client.Client
 	config *rest.Config
 
-	// clients that were used last: what a source names may change again and again, and need not exist.
+	// clients holds the recently used clients: the account in a source can change, and need not exist.
 	clients *lru.Cache[string, client.Client]
 }
 

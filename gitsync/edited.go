@@ -57,7 +57,7 @@ func lastEditor(managed []metav1.ManagedFieldsEntry) string {
 	return fmt.Sprintf("field manager %q at %s", last.Manager, last.Time.UTC().Format(time.RFC3339))
 }
 
-// words say what was changed, by whom, and what stays.
+// words returns a description of the change, its author, and the fields that stay.
 func (e edit) words() string {
 	by := e.by
 	if by == "" {

@@ -21,7 +21,7 @@ const writesAtOnce = 8
 // executor sends writes as the account of a source. It decides nothing.
 type executor struct{ writer client.Client }
 
-// result is what became of a write.
+// result is the result of a write.
 type result struct {
 	write   plan.Write
 	outcome kube.Outcome

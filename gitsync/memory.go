@@ -31,7 +31,7 @@ type memory struct {
 	followed branch
 	commit   string
 
-	// content is what was last read, at a commit and path, and records are the approvals of that
+	// content is the last content read, at a commit and path, and records are the approvals of that
 	// commit.
 	content *spec.Result
 	records *records
@@ -76,9 +76,9 @@ func branchOf(source *v1alpha1.ReleaseSource) branch {
 	return branch{source.Spec.URL, source.Spec.Ref.Branch}
 }
 
-// parsedManifests are the readers of all sources, with what they have parsed, by the UID of the
-// source. Each counts with the size of its repository: what is parsed takes a few times the size of
-// the files, which are some of that.
+// parsedManifests holds the readers of all sources, with their parsed files, by the UID of the
+// source. Each counts with the size of its repository: parsed content takes a few times the size of
+// the files, which are a part of that.
 type parsedManifests = lru.Cache[types.UID, *spec.Reader]
 
 // parsedBytes is the size of the repositories whose manifests are kept parsed.
@@ -157,11 +157,11 @@ func (m *memory) follow(source *v1alpha1.ReleaseSource, commit string) {
 	m.followed, m.commit = branchOf(source), commit
 }
 
-// read returns what a commit asks for, which is what it was the last time if it is the same commit.
+// read returns the content of a commit: the last one if the commit is the same.
 //
-// A commit of which something exceeded its limits is read again: at once, as long as that comes to
-// more of it; else the looks at it are further and further apart, as after any failure. What was
-// parsed is kept for the next commit as long as there is room for it.
+// A commit that exceeded its limits is read again: at once, as long as each read gets further; else
+// at growing intervals, as after any failure. Parsed files are kept for the next commit as long as
+// there is room for them.
 func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v1alpha1.ReleaseSource, m *memory) (*spec.Result, error) {
 	if m.content != nil && !m.content.Exceeded && m.origin.Commit == head.Commit && m.current(source) {
 		return m.content, nil

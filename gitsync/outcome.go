@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// outcome is how a pass ended: suspended, leaving, unread or followed, and nothing else. The status
-// is rendered from it, in status.go.
+// outcome is the end of a pass: suspended, leaving, unread or followed, and nothing else. status.go
+// renders the status from it.
 //
 //sumtype:decl
 type outcome interface{ outcome() }
@@ -22,7 +22,7 @@ type (
 	suspended struct{}
 	// leaving: the source is being deleted, and what came from it is not gone yet.
 	leaving struct{ releases, gates int }
-	// unread: no commit of the repository can be followed. What was applied stays as it is.
+	// unread: no commit of the repository can be followed. The applied objects stay as they are.
 	unread struct {
 		cause cause
 		err   error
@@ -57,7 +57,7 @@ func (followed) outcome()  {}
 
 func (f followed) wrote() bool { return len(f.applied)+len(f.created)+len(f.pruned) > 0 }
 
-// cause is why no commit of a repository can be followed.
+// cause is the reason why no commit of a repository can be followed.
 type cause int
 
 const (
@@ -115,7 +115,7 @@ func contentFailed(ctx context.Context, err error) (outcome, error) {
 	return unread{cause: wrongSpec, err: err}, nil
 }
 
-// outcome of a pass that could read the repository.
+// outcome returns the outcome of a pass that could read the repository.
 func (p *pass) outcome() outcome {
 	content := p.desired.Content
 	return followed{

@@ -42,7 +42,7 @@ const soon = time.Second
 
 // Options of a Reconciler.
 type Options struct {
-	// AllowedNamespaces are those that any source may write to besides its own.
+	// AllowedNamespaces are the namespaces that any source may write to besides its own.
 	AllowedNamespaces []string
 	// DefaultServiceAccount is the account, in the source's namespace, that writes what
 	// comes from sources that name none. Empty means the controller's own account.
@@ -169,8 +169,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: memory.next(interval(source), result)}, nil
 }
 
-// sync returns one pass. Its error is one of the API server or the end of ctx; what is
-// wrong with the source or its repository is in the outcome.
+// sync returns one pass. Its error is one of the API server or the end of ctx; a problem with the
+// source or its repository is in the outcome.
 func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory) (outcome, error) {
 	if source.Spec.Suspend {
 		return suspended{}, nil

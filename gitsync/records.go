@@ -35,8 +35,8 @@ type recordFile struct {
 	err    error
 }
 
-// readRecords reads the records of releases in some namespaces. Files that are what they were
-// before are not parsed again.
+// readRecords reads the records of releases in some namespaces. Unchanged files are not parsed
+// again.
 func readRecords(files fs.FS, namespaces []string, before *records) *records {
 	r := &records{files: map[client.ObjectKey]recordFile{}}
 	for _, namespace := range namespaces {

@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// standing is an outcome in words, for the conditions and events of a source. Nobody reads them
-// back.
+// standing is an outcome in words, for the conditions and events of a source. No code reads
+// them back.
 type standing struct {
 	ready           metav1.ConditionStatus
 	reason, message string
@@ -172,7 +172,7 @@ func nothingApproved(p plan.NothingApproved) string {
 		p.Release.WorkloadKind, p.Release.Workload, kept, p.Release.Name)
 }
 
-// words say which file is concerned, and why the API server refuses it.
+// words names the file, and the reason why the API server refuses it.
 func (f failure) words() spec.Error {
 	err := kube.Err(f.outcome)
 	switch w := f.write.(type) {
@@ -195,7 +195,7 @@ func at(release *spec.Release, message string) spec.Error {
 	return spec.Error{File: release.File, Line: release.Line, Message: message}
 }
 
-// heldWords say why releases that Git lacks are kept.
+// heldWords explains why releases that Git lacks are kept.
 func heldWords(held plan.Held) string {
 	kept := plain.Count(held.Gone, "release") + " no longer in the repository, and kept: "
 	switch held.Doubt {
@@ -212,7 +212,7 @@ func heldWords(held plan.Held) string {
 // mostNamed limits the releases that a message names.
 const mostNamed = 10
 
-// leftWords say which releases Git lacks, and how to be rid of them; empty if there are none.
+// leftWords names the releases that Git lacks, and how to remove them; empty if there are none.
 func leftWords(left []plan.Key) string {
 	if len(left) == 0 {
 		return ""
@@ -230,8 +230,8 @@ func leftWords(left []plan.Key) string {
 		plain.Count(len(left), "release"), words, left[0].Name, left[0].Namespace)
 }
 
-// overriddenWords say that Flux or Argo CD changes templates on their way to the cluster; empty if
-// they don't.
+// overriddenWords reports templates that Flux or Argo CD changes on their way to the cluster; empty
+// if there are none.
 func overriddenWords(overrides []spec.Error) string {
 	if len(overrides) == 0 {
 		return ""

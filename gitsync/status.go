@@ -41,7 +41,8 @@ func (r *Reconciler) record(ctx context.Context, source *v1alpha1.ReleaseSource,
 	return true, nil
 }
 
-// statusOf returns the status after a pass. What a failed pass did not learn stays as it was.
+// statusOf returns the status after a pass. A failed pass keeps the fields that it could not
+// observe.
 func statusOf(source *v1alpha1.ReleaseSource, o outcome, now metav1.Time) v1alpha1.ReleaseSourceStatus {
 	status := *source.Status.DeepCopy()
 	requested := requestedAt(source)
@@ -111,7 +112,7 @@ func fileErrors(errors []spec.Error) []v1alpha1.FileError {
 	return listed
 }
 
-// conditions follow kstatus: Reconciling while it may get better by itself, Stalled
+// conditions returns conditions as kstatus has them: Reconciling while a retry can succeed, Stalled
 // while only a change can help.
 func conditions(s standing) []metav1.Condition {
 	is := func(value bool) metav1.ConditionStatus {
@@ -151,9 +152,9 @@ func (r *Reconciler) tell(before *v1alpha1.ReleaseSource, o outcome) {
 	r.events.Eventf(before, nil, kind, s.reason, "Sync", "%s", s.message)
 }
 
-// tellWrites makes events of what was written. Those that are alike but for their words are counted
-// as one, with the words of the first: of releases, which are written with each commit, that is
-// enough. A workload is created once, and named as a related object.
+// tellWrites records events of the writes. Kubernetes counts events that differ only in their
+// message as one, with the first message. That suffices for releases, which each commit writes. A
+// workload is created once, and named as a related object.
 func (r *Reconciler) tellWrites(source *v1alpha1.ReleaseSource, f followed) {
 	event := func(related runtime.Object, reason, action, note string) {
 		r.events.Eventf(source, related, corev1.EventTypeNormal, reason, action, "%s", note)

@@ -67,8 +67,8 @@ func (o observer) listWorkloads(
 	return nil
 }
 
-// comparedClaims is what came of comparing the volume claim templates of a StatefulSet with those
-// of a release. They never change, so that this holds as long as the two are the same.
+// comparedClaims is the result of comparing the volume claim templates of a StatefulSet and of a
+// release. They never change, so it holds as long as the two objects are the same.
 type comparedClaims struct {
 	release *spec.Release
 	uid     types.UID

@@ -25,8 +25,8 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// Teller tells facts to somebody, one call at a time. It must return at once: what takes time it
-// does by itself.
+// Teller receives facts, one call at a time. It must return at once, and do slow work in the
+// background.
 type Teller interface {
 	Tell(facts []story.Fact)
 }

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// A ledger is what a service keeps in its volume, from one version to the next: which versions have
-// run on the volume, and how many requests each of them has answered.
+// A ledger holds the state of a service in its volume across versions: the versions that have run
+// on the volume, and the number of requests that each has answered.
 type ledger struct {
 	mu   sync.Mutex
 	file *os.File

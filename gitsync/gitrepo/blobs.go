@@ -104,8 +104,7 @@ func wantedFiles(root *object, reads func(string) bool, most int) (map[plumbing.
 	return wanted, err
 }
 
-// fetchFiles asks for files, and puts them into their places. What the server sends besides is
-// dropped.
+// fetchFiles fetches files, and puts them into their places. It drops other objects in the answer.
 func (r *remote) fetchFiles(ctx context.Context, wanted map[plumbing.Hash][]*entry, a *assembler, q question) error {
 	into := &unpacker{limits: r.limits, account: a.account, base: func(plumbing.Hash) *object { return nil }}
 	sent, err := r.askFor(ctx, wanted, into, q)

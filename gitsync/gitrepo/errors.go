@@ -43,7 +43,7 @@ const (
 	Protocol Kind = "Protocol"
 )
 
-// Error is what went wrong with a repository. Its message holds no credentials.
+// Error is a problem with a repository. Its message holds no credentials.
 type Error struct {
 	Kind    Kind
 	Message string

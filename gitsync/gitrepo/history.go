@@ -6,8 +6,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// history is what is known of the parents of commits. It only grows by commits
-// whose content was seen, so what it proves stays true.
+// history holds the known parents of commits. It gains only commits whose content was seen, so a
+// proven ancestry stays true.
 type history map[plumbing.Hash][]plumbing.Hash
 
 // maxHistory is how many commits are remembered between polls.

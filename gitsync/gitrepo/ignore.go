@@ -7,8 +7,8 @@ import (
 )
 
 // Ignore compiles lines in the format of .gitignore, each relative to a folder ("." is the root);
-// later ones go first. What it returns reports whether a path is ignored. A path is also ignored if
-// a folder that it is in is, unless a later line takes it back.
+// later ones go first. The returned function reports whether a path is ignored. A path in an
+// ignored folder is also ignored, unless a later line takes it back.
 func Ignore(lines, folders []string) func(name string, folder bool) bool {
 	var patterns []gitignore.Pattern
 	for i, line := range lines {

@@ -20,10 +20,10 @@ import (
 
 // command reads a repository by the git command.
 //
-// The repository may be a stranger's, with a configuration of theirs: of all commands only those
-// run that read no index and no work tree, so that no filter, no text conversion, no hook and no
-// file-system monitor is called, and nothing is fetched. What git refuses because another user owns
-// the repository stays refused.
+// The repository may belong to a stranger, and so its configuration. Only commands run that read no
+// index and no work tree, so that no filter, no text conversion, no hook and no file-system monitor
+// is called, and nothing is fetched. If git refuses because another user owns the repository, that
+// stays refused.
 type command struct {
 	ctx  context.Context //nolint:containedctx // the process that reads objects lasts as long
 	path string

@@ -33,8 +33,8 @@ func newEither(ctx context.Context, root string, environ []string) *either {
 	return e
 }
 
-// try asks go-git, and the git command if that fails. What git says counts then; where there is no
-// git, what go-git said.
+// try asks go-git, and the git command if that fails. The answer of git counts then; without git,
+// the answer of go-git.
 func try[T any](e *either, ask func(store) (T, error)) (T, error) {
 	var answer T
 	err := e.refused

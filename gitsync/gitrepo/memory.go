@@ -8,16 +8,16 @@ import (
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
-// memory is what a Reader may hold, of all repositories together:
+// memory is the limit for a Reader, of all repositories together:
 //
-//	what each poll may unpack before it has to ask     256 KiB each, in the slots of polls
+//	data that a poll may unpack before it has to ask   256 KiB each, in the slots of polls
 //	small, medium and large fetches, in lanes          three quarters of Options.MemoryBytes
 //	heads that are kept to make the next fetch small   a quarter of it
 //
 // A fetch counts every byte before it takes it. It begins without a lane, so that a server which
-// sends nothing holds nothing up, and asks for the next lane when it has used up what it has. If
-// that has no room the fetch ends, and begins again once it has one: nobody holds memory while
-// waiting for more.
+// sends nothing delays nothing, and asks for the next lane when it has used up its own. If that has
+// no room the fetch ends, and begins again once it has one: no fetch holds memory while it waits
+// for more.
 type memory struct {
 	lanes []lane
 	// heads are the snapshots that are kept between fetches.
@@ -58,7 +58,7 @@ func (m *memory) laneFor(size int64) int {
 
 func slotsIn(room, each int64, most int) int { return int(min(max(room/each, 1), int64(most))) }
 
-// account is what one fetch, and the snapshot that it makes, hold.
+// account counts the memory of one fetch, and of its snapshot.
 type account struct {
 	memory *memory
 	who    asker

@@ -4,9 +4,9 @@ import "github.com/sluice-dev/sluice/internal/dialer"
 
 // Options of a Reader.
 type Options struct {
-	// AllowHTTP permits http:// addresses: what is read can be changed on its way.
+	// AllowHTTP permits http:// addresses, over which content can be changed on its way.
 	AllowHTTP bool
-	// AllowFile permits file:// addresses: whoever writes a source can read any repository on
+	// AllowFile permits file:// addresses: any author of a source can then read all repositories on
 	// the controller's disk.
 	AllowFile bool
 	// Networks say what is never connected to, whatever a name resolves to. The names that go
@@ -14,16 +14,16 @@ type Options struct {
 	Networks dialer.Rules
 	// Limits on what is read; zero fields take the defaults.
 	Limits Limits
-	// MemoryBytes is what all repositories together may take in memory, while they are fetched and
-	// to make the next fetch smaller. Default 256 MiB.
+	// MemoryBytes is the memory for all repositories together, while they are fetched and to make the
+	// next fetch smaller. Default 256 MiB.
 	MemoryBytes int64
 	// Polls and Fetches are how many run at once. A poll holds next to nothing in memory, and a
 	// fetch what it has received. Defaults 256 and 24.
 	Polls, Fetches int
 }
 
-// Limits on one repository. What is above them is an error of kind
-// LimitExceeded, a file that is too large aside: only reading that file fails.
+// Limits on one repository. A repository above them is an error of kind LimitExceeded; if one file
+// is too large, only reading that file fails.
 type Limits struct {
 	// AdvertisementBytes of the list of references. Default 16 MiB.
 	AdvertisementBytes int64

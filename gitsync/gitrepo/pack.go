@@ -26,15 +26,15 @@ type objects map[plumbing.Hash]*object
 // declares; this one checks sizes first, and does not keep what nobody will read.
 type unpacker struct {
 	limits Limits
-	// account is what the objects count against.
+	// account counts the memory of the objects.
 	account *account
 	// base returns objects that the server knows us to have, for thin packs.
 	base func(plumbing.Hash) *object
 	// commitsOnly drops trees and files.
 	commitsOnly bool
 
-	// nameless is set when files were dropped whose hash can't be told: those that are sent as
-	// a change of one that is too large as well.
+	// nameless is set when files of unknown hash were dropped, also the deltas of a file that is too
+	// large.
 	nameless bool
 
 	objects  objects
@@ -193,8 +193,8 @@ func (u *unpacker) baseOf(header packfile.ObjectHeader) *object {
 	return u.base(header.Reference)
 }
 
-// wanted reports whether an object is worth its memory, and takes that from what
-// is left. What can't be done without and is too large is an error.
+// wanted reports whether an object is worth its memory, and takes that from the rest. A needed
+// object that is too large is an error.
 func (u *unpacker) wanted(kind plumbing.ObjectType, size int64) (bool, error) {
 	switch {
 	case u.commitsOnly && kind != plumbing.CommitObject:

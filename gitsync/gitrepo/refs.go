@@ -9,14 +9,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// refsFilter lets through of a list of references what a look at one branch needs, so that a list
-// costs no memory however long it is: what comes before the first reference, that one, which has
-// the capabilities of the server, and the branch. What is no list of references passes as it is.
+// refsFilter passes the references that a read of one branch needs, so that a list of any length
+// costs no memory: the lines before the first reference, that reference, which has the capabilities
+// of the server, and the branch. Other content passes unchanged.
 type refsFilter struct {
 	from   io.Reader
 	branch plumbing.ReferenceName
 
-	// left is what was read and let through, and not yet asked for.
+	// left holds filtered bytes that no caller has read yet.
 	left []byte
 	// refuse is called with the reason where the list is of no use, whatever the reader of it makes of
 	// that.

@@ -55,7 +55,7 @@ func (r *remote) look(ctx context.Context, q question) (*Snapshot, error) {
 	return r.content(ctx, q, x)
 }
 
-// question is what one caller wants to know.
+// question is the request of one caller.
 type question struct {
 	// has is the commit whose content the caller has.
 	has     plumbing.Hash
@@ -99,8 +99,8 @@ func (r *remote) content(ctx context.Context, q question, x *exchange) (*Snapsho
 	return head, err
 }
 
-// accounted does something that takes memory, and does it again in the next lane if it outgrows
-// one. What it has taken is given back if it fails.
+// accounted runs a function that takes memory, and runs it again in the next lane if it outgrows
+// one. A failed run returns its memory.
 func (r *remote) accounted(ctx context.Context, q question, do func(a *account, waited bool) error) error {
 	a := r.memory.tryOpen(q.asker(), r.lane, r.limits.KeptBytes)
 	for lane, waited := r.lane, false; ; lane = a.lane + 1 {

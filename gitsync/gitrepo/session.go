@@ -19,8 +19,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
-// session is one conversation with git-upload-pack. What UploadPack returns must
-// be closed before the session is.
+// session is one conversation with git-upload-pack. The result of UploadPack must be closed before
+// the session is.
 type session interface {
 	AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, error)
 	UploadPack(context.Context, *packp.UploadPackRequest) (*packp.UploadPackResponse, error)
@@ -74,7 +74,7 @@ func (c fileConnector) open(context.Context, *meter) (session, error) {
 
 const dialTimeout = 30 * time.Second
 
-// refused is the error of a connection to a denied network.
+// refused returns the error of a connection to a denied network.
 func refused(ip netip.Addr) error {
 	return newError(Invalid, "connections to %s are not allowed: if a Git server is there, add it to the controller's --git-allowed-networks", ip)
 }

@@ -17,7 +17,7 @@ type Caller struct {
 	Waits func(what string)
 }
 
-// asker is who asks for a slot: a tenant, for one of its servers.
+// asker identifies a request for a slot: a tenant, for one of its servers.
 type asker struct{ tenant, host string }
 
 // Slots bound how many do something at once, and no tenant can have them all, nor one server all of
@@ -40,8 +40,8 @@ type waiter struct {
 	granted chan struct{}
 }
 
-// NewSlots makes n slots, of which a tenant has at most so many, and one of its servers half of
-// these. Those who wait are shown what the slots are for.
+// NewSlots makes n slots, with a limit for each tenant, and half of it for each of its servers. The
+// text describes the slots to users who wait.
 func NewSlots(n, perTenant int, what string) *Slots {
 	perTenant = max(1, perTenant)
 	return &Slots{what: what, free: n, perTenant: perTenant, perHost: max(1, perTenant/2), tenants: map[string]int{}, hosts: map[asker]int{}}

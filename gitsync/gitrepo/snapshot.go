@@ -39,15 +39,15 @@ type Snapshot struct {
 	selected bool
 	// later gets the files that are absent; nil if none is.
 	later *later
-	// account is what it counts against.
+	// account counts the memory of the snapshot.
 	account *account
 }
 
 // Bytes returns what the files take in memory.
 func (s *Snapshot) Bytes() int64 { return s.bytes }
 
-// Close says that the files are not read any more. Until then they take of the memory that all
-// repositories share; whoever reads many has to close each.
+// Close releases the memory of the files, which counts against the limit of all repositories. Each
+// snapshot must be closed.
 func (s *Snapshot) Close() {
 	if s.account != nil {
 		s.account.close()
@@ -92,7 +92,7 @@ func (s *Snapshot) Err() error {
 }
 
 // Missed returns the names of files that were read although Source.Reads does not name them, and
-// which the snapshot lacks. What was made of it is of no use then.
+// which the snapshot lacks. A result made from them is of no use.
 func (s *Snapshot) Missed() []string {
 	if s.later == nil {
 		return nil
@@ -148,7 +148,7 @@ type assembler struct {
 	// absent stands for files that are not there yet; nil where all must be.
 	absent *object
 	limits Limits
-	// account is what the entries of trees count against.
+	// account counts the memory of the entries of trees.
 	account *account
 	objects objects
 	bytes   int64
@@ -260,8 +260,8 @@ const (
 	maxLineBytes = 16 << 10
 )
 
-// firstLine makes of a commit's words one line that can be shown anywhere: what is not UTF-8, and
-// what is not seen but changes how the rest is shown, is left out.
+// firstLine returns the first line of a commit message, without bytes that are not UTF-8 and
+// without invisible characters that change how the rest is shown.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text[:min(len(text), maxLineBytes)]), "\n")
 	shown := strings.Map(func(r rune) rune {

@@ -85,7 +85,7 @@ func (a Auth) named() bool {
 	return a.Username != "" && len(a.Username) < 40 && a.Password != "" && a.Password != "x-oauth-basic"
 }
 
-// who the server is asked as.
+// who returns the account that is used on the server.
 func (a Auth) who() string {
 	who := "a request without credentials: name a Secret"
 	switch {

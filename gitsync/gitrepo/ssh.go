@@ -247,7 +247,7 @@ func (s *sshSession) AdvertisedReferencesContext(ctx context.Context) (*packp.Ad
 	return refs, err
 }
 
-// refusal is what the server says instead of listing references.
+// refusal returns the server's message if it refuses to list references.
 func (s *sshSession) refusal() error {
 	_ = s.run.Wait() // for the last of stderr; the exit status tells nothing more
 	said := clean(s.stderr.String())

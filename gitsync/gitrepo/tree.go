@@ -37,7 +37,7 @@ func (e *entry) ContentHash() string {
 	return string(e.hash[:])
 }
 
-// Size of a file; 0 for one that is not there yet.
+// Size returns the size of a file; 0 for one that is not there yet.
 func (e *entry) Size() int64 {
 	if e.object == nil || e.IsDir() {
 		return 0

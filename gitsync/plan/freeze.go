@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// freezes give the freeze of the repository to the releases that it covers, those whose file is
-// wrong included, and take it off the others.
+// freezes returns the writes that set the freeze of the repository on the releases that it covers,
+// also on releases with an invalid file, and remove it from the others.
 func freezes(desired Desired, observed Observed, remembered Remembered) []Write {
 	given := labelsInGit(desired)
 	var writes []Write

@@ -14,7 +14,7 @@ import (
 // Key is the name of a release.
 type Key = types.NamespacedName
 
-// Workload is kind and name of a workload: those of two kinds may have the same name.
+// Workload is the kind and name of a workload: two of different kinds may have the same name.
 type Workload struct {
 	Kind string
 	Key
@@ -30,7 +30,7 @@ type Origin struct {
 	Time string
 }
 
-// Desired is what a commit asks for.
+// Desired is the content of a commit.
 type Desired struct {
 	Source  *v1alpha1.ReleaseSource
 	Content *spec.Result
@@ -42,7 +42,7 @@ type Desired struct {
 	ReadAt time.Time
 }
 
-// Observed is what the cluster has. Nothing of it is changed.
+// Observed is the state of the cluster. Next does not change it.
 type Observed struct {
 	Now time.Time
 	// Releases of the source, and those that have a name that Git gives.
@@ -61,11 +61,11 @@ type Observed struct {
 	Shared map[Key]Shared
 }
 
-// Shared is who owns the fields of a release, and who is to.
+// Shared holds the present and the wanted owners of the fields of a release.
 type Shared struct {
 	// Version is the resourceVersion that this was found in.
 	Version string
-	// Owners are those of all fields, as they are to be.
+	// Owners are the wanted owners of all fields.
 	Owners []metav1.ManagedFieldsEntry
 }
 
@@ -87,11 +87,11 @@ type Applied struct {
 	// Template is the digest of the template, and Origin the commit that brought it.
 	Template string
 	Origin   Origin
-	// Labels and Annotations are those that Git gives.
+	// Labels and Annotations are the labels and annotations in Git.
 	Labels, Annotations map[string]string
 }
 
-// Plan is what to do now, and how things stand.
+// Plan holds the writes to do now, and the state of each object.
 type Plan struct {
 	// Writes to carry out, in any order. If there are none, what follows is the end of the pass.
 	Writes []Write

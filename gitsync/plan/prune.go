@@ -14,8 +14,8 @@ type Held struct {
 	Gone, Left int
 }
 
-// Doubt is a reason not to delete. What looks like a mistake is taken for one: releases may be
-// missing only because their file is broken, or the folder was moved or emptied.
+// Doubt is a reason not to delete: releases may be missing only because their file is broken, or
+// the folder was moved or emptied.
 type Doubt int
 
 const (

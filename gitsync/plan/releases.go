@@ -10,8 +10,8 @@ import (
 )
 
 // Problem says why a release differs from Git, or soon will: Contested, WorkloadChanged, Rewritten,
-// ClaimsChanged, FixedChanged or NothingApproved, and nothing else. What the API server has
-// answered to a write is not among them.
+// ClaimsChanged, FixedChanged or NothingApproved, and nothing else. An answer of the API
+// server to a write is none of them.
 //
 //sumtype:decl
 type Problem interface {
@@ -245,8 +245,8 @@ func originOf(desired Desired, live *v1alpha1.BatchRelease, release *spec.Releas
 	return last
 }
 
-// lastOrigin returns the commit that brought the template of a release that is not there: somebody
-// may have deleted it, and the template is no newer for that.
+// lastOrigin returns the commit that brought the template of a missing release. The release may
+// have been deleted, which does not make the template newer.
 func lastOrigin(desired Desired, remembered Remembered, release *spec.Release) Origin {
 	if last, found := remembered.Applied[KeyOf(release)]; found && last.Template == release.TemplateDigest {
 		return last.Origin

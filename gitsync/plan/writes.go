@@ -38,7 +38,7 @@ type (
 	// ApplyRelease makes a release what it is in Git.
 	ApplyRelease struct {
 		Release *spec.Release
-		// Live is what the cluster has so far, nil if nothing.
+		// Live is the release in the cluster, nil if there is none.
 		Live *v1alpha1.BatchRelease
 		// Origin is the commit that brought its template.
 		Origin Origin
@@ -50,9 +50,9 @@ type (
 		// would be released.
 		Freeze string
 	}
-	// TakeOwnership takes what Git gives of a release away from its other owners, such as a kubectl
+	// TakeOwnership takes the fields of a release in Git from their other owners, such as a kubectl
 	// apply from before the release came to Git. The API server keeps a field as long as one owner has
-	// it: what Git takes away later would stay.
+	// it: a field removed in Git later would stay.
 	TakeOwnership struct {
 		Release *spec.Release
 		Shared  Shared
@@ -86,7 +86,7 @@ type Sent struct {
 	key      Key
 }
 
-// Fate is what came of a write that was sent.
+// Fate is the result of a sent write.
 type Fate int
 
 const (
@@ -150,8 +150,8 @@ func (w ApplyRelease) Object() *unstructured.Unstructured {
 	return object
 }
 
-// leaveSuspend leaves it to people to suspend a release that Git does not: suspend: false in a
-// manifest is what it would be without, and does not let go on what somebody has stopped.
+// leaveSuspend leaves the suspension of a release to users unless Git suspends it: suspend: false
+// in a manifest is the default, and does not resume a release that a user stopped.
 func leaveSuspend(object *unstructured.Unstructured) {
 	if asked, _, _ := unstructured.NestedBool(object.Object, "spec", "suspend"); !asked {
 		unstructured.RemoveNestedField(object.Object, "spec", "suspend")

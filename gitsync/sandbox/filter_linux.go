@@ -53,8 +53,7 @@ func filterCalls() error {
 	return nil
 }
 
-// filter returns a program for the kernel: what is refused fails as not permitted, all else is as
-// it was.
+// filter returns a program for the kernel: refused calls fail as not permitted, all others work.
 func filter() []unix.SockFilter {
 	const (
 		load  = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS

@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const (
 	arch = unix.AUDIT_ARCH_X86_64
-	// foreign is where the calls of the other ABI of the processor begin.
+	// foreign is the first call number of the other ABI of the processor.
 	foreign = 0x40000000
 )
 

@@ -11,7 +11,7 @@ import (
 // what all sources together may take beside the controller itself.
 const DefaultProcesses = 2
 
-// DefaultLimits on one process.
+// DefaultLimits returns the default limits on one process.
 func DefaultLimits() Limits {
 	return Limits{Time: 10 * time.Second, Memory: 128 << 20, Bytes: 16 << 20, Total: time.Minute}
 }
@@ -35,9 +35,10 @@ type Options struct {
 // Owner is on whose behalf something runs.
 type Owner struct{ Tenant, Source string }
 
-// Pool gives processes to those who wait for one. Whoever took the least time lately is next, first
-// among tenants and then among the sources of a tenant, so that one who has many or slow ones waits
-// behind all others; and a source that was slow lately never gets the last process that is free.
+// Pool gives processes to sources that wait for one. The source that used the least time lately is
+// next, first among tenants and then among the sources of a tenant, so that a tenant with many or
+// slow ones waits behind all others. A source that was slow lately never gets the last free
+// process.
 type Pool struct {
 	limits    Limits
 	processes int
@@ -77,11 +78,11 @@ func NewPool(options Options) *Pool {
 	}
 }
 
-// Limits on each process.
+// Limits returns the limits on each process.
 func (p *Pool) Limits() Limits { return p.limits }
 
 // run serves the input in a process, when it is the owner's turn, and returns the processor time
-// that it took. What counts for the next turn is the time by the clock: others wait as long.
+// that it took. The wall-clock time counts for the next turn: others wait as long.
 func (p *Pool) run(ctx context.Context, owner Owner, input []byte) ([]byte, time.Duration, error) {
 	mine, err := p.acquire(ctx, owner)
 	if err != nil {

@@ -155,8 +155,8 @@ func start(ctx context.Context, limits Limits, input []byte) (*exec.Cmd, []byte,
 	return command, nil, err
 }
 
-// seconds returns whole seconds: the kernel's limit on the processor's time, which backs up the watch,
-// is no finer.
+// seconds returns whole seconds: the kernel's limit on the processor's time, which backs up the
+// watch, is no finer.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // limited keeps what is written up to a limit, and ends the writer beyond it.

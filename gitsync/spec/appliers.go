@@ -11,7 +11,7 @@ import (
 // applier is an object by which Flux or Argo CD applies a folder of the repository, and may change
 // what is in it.
 type applier struct {
-	// what it is, such as Flux Kustomization apps.
+	// The name of the applier, such as Flux Kustomization apps.
 	what string
 	// folder that it applies, and repository that this is in, empty for its own.
 	folder, repository string
@@ -27,8 +27,8 @@ type placedOverride struct {
 	at    position
 }
 
-// appliersIn finds the appliers of a file. What can't be parsed has none: it is not for Sluice to
-// check.
+// appliersIn finds the appliers of a file. A file that can't be parsed has none: Sluice need not
+// check it.
 func appliersIn(data []byte, limits Limits) []*applier {
 	if !bytes.Contains(data, []byte("kustomize.toolkit.fluxcd.io/")) && !bytes.Contains(data, []byte("argoproj.io/")) {
 		return nil

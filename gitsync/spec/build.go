@@ -37,7 +37,7 @@ type buildInput struct {
 // buildOutput is the result of a kustomization.
 type buildOutput struct {
 	Objects []builtObject `json:"objects,omitempty"`
-	// Problems of files, and Failure is what kustomize says where there are none.
+	// Problems are problems of files, and Failure is the error of kustomize if there are none.
 	Problems []Error `json:"problems,omitempty"`
 	Failure  string  `json:"failure,omitempty"`
 	// ReleaseFile has a BatchRelease without which there would be no failure.
@@ -52,9 +52,9 @@ type builtObject struct {
 	Line, Column int
 }
 
-// Build builds a kustomization from its files, and fails only for what is no input. Whoever calls
-// it on files of strangers does so in a process of its own, without a network, programs or files,
-// and with limits: see package sandbox.
+// Build builds a kustomization from its files, and fails only for invalid input. A caller with
+// files of others runs it in a process of its own, without a network, programs or files, and with
+// limits: see package sandbox.
 func Build(input []byte) ([]byte, error) {
 	http.DefaultTransport = nowhere{} // kustomize's own client has no other
 	var in buildInput
@@ -72,7 +72,7 @@ func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("nothing is fetched from elsewhere")
 }
 
-// build checks all references again, since these files are those that are read, and builds.
+// build checks all references again, now in the files that are read, and builds.
 func (in buildInput) build() buildOutput {
 	files := in.Files.withFolders()
 	check := newReferenceCheck(files, in.Limits, nil)

@@ -21,7 +21,7 @@ var builtins = map[string][]string{
 // plugin holds the fields read of a transformer or generator.
 type plugin struct {
 	header `json:",inline"`
-	// Files, Envs and Env are what a generator reads.
+	// Files, Envs and Env are the inputs of a generator.
 	Files []string `json:"files"`
 	Envs  []string `json:"envs"`
 	Env   string   `json:"env"`

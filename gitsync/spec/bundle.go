@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// bundle is the files that a kustomization is built from, by their paths: all that there is where
-// it is built.
+// bundle holds the files of a kustomization, by their paths: the whole file tree of the build.
 type bundle map[string][]byte
 
 // bundled is a file or folder of a bundle.
@@ -68,7 +67,7 @@ func (b bundle) ReadFile(name string) ([]byte, error) {
 	return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 }
 
-// Open implements fs.FS. Nobody opens files of a bundle: they are read as a whole.
+// Open implements fs.FS. It always fails: files of a bundle are read as a whole.
 func (b bundle) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 }

@@ -44,8 +44,8 @@ func claimProblems(of kind, object map[string]any) []pathProblem {
 	return check.problems
 }
 
-// ChangedClaims names the volume claim templates that are not the same in two StatefulSets, sorted.
-// What the API server fills in does not count.
+// ChangedClaims names the volume claim templates that differ in two StatefulSets, sorted. Fields
+// that the API server fills in do not count.
 func ChangedClaims(given, kept []corev1.PersistentVolumeClaim) []string {
 	before, after := claimsByName(kept), claimsByName(given)
 	var changed []string

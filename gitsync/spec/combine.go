@@ -76,7 +76,7 @@ func (p *pass) namespaces() string {
 	return text
 }
 
-// dropRepeated drops what is given more than once: nobody can tell which one is meant.
+// dropRepeated drops all objects that are given more than once: the intended one is unknown.
 func (p *pass) dropRepeated(all map[objectKey][]located, kind string) {
 	for key, ls := range all {
 		if len(ls) < 2 {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// parsed is what a file holds. It depends on the content only.
+// parsed is the content of a file, parsed. It depends on the content only.
 type parsed struct {
 	manifests []*manifest
 	problems  []problem
@@ -51,7 +51,7 @@ func (p position) error(file, message string) Error {
 	return Error{File: file, Line: p.line, Column: p.column, Message: message}
 }
 
-// problem is what is wrong with a place in a file.
+// problem is a problem at a place in a file.
 type problem struct {
 	at      position
 	message string
@@ -93,7 +93,7 @@ func unnamed(words []string) []namedRelease {
 	return named
 }
 
-// add takes in a document. What is wrong with it hides no other one.
+// add adds a document. A problem in it hides no other one.
 func (c *parsed) add(doc document, limits Limits) {
 	data, problems := doc.toJSON(limits)
 	switch {
@@ -225,7 +225,7 @@ func nextLine(data []byte, at int) (line []byte, next int) {
 	return data[at:], len(data)
 }
 
-// separator is what a line does to documents.
+// separator is the effect of a line on documents.
 type separator int
 
 const (
@@ -257,8 +257,7 @@ func isEmpty(text []byte) bool {
 	return true
 }
 
-// isDirective reports whether the text is what may stand before a document's dashes,
-// such as %YAML 1.2.
+// isDirective reports whether the text may stand before a document's dashes, such as %YAML 1.2.
 func isDirective(text []byte) bool {
 	found := false
 	for line := range bytes.Lines(text) {
@@ -292,9 +291,9 @@ func (d document) toJSON(limits Limits) ([]byte, []problem) {
 	return data, nil
 }
 
-// fileLine turns a line of the document, from 1, into one of the file, and that into
-// one with text on it: what is missing at the end is missed after the last line,
-// and YAML counts characters as ends of lines that editors don't.
+// fileLine turns a line of the document, from 1, into a line of the file that has text. A problem
+// at the end is reported after the last line, and YAML counts characters as ends of lines that
+// editors don't.
 func (d document) fileLine(n int) int {
 	last := bytes.Count(bytes.TrimRight(d.text, " \t\r\n"), []byte("\n"))
 	return d.line + max(0, min(n-1, last))

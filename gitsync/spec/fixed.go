@@ -45,8 +45,8 @@ func (r *Release) Fixed() (Fixed, bool) {
 	return manifest.Spec, err == nil
 }
 
-// ChangedFixed names the fields of a workload that differ, sorted. What the API server fills in
-// does not count, nor does a selector that is missing, without which it takes no workload.
+// ChangedFixed names the fields of a workload that differ, sorted. Fields that the API server fills
+// in do not count, nor does a missing selector, without which it takes no workload.
 func (r *Release) ChangedFixed(kept Fixed) []string {
 	given, known := r.Fixed()
 	if !known {

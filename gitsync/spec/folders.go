@@ -44,9 +44,9 @@ func (s *surveyResult) count() int { return len(s.manifests) + len(s.kustomizati
 // kustomizationNames are the names that kustomize looks for.
 var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
-// survey lists what there is to read below a folder. Names that start with a dot are left out, and
-// so is what is ignored, or part of a Helm chart. What is in and below the folder of a
-// kustomization belongs to it.
+// survey lists the files to read below a folder. It leaves out names that start with a dot, ignored
+// files, and parts of a Helm chart. Everything in and below the folder of a kustomization belongs
+// to it.
 func survey(files fs.FS, folder string, opts Options) (*surveyResult, error) {
 	root, err := cleanFolder(files, folder)
 	if err != nil {
@@ -206,8 +206,8 @@ func (s *surveyResult) visitManifest(name string, d fs.DirEntry) error {
 	return nil
 }
 
-// visitLink notes links behind which there may be manifests: what they lead to is read where it is,
-// if at all. Links to other files of the repository do no harm.
+// visitLink notes links behind which there may be manifests: their targets are read in their own
+// place, if at all. Links to other files of the repository do no harm.
 func (s *surveyResult) visitLink(files fs.FS, name string) {
 	target, err := fs.ReadLink(files, name)
 	inside := path.Join(path.Dir(name), target)

@@ -18,7 +18,7 @@ const FreezeFile = ".sluice/freeze.yaml"
 // maxFreeze is more bytes than a freeze needs.
 const maxFreeze = 64 << 10
 
-// Freeze is what a freeze file says.
+// Freeze is the content of a freeze file.
 type Freeze struct {
 	// Reason is a sentence for people.
 	Reason string
@@ -42,8 +42,8 @@ func (f *Freeze) Covers(namespace string, of map[string]string) bool {
 	return f != nil && (len(f.namespaces) == 0 || slices.Contains(f.namespaces, namespace)) && f.selector.Matches(labels.Set(of))
 }
 
-// ReadFreeze reads the freeze of a repository, nil if there is none. A file that is wrong freezes
-// all releases: whoever wrote it meant to stop something, and nobody can tell what.
+// ReadFreeze reads the freeze of a repository, nil if there is none. An invalid file freezes all
+// releases: its author meant to stop some, and it is unknown which.
 func ReadFreeze(files fs.FS) (*Freeze, []Error) {
 	data, err := freezeContent(files)
 	switch {

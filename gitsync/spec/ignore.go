@@ -23,7 +23,7 @@ const (
 )
 
 // Ignorer compiles lines in the format of .gitignore, each relative to a folder ("." is the root);
-// later ones go first. What it returns reports whether a file or folder is ignored.
+// later ones go first. The returned function reports whether a file or folder is ignored.
 type Ignorer func(lines, folders []string) func(name string, folder bool) bool
 
 // patterns are lines of ignore files, and the folders of these.
@@ -38,13 +38,13 @@ func (p *patterns) add(folder string, lines ...string) {
 // ignoring collects patterns on the way through a tree.
 type ignoring struct {
 	compile Ignorer
-	// files are patterns of the tree, and own are those of the source, which go first.
+	// files are patterns of the tree, and own the patterns of the source, which go first.
 	files, own patterns
 	matches    func(name string, folder bool) bool
 	// takesBack says that a pattern reads again what others ignore.
 	takesBack bool
 	errors    []Error
-	// bytes of all patterns, and compared is what was done with them.
+	// bytes is the size of all patterns, and compared the number of comparisons so far.
 	bytes, compared int64
 }
 

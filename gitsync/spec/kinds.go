@@ -56,7 +56,7 @@ func releasable(word string) string {
 // objectKey names a release.
 type objectKey struct{ namespace, name string }
 
-// workloadKey names a workload: those of two kinds may have the same name.
+// workloadKey names a workload: two of different kinds may have the same name.
 type workloadKey struct {
 	kind            kind
 	namespace, name string

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 )
 
-// kustomization is what a kustomization's file holds. It depends on the content only.
+// kustomization is the content of a kustomization's file. It depends on the content only.
 type kustomization struct {
 	doc      document
 	fields   *types.Kustomization

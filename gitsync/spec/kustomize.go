@@ -192,7 +192,7 @@ func (p *pass) build(made *build, folder, file string, names []string) (exceeded
 	return false, nil
 }
 
-// collect makes the input of a build. What can't be read is an error of what was made.
+// collect makes the input of a build. An unreadable file is an error of the result.
 func (p *pass) collect(made *build, folder, file string, names []string) ([]byte, error) {
 	files, total := bundle{}, int64(0)
 	for _, name := range names {

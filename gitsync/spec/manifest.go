@@ -29,7 +29,7 @@ type manifest struct {
 	// workloadKind and workload name the workload of a BatchRelease.
 	workloadKind kind
 	workload     string
-	// routes are those that a BatchRelease names.
+	// routes are the routes that a BatchRelease names.
 	routes []v1alpha1.TrafficRoute
 	// sharing is the place of these.
 	sharing position
@@ -43,7 +43,7 @@ type manifest struct {
 	generated []string
 }
 
-// header is what every Kubernetes object has.
+// header holds the fields that every Kubernetes object has.
 type header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -121,8 +121,8 @@ func mayBeRelease(object map[string]any) bool {
 	return looksLikeRelease(object) || object["kind"] == string(releaseKind) || strings.HasPrefix(apiVersion, v1alpha1.GroupVersion.Group)
 }
 
-// kindOf says which kind that is read an object has. What looks like one,
-// and is not, is a problem rather than left out.
+// kindOf returns the readable kind of an object. An object that only resembles one is a problem
+// rather than left out.
 func kindOf(object map[string]any) (kind, *pathProblem) {
 	apiVersion, _ := object["apiVersion"].(string)
 	name, _ := object["kind"].(string)
@@ -226,8 +226,8 @@ func parseWorkload(of kind, data []byte, object map[string]any) (*manifest, []pa
 	return m, problems
 }
 
-// heldProblems refuse annotations by which a workload that is created would look as if it were
-// taken over, or be let past the policies: the manifest was copied out of a cluster.
+// heldProblems refuses annotations that would make a new workload look taken over, or exempt it
+// from the policies: the manifest was copied out of a cluster.
 func heldProblems(annotations map[string]string) []pathProblem {
 	var problems []pathProblem
 	for _, name := range []string{v1alpha1.HoldAnnotation, v1alpha1.BreakGlassAnnotation} {

@@ -100,8 +100,8 @@ const textBytes = 256
 // writeOut counts the values of a document with its aliases written out.
 type writeOut struct {
 	limit int
-	// sizes of nodes that are done; those in progress have one above the limit, so that a node
-	// that holds itself is too large.
+	// sizes holds the sizes of finished nodes; one in progress has a size above the limit, so that a
+	// node that contains itself is too large.
 	sizes map[*yaml.Node]int
 	// line of the first alias that made it too large.
 	line int

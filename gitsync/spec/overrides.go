@@ -49,7 +49,7 @@ type effect int
 
 const (
 	noEffect effect = iota
-	// otherTemplate: what is applied has another template than Git's files.
+	// otherTemplate: the applied template differs from Git's files.
 	otherTemplate
 	// otherWorkload: the workload that is applied is not the one that the release names.
 	otherWorkload

@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Place is where an object stands: a file, from the root of the repository, and the line on which
-// the object starts, 0 if that can't be told.
+// Place is the place of an object: a file, from the root of the repository, and the first line of
+// the object, 0 if unknown.
 type Place struct {
 	File string
 	Line int

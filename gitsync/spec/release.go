@@ -29,7 +29,7 @@ type Release struct {
 	// TemplateDigest is podtemplate.Given of its template.
 	TemplateDigest string
 	// Generated names the ConfigMaps and Secrets in its template that its kustomization generates.
-	// Nobody but who applies that kustomization makes them: Sluice does not.
+	// Only the tool that applies that kustomization makes them: Sluice does not.
 	Generated []string
 	// Digest tells apart all that is written to the cluster: spec, labels, annotations, files.
 	Digest string
@@ -37,8 +37,8 @@ type Release struct {
 	object   json.RawMessage
 	template json.RawMessage
 	workload *manifest
-	// workloadPlace is where the workload stands, templatePlace where the object does whose template it
-	// is.
+	// workloadPlace is the place of the workload, templatePlace the place of the object with its
+	// template.
 	workloadPlace, templatePlace Place
 }
 

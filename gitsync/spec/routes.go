@@ -64,7 +64,7 @@ func (p *pass) others() (routes []Route, services []Service) {
 // routesPath is where a BatchRelease names routes.
 const routesPath = "spec.strategy.traffic.routes"
 
-// shareKey is what only one release can share: a Service in a route. The Service is in the
+// shareKey is a Service in a route, which only one release can share. The Service is in the
 // namespace of the release.
 type shareKey struct {
 	kind                      v1alpha1.TrafficRouteKind
@@ -72,7 +72,7 @@ type shareKey struct {
 	serviceNamespace, service string
 }
 
-// sharer is where a release names a route.
+// sharer is the place at which a release names a route.
 type sharer struct {
 	release objectKey
 	located located

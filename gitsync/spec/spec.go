@@ -79,7 +79,7 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// Result is what a repository asks for.
+// Result is the content of a repository.
 type Result struct {
 	// Releases, sorted by file and line.
 	Releases []*Release
@@ -91,7 +91,7 @@ type Result struct {
 	Routes []Route
 	// Services are likewise.
 	Services []Service
-	// Errors, sorted by file and line. What they are about is not among the Releases.
+	// Errors are sorted by file and line. Releases has none of the objects that they are about.
 	Errors []Error
 	// Warnings name objects that make workloads differ from the files, such as overrides of Flux and
 	// Argo CD.
@@ -250,7 +250,7 @@ func inOrder(errors []Error) []Error {
 	return slices.Compact(errors)
 }
 
-// pass is one Read: what was kept from the one before, and what to keep.
+// pass is one Read, with the values kept from the last one and for the next one.
 type pass struct {
 	opts        Options
 	tree        fs.FS

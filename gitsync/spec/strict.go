@@ -21,7 +21,7 @@ type checker struct {
 	problems []pathProblem
 }
 
-// pathProblem is what is wrong with a field.
+// pathProblem is a problem with a field.
 type pathProblem struct {
 	path    string
 	message string

@@ -39,7 +39,7 @@ func (p *pass) readBeside(folders []string) error {
 
 func isKustomization(name string) bool { return slices.Contains(kustomizationNames, path.Base(name)) }
 
-// readTaken notes what a file lacks that kustomize was given. What is wrong with it was reported.
+// readTaken notes the objects of a file that kustomize was not given. Their problems were reported.
 func (p *pass) readTaken(name string) {
 	info, err := fs.Lstat(p.tree, name)
 	if err != nil {
@@ -136,9 +136,8 @@ func (b *beside) look(name string, d fs.DirEntry, kustomization string) error {
 	return nil
 }
 
-// takeReleases takes in the releases of a file beside a kustomization that is built. They stand
-// outside of what Argo CD and Flux build there; their workloads are those that the kustomization
-// makes.
+// takeReleases adds the releases of a file beside a kustomization that is built. They are outside
+// the build of Argo CD and Flux; their workloads come from the kustomization.
 func (b *beside) takeReleases(name string, content *parsed) {
 	kustomization := kustomizationFile(b.tree, b.folder)
 	if len(content.named) == 0 {

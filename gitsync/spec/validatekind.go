@@ -6,9 +6,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// validateKind refuses settings that say nothing for workloads of the release's kind: whoever gives
-// one expects it to do something. The CRD has the same rules in the same words, since releases come
-// without Git as well.
+// validateKind refuses settings without effect on workloads of the release's kind: a user who sets
+// one expects an effect. The CRD has the same rules in the same words, since releases come without
+// Git as well.
 func validateKind(release *v1alpha1.BatchReleaseSpec, at *field.Path) field.ErrorList {
 	strategy, of := release.Strategy, kind(release.WorkloadRef.Kind)
 	if of != statefulSetKind && of != daemonSetKind {

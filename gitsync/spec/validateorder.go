@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// validateOrder has the limits of the CRD; what a key must be is plan's to say.
+// validateOrder checks the limits of the CRD; package plan checks the keys.
 func validateOrder(keys []v1alpha1.OrderKey, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(keys) > maxKeys {

@@ -11,9 +11,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// restProblems returns what is wrong with a release besides fields that are unknown or of a wrong
-// type, so that all of it is reported at once. What would be wrong only since such a field counts
-// as left out is not reported.
+// restProblems returns the problems of a release besides fields that are unknown or of a wrong
+// type, so that all are reported at once. It suppresses problems that only follow from such a
+// field.
 func restProblems(data []byte, told []pathProblem) []pathProblem {
 	rest := decode(data)
 	var faults [][]string
@@ -35,9 +35,9 @@ func restProblems(data []byte, told []pathProblem) []pathProblem {
 	return slices.DeleteFunc(problems, func(p pathProblem) bool { return followsFrom(stepsOf(p.path), faults, rest) })
 }
 
-// followsFrom reports whether a problem may be there only because of one of the faults: it is in or
-// at the fault, at the object that the fault is a field of, or about a field that this object
-// lacks, which may be what was meant.
+// followsFrom reports whether a problem may exist only because of one of the faults: it is in or at
+// the fault, at the object that has the faulty field, or about a field that this object lacks, and
+// of which the fault may be a misspelling.
 func followsFrom(path []string, faults [][]string, rest any) bool {
 	return slices.ContainsFunc(faults, func(fault []string) bool {
 		parent := fault[:max(0, len(fault)-1)]

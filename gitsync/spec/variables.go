@@ -13,9 +13,9 @@ import (
 // operators that it knows, such as ${NAME:=default}. Kubernetes' own $(NAME) is none.
 var variable = regexp.MustCompile(`\$\{#?([A-Za-z_][A-Za-z0-9_]*)[}:=/#%^,+?-]`)
 
-// checkVariables refuses a template with variables where they can only be meant for Flux: nobody
-// substitutes them in what Sluice releases. A shell, or the program itself, may substitute them in
-// a command, its arguments and its environment.
+// checkVariables refuses a template with variables that only Flux could substitute: Sluice releases
+// templates without substitution. A shell, or the program itself, may substitute variables in a
+// command, its arguments and its environment.
 func (p *pass) checkVariables(release *Release) bool {
 	if !bytes.Contains(release.template, []byte("${")) {
 		return true

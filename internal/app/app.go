@@ -42,8 +42,8 @@ import (
 // Off is the address that serves nothing.
 const Off = "0"
 
-// Options are what differs between one controller and another. The zero value watches all
-// namespaces, serves nothing and elects no leader.
+// Options are the settings of one controller. The zero value watches all namespaces, serves nothing
+// and elects no leader.
 type Options struct {
 	// Version goes into the user agent.
 	Version string
@@ -67,8 +67,8 @@ type Options struct {
 	Manifests spec.Limits
 	// Builds limits what building kustomizations may take.
 	Builds sandbox.Options
-	// SharedNamespaces are those that sources of any namespace may write into; into all others
-	// only their own sources may.
+	// SharedNamespaces are namespaces that sources of any namespace may write into; only a namespace's
+	// own sources may write into any other.
 	SharedNamespaces []string
 	// DefaultServiceAccount is the account, in the source's namespace, that writes for a source
 	// that names none. Empty means the controller's own.

@@ -81,6 +81,6 @@ func (s started) Start(context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: what does not need it is started
-// after the cache, and before a leader is elected.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. A runnable that does not need it
+// starts after the cache, and before a leader is elected.
 func (started) NeedLeaderElection() bool { return false }

@@ -14,7 +14,7 @@ import (
 type Refused func(netip.Addr) error
 
 // New returns a dialer that refuses addresses that the rules deny, after names were resolved: a
-// name may stand for any address. The error of such a connection is what refused returns.
+// name may stand for any address. The function refused returns the error of such a connection.
 func New(timeout time.Duration, rules Rules, refused Refused) *net.Dialer {
 	return &net.Dialer{
 		Timeout: timeout,

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// addressOf returns the address that a host is, in any of the ways in which the proxy's system may
-// read it: inet_aton takes 2130706433, 0x7f.1 and 0177.0.0.1 for 127.0.0.1. What ends in a number
-// and is no address can't be a name either (no top-level domain is a number): it is taken for the
+// addressOf returns the address of a host, in any notation that the proxy's system may read:
+// inet_aton takes 2130706433, 0x7f.1 and 0177.0.0.1 for 127.0.0.1. A host that ends in a number and
+// is no address can't be a name either (no top-level domain is a number): it counts as the
 // unspecified address.
 func addressOf(host string) (ip netip.Addr, isAddress bool) {
 	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
@@ -38,8 +38,8 @@ func addressOf(host string) (ip netip.Addr, isAddress bool) {
 	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), true
 }
 
-// number reads a part of an address as C does: 0x is hexadecimal, 0 octal. What has digits alone is
-// a number, if too large a one.
+// number reads a part of an address as C does: 0x is hexadecimal, 0 octal. Digits alone are a
+// number, even if too large.
 func number(part string) (n uint64, isNumber bool) {
 	digits, base := part, 10
 	switch lower := strings.ToLower(part); {

@@ -32,9 +32,9 @@ var reserved = []netip.Prefix{
 	netip.MustParsePrefix("168.63.129.16/32"),   // Azure's host, beside 169.254.169.254
 }
 
-// Allow reports whether an address may be connected to. What it stands for counts as well: an IPv6
-// address that leads to an IPv4 one is denied with that one, and the unspecified address, which
-// leads to this machine, with loopback.
+// Allow reports whether connections to an address are allowed. The address behind it counts as
+// well: an IPv6 address that leads to an IPv4 one is denied with that one, and the unspecified
+// address, which leads to this machine, with loopback.
 func (r Rules) Allow(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	return !slices.ContainsFunc(append(behind(ip), ip), r.deny)

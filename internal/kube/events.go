@@ -17,10 +17,10 @@ import (
 // maxNote is how many bytes of text an event may have; one with more is refused.
 const maxNote = 1024
 
-// LogEvents returns a recorder that also logs what it records: events are gone after an hour, logs
-// are kept where people look for what a controller did. What webhooks, pods and people say becomes
-// a line that fits. Lines about a release say which one, and its revision and commit; lines about a
-// gate, who decided it.
+// LogEvents returns a recorder that also logs its events: events are gone after an hour, logs are
+// kept where users look for the actions of a controller. Text of webhooks, pods and users becomes
+// one line of limited length. Lines about a release name it, with its revision and commit; lines
+// about a gate name who decided it.
 func LogEvents(recorder events.EventRecorder, logger logr.Logger) events.EventRecorder {
 	return &logged{recorder, logger}
 }
@@ -59,7 +59,7 @@ func (l *logged) log(regarding, related runtime.Object, kind, reason, note strin
 	l.logger.Info(note, keys...)
 }
 
-// keysOf tell in a log what an object is.
+// keysOf returns the keys that identify an object in a log.
 func keysOf(object runtime.Object) []any {
 	switch o := object.(type) {
 	case nil:
@@ -81,8 +81,8 @@ func keysOf(object runtime.Object) []any {
 // commitDigits are how many digits of a commit are logged.
 const commitDigits = 8
 
-// releaseKeys returns an empty list where nothing is released yet, or not from Git: each line has the same
-// keys.
+// releaseKeys returns an empty list where nothing is released yet, or not from Git: each line has
+// the same keys.
 func releaseKeys(release *v1alpha1.BatchRelease) []any {
 	status := &release.Status
 	keys := []any{

@@ -14,18 +14,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Overlay lays what this process has written, or read live, over what its cache has, so that it
-// reads its own writes: what it hands out is never older than what it was shown, until the cache
-// has caught up. Losing an Overlay costs requests and conflicts, nothing else. The zero value can't
-// be used; any number of goroutines may use one at a time.
+// Overlay lays objects that this process has written, or read live, over those of its cache, so
+// that it reads its own writes: it never returns an object older than the last one seen, until the
+// cache has caught up. Losing an Overlay costs requests and conflicts, nothing else. The zero value
+// can't be used; any number of goroutines may use one at a time.
 //
-//   - An object that was seen replaces an older one of the cache of the same name, also one that had the name before.
+//   - An object that was seen replaces an older one of the cache of the same name, also one that
+//     had the name before.
 //   - An object that was seen and that the cache lacks is there, until the cache has had it.
-//   - An object that was deleted is not there while the cache still has it. Another one of its name is.
+//   - An object that was deleted is not there while the cache still has it. Another one of its name
+//     is.
 //
-// What an Overlay was shown it copies, and it hands out copies of that; what is of the cache it
-// hands out as it is. There may be several Overlays for each release: once the cache has caught up,
-// one holds no object and no map.
+// An Overlay copies the objects that it sees, and returns copies of them; objects of the cache are
+// returned as they are. There may be several Overlays for each release: once the cache has caught
+// up, one holds no object and no map.
 type Overlay[T client.Object] struct {
 	clock  clock.PassiveClock
 	unseen time.Duration
@@ -75,8 +77,8 @@ type seen[T client.Object] struct {
 }
 
 // NewOverlay makes an empty Overlay. An object may come and go before the cache ever has it, and
-// then no watch tells: what the cache still lacks after the time unseen is given up. 0 gives
-// nothing up until it is forgotten.
+// then no watch reports it: the Overlay drops an object that the cache still lacks after the time
+// unseen. With 0 it drops nothing until it is forgotten.
 func NewOverlay[T client.Object](now clock.PassiveClock, unseen time.Duration) *Overlay[T] {
 	return &Overlay[T]{clock: now, unseen: unseen}
 }
@@ -127,9 +129,9 @@ func byName(a, b types.NamespacedName) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// SawAll records the answer to a live list. What was seen before and is not in it is forgotten;
-// what the cache has and is not in it stays, since caches may be asked by other rules than the API
-// server.
+// SawAll records the answer to a live list. An object seen before that is not in it is forgotten;
+// an object of the cache that is not in it stays, since a cache may select by other rules than the
+// API server.
 func (o *Overlay[T]) SawAll(objects []T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -33,8 +33,8 @@ func Refusal(err error) string {
 	return deniedBy(status.Status().Message) + subject(details) + "is invalid: " + strings.Join(words, "; ")
 }
 
-// authored reports whether no cause is about a field: the message is what a quota, a policy or a
-// webhook says in the words of whoever wrote it.
+// authored reports whether no cause is about a field: the message is then in the words of the
+// author of a quota, a policy or a webhook.
 func authored(causes []metav1.StatusCause) bool {
 	for _, cause := range causes {
 		if cause.Field != "" || cause.Type != "" && cause.Type != metav1.CauseTypeUnexpectedServerResponse {

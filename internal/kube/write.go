@@ -49,7 +49,7 @@ func (Gone) outcome()      {}
 func (Refused) outcome()   {}
 func (Failed) outcome()    {}
 
-// Err is what the API server answered to a write that failed; nil if it succeeded, or if there was
+// Err returns the API server's answer to a failed write; nil if it succeeded, or if there was
 // nothing to write.
 func Err(o Outcome) error {
 	switch o := o.(type) {
@@ -67,8 +67,8 @@ func Err(o Outcome) error {
 	return nil
 }
 
-// OutcomeOf tells the answers of the API server apart. A Test of a JSONPatch that does not hold is
-// answered like a refusal: whoever sends one reads the object again to tell the two apart.
+// OutcomeOf classifies the answers of the API server. A failed Test of a JSONPatch is answered like
+// a refusal: its sender reads the object again to distinguish the two.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return Written{}
@@ -213,7 +213,7 @@ const (
 	sameObject
 )
 
-// difference is what an object is to be against what it was observed as.
+// difference holds an object as observed and as wanted.
 type difference struct {
 	guard            guard
 	observed, wanted client.Object

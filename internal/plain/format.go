@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Format is how a command prints what it found.
+// Format is the output format of a command.
 type Format string
 
 // The formats. No command has all of them.

@@ -17,8 +17,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns text as one line of characters that are seen. What is not, line breaks and marks
-// that turn the direction of writing among them, becomes a space.
+// Line returns text as one line of visible characters. All others become a space, such as line
+// breaks and marks that change the direction of writing.
 func Line(text string) string {
 	if isPlain(text) {
 		return text
@@ -69,7 +69,7 @@ func Lines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Place returns the name of a file as it is where it can be printed, and quoted where it can't.
+// Place returns the name of a file, quoted if it has characters that can't be printed.
 func Place(file string) string {
 	if Line(file) == file {
 		return file
@@ -77,8 +77,8 @@ func Place(file string) string {
 	return command.ReplaceAllString(strconv.Quote(file), `##$1\x5b`)
 }
 
-// WriteJSON writes a value for programs, in a form that does no more than Line where it ends up in
-// a log after all. What is read from it is the value.
+// WriteJSON writes a value for programs, escaped so that it is as harmless in a log as the result
+// of Line. Decoding it returns the same value.
 func WriteJSON(to io.Writer, value any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -10,7 +10,7 @@ import (
 // v6Network is the IPv6 prefix length that one person easily has.
 const v6Network = 64
 
-// Address returns that of a remote host:port, such as http.Request has it. What is none gives the
+// Address returns the address of a remote host:port, as in http.Request. Invalid text gives the
 // zero address.
 func Address(hostPort string) netip.Addr {
 	from, err := netip.ParseAddrPort(hostPort)

@@ -1,13 +1,13 @@
 // Package schema turns the CRDs into JSON schemas, for editors.
 //
-//	CRD ─► convert ─► closed objects, rules as far as they can be said ─► KIND_VERSION.json ─┐
-//	                                                                                         ├─► sluice.json
-//	CRD ─► ...                                                            KIND_VERSION.json ─┘
+//	CRD ─► convert ─► closed objects, rules of a schema ─► KIND_VERSION.json ─┐
+//	                                                                          ├─► sluice.json
+//	CRD ─► ...                                             KIND_VERSION.json ─┘
 //
 // A schema refuses nothing that the API server accepts, except null in place of a default, which
-// sluice lint refuses as well; what the controller writes is left open. What it can't say, the last
-// step above all, is left to the API server and to lint. It speaks draft 7, the newest that editors
-// know throughout.
+// sluice lint refuses as well; fields that the controller writes are left open. Rules that a schema
+// can't express, the last step above all, are left to the API server and to lint. It uses draft 7,
+// the newest that all editors know.
 package schema
 
 import (

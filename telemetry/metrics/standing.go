@@ -100,7 +100,7 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 // scrape is one look at the releases.
 type scrape struct {
 	metrics chan<- prometheus.Metric
-	// counts are those of the releases by namespace and phase.
+	// counts holds the number of releases by namespace and phase.
 	counts map[string]map[string]int
 	// several says that several managers run in this process, as in tests; seen are the releases that
 	// one of them has.

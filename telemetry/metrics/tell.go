@@ -145,8 +145,8 @@ func (m *Metrics) misses(f *story.Fact) {
 	m.turnsBad(f)
 }
 
-// superseded counts a release that another one, or another rollback, superseded. What a rollback
-// left is known until it is clear which.
+// superseded counts a release that another one, or another rollback, superseded. The version that a
+// rollback left stays known until it is clear which.
 func (m *Metrics) superseded(f *story.Fact) {
 	m.end(f, superseded)
 	if f.Trigger == "" {

@@ -22,7 +22,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// file is what the operator writes. Its fields are described in docs/telemetry.md.
+// file is the operator's configuration. docs/telemetry.md describes its fields.
 type file struct {
 	Receivers []receiverFields `json:"receivers"`
 }

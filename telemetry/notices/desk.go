@@ -18,8 +18,9 @@ type desk struct {
 
 	lock  sync.Mutex
 	posts map[string]*post
-	// seen is what was seen of each release. Newest is when the youngest was created that the process
-	// before this one has seen, and youngest that of this process, as Unix times of the API server.
+	// seen holds the last state of each release. Newest is the creation time of the youngest release
+	// that the process before this one has seen, and youngest of this process, as Unix times of the
+	// API server.
 	seen             map[types.UID]*entry
 	newest, youngest int64
 	// first says that there was no record. Known are the releases and gates that are there, until all

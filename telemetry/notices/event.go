@@ -35,8 +35,8 @@ func eventOf(id string, n *Notice) event {
 	}
 }
 
-// eventRequest returns the body of a CloudEvent, and its headers: those of Standard Webhooks where
-// there are keys.
+// eventRequest returns the body and headers of a CloudEvent, with the headers of Standard Webhooks
+// if there are keys.
 func eventRequest(id string, n *Notice, keys []secret, now time.Time) ([]byte, http.Header, error) {
 	body, err := encode(eventOf(id, n))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// kind is how a fact is reported.
+// kind defines the report of a fact.
 type kind struct {
 	// event is the type of the CloudEvent. It never changes: if its meaning changes, it gets a new
 	// version.
@@ -47,7 +47,7 @@ var kinds = map[story.Kind]kind{
 func Kinds() []story.Kind { return slices.Sorted(maps.Keys(kinds)) }
 
 // usual reports whether receivers that name no kinds get a notice. Gates that machines decide are
-// left out: nobody has to act.
+// left out: no user has to act.
 func usual(n *Notice) bool {
 	if n.Kind == story.GateOpened {
 		return n.Gate != nil && (n.Gate.Type == v1alpha1.GateManual || n.Gate.Type == v1alpha1.GatePullRequest)

@@ -17,7 +17,7 @@ import (
 // Notice is the content of a notice: the data of a CloudEvent, and what templates see. Texts are
 // one line each, bounded, and of visible characters. schemas/notice_v1.json describes it.
 type Notice struct {
-	// Kind is what happened.
+	// Kind is the kind of the event.
 	Kind story.Kind `json:"kind"`
 	// Summary is one sentence for people.
 	Summary string `json:"summary"`
@@ -26,7 +26,7 @@ type Notice struct {
 	// Namespace and Release name the BatchRelease.
 	Namespace string `json:"namespace"`
 	Release   string `json:"release"`
-	// Workload is what is released, such as Deployment/web.
+	// Workload is the released workload, such as Deployment/web.
 	Workload string `json:"workload,omitempty"`
 	// Attempt counts what the BatchRelease has released.
 	Attempt int64 `json:"attempt"`
@@ -34,8 +34,7 @@ type Notice struct {
 	// rollback leaves.
 	Revision string `json:"revision,omitempty"`
 	From     string `json:"from,omitempty"`
-	// Commit is the commit that is released, or rolled back. Author and Subject are those that the
-	// commit names.
+	// Commit is the commit that is released, or rolled back, with its author and subject.
 	Commit  string `json:"commit,omitempty"`
 	Author  string `json:"author,omitempty"`
 	Subject string `json:"subject,omitempty"`
@@ -44,14 +43,14 @@ type Notice struct {
 	Batches int `json:"batches,omitempty"`
 	// Gate is the one that was opened or decided.
 	Gate *Gate `json:"gate,omitempty"`
-	// Trigger is what began a rollback.
+	// Trigger is the cause of a rollback.
 	Trigger v1alpha1.RollbackTrigger `json:"trigger,omitempty"`
-	// StoppedBy and StalledBy are why the release does not advance.
+	// StoppedBy and StalledBy are the causes that stop or stall the release.
 	StoppedBy v1alpha1.StopCause  `json:"stoppedBy,omitempty"`
 	StalledBy v1alpha1.StallCause `json:"stalledBy,omitempty"`
 	// Message says more, for people.
 	Message string `json:"message,omitempty"`
-	// Command is what to run to answer a gate, or to see more.
+	// Command is the command that answers a gate, or shows more.
 	Command string `json:"command,omitempty"`
 	// Seconds is how long what has ended here took.
 	Seconds int64 `json:"seconds,omitempty"`
@@ -63,7 +62,7 @@ type Notice struct {
 type Gate struct {
 	Name string            `json:"name"`
 	Type v1alpha1.GateType `json:"type"`
-	// By is who decided it, where that is known; Forced says that its policy was overridden.
+	// By names the user who decided the gate, if known; Forced means that its policy was overridden.
 	By     string `json:"by,omitempty"`
 	Forced bool   `json:"forced,omitempty"`
 	// URL is the pull request, status or check.
@@ -150,9 +149,9 @@ func command(n *Notice) string {
 	return ""
 }
 
-// idOf tells a notice from all others, whichever process sends it. Facts of an attempt that can
-// happen again are counted; those that are of no batch are told from others without it, since a
-// process that has missed them may not know in which batch they happened.
+// idOf returns the ID of a notice, equal for whichever process sends it. Facts of an attempt that
+// can happen again are counted. Facts of no batch are identified without it, since a process that
+// missed them may not know the batch.
 func idOf(fact *story.Fact, count int64) string {
 	named := *fact
 	if how := kinds[fact.Kind]; !how.batch && !how.repeats && fact.Gate == nil {

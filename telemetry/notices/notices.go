@@ -82,7 +82,7 @@ func New(mgr manager.Manager, now clock.Clock, options Options) (*Notifier, erro
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (n *Notifier) NeedLeaderElection() bool { return true }
 
-// Start sends notices until ctx ends. What is not delivered then is in the record. It returns an
+// Start sends notices until ctx ends. Undelivered notices are then in the record. It returns an
 // error if it can't watch.
 func (n *Notifier) Start(parent context.Context) error {
 	ctx, stop := context.WithCancel(parent)

@@ -108,8 +108,9 @@ func (q *queue) done() {
 	q.sending, q.failures, q.paused = nil, 0, time.Time{}
 }
 
-// retry puts what was being sent back to where it was, unless it was tried for too long; then it is
-// forgotten, and gaveUp is true. Jitter is from 0 to 1. After is what the receiver asked for, or 0.
+// retry puts the notice being sent back into its place, unless it was tried for too long; then it
+// is dropped, and gaveUp is true. Jitter is from 0 to 1. After is the delay that the receiver
+// requested, or 0.
 func (q *queue) retry(now time.Time, after time.Duration, jitter float64) (gaveUp bool) {
 	one := q.sending
 	q.sending = nil

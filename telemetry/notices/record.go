@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// record is what survives a restart: what was seen of each release, and the notices that are not
-// delivered.
+// record is the state that survives a restart: the last state of each release, and the undelivered
+// notices.
 type record struct {
 	Version int `json:"version"`
 	// Newest is the youngest release that was seen, as the Unix time of its creation: one without an
@@ -29,7 +29,7 @@ type record struct {
 // recordVersion is the format of the record. Another one is not read.
 const recordVersion = 1
 
-// entry is what was seen of one release.
+// entry is the last seen state of one release.
 type entry struct {
 	// Namespace is that of the release.
 	Namespace string `json:"m,omitempty"`
@@ -37,7 +37,7 @@ type entry struct {
 	Seen story.Seen `json:"s,omitzero"`
 	// Count counts the notices of this attempt of kinds that repeat.
 	Count int64 `json:"n,omitempty"`
-	// Gates are those of the release that were seen, and what was decided.
+	// Gates holds the seen gates of the release, and their decisions.
 	Gates map[types.UID]v1alpha1.Decision `json:"g,omitempty"`
 }
 
@@ -45,7 +45,7 @@ type entry struct {
 type pending struct {
 	ID     string `json:"id"`
 	Notice Notice `json:"notice"`
-	// Receivers are those that do not have it yet. In memory, the queues have them.
+	// Receivers are the receivers that do not have it yet. In memory, the queues have them.
 	Receivers []string `json:"receivers,omitempty"`
 
 	// number is its place among all notices.

@@ -16,15 +16,15 @@ import (
 // fill it: each may have as much as the others, and what one does not need is for those that need
 // more.
 
-// share is what a record has of one namespace, in the order in which it is kept: what was seen, and
-// then the newest notices.
+// share is the part of a record for one namespace, in the order in which it is kept: the states of
+// releases, and then the newest notices.
 type share struct {
 	items []item
 	// text is the size of the items as JSON, and packed what they take of the record.
 	text, packed int
 }
 
-// item is what was seen of a release, or a notice.
+// item is the state of a release, or a notice.
 type item struct {
 	uid     types.UID
 	pending *pending

@@ -40,7 +40,7 @@ func escaped(n Notice) Notice {
 // linkTarget encodes what would end an address in a link of Slack.
 var linkTarget = strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C", "`", "%60", " ", "%20")
 
-// message is what an incoming webhook of Slack takes. Verbatim, "none" and false keep Slack from
+// message is the body for an incoming webhook of Slack. Verbatim, "none" and false keep Slack from
 // making links and mentions from text.
 type message struct {
 	Text        string  `json:"text"`

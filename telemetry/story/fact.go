@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Kind is the kind of a fact: what happened.
+// Kind is the kind of a fact.
 type Kind string
 
 // What happens to a release, roughly in order.
@@ -25,7 +25,7 @@ const (
 	// GatePassed and GateRejected: a gate was decided.
 	GatePassed   Kind = "GatePassed"
 	GateRejected Kind = "GateRejected"
-	// ApprovalRefused: somebody approved, but the approval does not count.
+	// ApprovalRefused: an approval was given that does not count.
 	ApprovalRefused Kind = "ApprovalRefused"
 	// ReleaseStopped and ReleaseResumed: the release does not advance until somebody acts, and advances
 	// again.
@@ -47,7 +47,7 @@ const (
 	RollbackStarted Kind = "RollbackStarted"
 	// RolledBack: all pods run the earlier template.
 	RolledBack Kind = "RolledBack"
-	// Drifted: somebody has changed what was released.
+	// Drifted: the released fields were changed.
 	Drifted Kind = "Drifted"
 	// ReleaseDeleted: the object of a release in progress is gone.
 	ReleaseDeleted Kind = "ReleaseDeleted"
@@ -61,13 +61,13 @@ type Fact struct {
 	Release types.NamespacedName
 	UID     types.UID
 	Attempt int64
-	// Workload is what is released.
+	// Workload is the released workload.
 	Workload v1alpha1.WorkloadReference
 	// Revision is the pod template hash that is released, or rolled back to; From the one that a
 	// rollback leaves.
 	Revision, From string
-	// Commit is the released commit; in a rollback, it is the one that is rolled back from. Author and
-	// Subject are those that the commit names.
+	// Commit is the released commit; in a rollback, the one that is rolled back. Author and Subject
+	// are the commit's own.
 	Commit, Author, Subject string
 	// CommittedAt is when the commit was made, as its committer claims; zero if that is not known.
 	CommittedAt time.Time
@@ -77,9 +77,9 @@ type Fact struct {
 	Gate *Gate
 	// Failed says that the release before had failed, when it was superseded or a rollback began.
 	Failed bool
-	// Trigger is what began the rollback, in all facts about a rollback.
+	// Trigger is the cause of the rollback, in all facts about a rollback.
 	Trigger v1alpha1.RollbackTrigger
-	// StoppedBy and StalledBy are why the release does not advance.
+	// StoppedBy and StalledBy are the causes that stop or stall the release.
 	StoppedBy v1alpha1.StopCause
 	StalledBy v1alpha1.StallCause
 	// Message is a sentence for people; it decides nothing.
@@ -96,7 +96,7 @@ type Gate struct {
 	Name string
 	UID  types.UID
 	Type v1alpha1.GateType
-	// By is who decided it, if that is known; Forced says that somebody overrode its policy.
+	// By names the user who decided the gate, if known; Forced means that its policy was overridden.
 	By     string
 	Forced bool
 	// URL is the pull request, status or check, for people.

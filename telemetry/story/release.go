@@ -199,9 +199,9 @@ func (c *change) passed() []Fact {
 	return facts
 }
 
-// stepDone reports whether the pods of the current step are available. Whoever confirms a step sets
-// its state to completed: before its gates are open, that means nothing, and the controller takes
-// it back.
+// stepDone reports whether the pods of the current step are available. A user who confirms a step
+// sets its state to completed: before its gates are open, that means nothing, and the controller
+// takes it back.
 func stepDone(s *v1alpha1.BatchReleaseStatus) bool {
 	switch {
 	case s.Phase == v1alpha1.PhaseFinalizing, s.Phase == v1alpha1.PhaseCompleted, s.CurrentStepState == v1alpha1.StepBlocking:

@@ -49,8 +49,8 @@ func See(release *v1alpha1.BatchRelease) Seen {
 	return seen
 }
 
-// stepState returns the state of the current step without what people have written to confirm it:
-// what that means depends on its gates.
+// stepState returns the state of the current step without the confirmation of users, whose meaning
+// depends on the gates.
 func stepState(s *v1alpha1.BatchReleaseStatus) v1alpha1.StepState {
 	switch {
 	case s.CurrentStepState != v1alpha1.StepCompleted:
@@ -62,9 +62,9 @@ func stepState(s *v1alpha1.BatchReleaseStatus) v1alpha1.StepState {
 	}
 }
 
-// Since returns what has happened to a release since it was seen. Before is the previous version,
-// if it is known. If it differs from what was seen, versions were missed: then the facts are those
-// that the status still shows.
+// Since returns the events of a release since its last seen state. Before is the previous version,
+// if it is known. If it differs from the last seen state, versions were missed: then the status
+// still shows the facts that are returned.
 func Since(seen Seen, before, after *v1alpha1.BatchRelease, now time.Time) []Fact {
 	if before != nil && before.UID == after.UID && See(before) == seen {
 		return OfRelease(before, after, now)

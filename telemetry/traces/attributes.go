@@ -49,7 +49,7 @@ var (
 	resultTimeout = semconv.CICDPipelineTaskRunResultTimeout
 )
 
-// end is how a release ended.
+// end is the outcome of a release.
 type end struct {
 	outcome string
 	result  attribute.KeyValue

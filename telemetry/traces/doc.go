@@ -6,7 +6,9 @@
 //
 // What must hold:
 //
-//   - a span is made when it ends, from the times of the fact: no span is kept open, and a restart loses none;
-//   - the IDs of a trace and its spans are derived from the release: whichever process sends a part, it belongs to the same trace;
+//   - a span is made when it ends, from the times of the fact: no span is kept open, and a restart
+//     loses none;
+//   - the IDs of a trace and its spans are derived from the release: whichever process sends a
+//     part, it belongs to the same trace;
 //   - Tell never waits: spans that the collector does not accept in time are dropped and counted.
 package traces

@@ -182,7 +182,7 @@ func (e *Exporter) tell(s span) {
 	told.End(trace.WithTimestamp(s.end))
 }
 
-// Shutdown sends what is left until ctx ends, for at most 5 s. What is told from now on is dropped.
+// Shutdown sends the queued spans until ctx ends, for at most 5 s. It drops later facts.
 func (e *Exporter) Shutdown(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, flushTime)
 	defer cancel()
@@ -206,8 +206,8 @@ func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
 // passingError is an error that may go away by itself.
 type passingError struct{ error }
 
-// Temporary is how the library asks.
+// Temporary implements the interface that the library checks.
 func (passingError) Temporary() bool { return true }
 
-// Unwrap is what happened.
+// Unwrap returns the wrapped error.
 func (e passingError) Unwrap() error { return e.error }

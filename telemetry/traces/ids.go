@@ -25,7 +25,7 @@ func traceID(namespace string, uid types.UID, attempt int64) trace.TraceID {
 	return id
 }
 
-// part is what a span is about, beside its trace.
+// part identifies a span in its trace.
 type part struct {
 	kind  string
 	batch int

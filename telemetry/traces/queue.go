@@ -75,8 +75,7 @@ func newSender(to sdktrace.SpanExporter, logger logr.Logger) *sender {
 	return &sender{SpanExporter: to, logger: logger, seldom: rate.Sometimes{Interval: time.Minute}, ended: ended, end: end}
 }
 
-// ExportSpans implements sdktrace.SpanExporter. It returns no error: nobody else would do anything
-// about it.
+// ExportSpans implements sdktrace.SpanExporter. It returns no error: no caller would handle one.
 func (s *sender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	defer s.waiting.Add(int64(-len(spans)))
 	ctx, cancel := context.WithCancel(ctx)
@@ -97,7 +96,7 @@ func (s *sender) giveUp(err error) {
 	}
 }
 
-// complain logs at most once a minute. What a collector says is text from outside.
+// complain logs at most once a minute. The message of a collector is text from outside.
 func (s *sender) complain(err error) {
 	s.seldom.Do(func() {
 		s.logger.Info("traces are not delivered; releases are not affected", "problem", plain.UpTo(plain.Line(err.Error()), maxError))

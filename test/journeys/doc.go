@@ -24,8 +24,8 @@
 // happens. In the end:
 //
 //   - the journal is checked against the laws, as in any journey;
-//   - the end that is wanted is reached (I11), and is that of Calm, object by object (I7): in Calm people
-//     have said before the release what they wish for by what happens (scenario.wished);
+//   - the end that is wanted is reached (I11), and is that of Calm, object by object (I7): in Calm
+//     people have said before the release what they wish for by what happens (scenario.wished);
 //   - the controller is at rest, and has written little more than in Calm (I9).
 //
 // What happens must not wait for the controller, and is done best through the API rather than with

@@ -8,9 +8,9 @@
 //	    ends, and all inside ends with it: containers, mounts, bridges, rules of the firewall
 //
 // What holds:
-//   - Nothing that happens inside is left when Enclose returns, or when its process was killed: what
-//     the kernel does not take away with the namespaces (empty cgroups, the state folder) the next
-//     Enclose does.
+//   - Nothing that happens inside is left when Enclose returns, or when its process was killed:
+//     what the kernel does not take away with the namespaces (empty cgroups, the state folder) the
+//     next Enclose does.
 //   - Nobody outside reaches what is inside, nor the other way round: the network inside is its
 //     own, and ends at this machine. There is no way to a registry, so images are imported.
 //   - Settings of the kernel are read-only inside, those of its network aside.

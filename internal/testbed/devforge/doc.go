@@ -17,9 +17,12 @@
 //
 //   - it listens on 127.0.0.1 only, or on the one address that it is given;
 //   - a request reaches a repository by a checked name, never by a path;
-//   - requests on one repository are served one after another, and each sees every push that has ended;
-//   - what is not Git (pulls, reviews, statuses, checks, hooks, accounts) is in memory and ends with the forge;
-//   - with no accounts everybody may do everything; with one, what is private answers 404 to others;
+//   - requests on one repository are served one after another, and each sees every push that has
+//     ended;
+//   - what is not Git (pulls, reviews, statuses, checks, hooks, accounts) is in memory and ends
+//     with the forge;
+//   - with no accounts everybody may do everything; with one, what is private answers 404 to
+//     others;
 //   - hooks are on this machine, too: nothing is sent out;
 //   - at most Options.MaxProcesses git processes run at a time, further requests wait;
 //   - after Close no process of the forge is left, and nothing is delivered.

@@ -43,8 +43,8 @@ type route struct {
 	serve           func(*call) (answer, error)
 }
 
-// routes returns the routes, which are tried in their order. A name in braces stands for a segment of the path; with
-// "..." for as many as there are.
+// routes returns the routes, which are tried in their order. A name in braces stands for a segment
+// of the path; with "..." for as many as there are.
 func routes() []route {
 	all := [][]route{accountRoutes(), repositoryRoutes(), gitRoutes(), pullRoutes(), reportRoutes(), hookRoutes()}
 	var flat []route
