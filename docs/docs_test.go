@@ -88,17 +88,17 @@ func follow(t *testing.T, page, target string) string {
 	return ""
 }
 
-// TestReadmeNamesEachPage: a page that nothing leads to is not read.
-func TestReadmeNamesEachPage(t *testing.T) {
+// TestEachPageIsListed checks that README lists each page, or CONTRIBUTING if it is for maintainers.
+func TestEachPageIsListed(t *testing.T) {
 	t.Parallel()
-	readme := read(t, filepath.Join(root, "README.md"))
+	lists := read(t, filepath.Join(root, "README.md")) + read(t, filepath.Join(root, "CONTRIBUTING.md"))
 	files, err := filepath.Glob("*.md")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("list pages: %v, %v", files, err)
 	}
 	for _, file := range files {
-		if !strings.Contains(readme, "](docs/"+file+")") {
-			t.Errorf("README.md: docs/%s is in no list", file)
+		if !strings.Contains(lists, "](docs/"+file+")") {
+			t.Errorf("docs/%s is in no list of README.md or CONTRIBUTING.md", file)
 		}
 	}
 }
