@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
 // A route without the annotation is the release's again only where its rules are those that sharing makes.
@@ -99,39 +98,4 @@ func withoutHolds(route *unstructured.Unstructured) *unstructured.Unstructured {
 	next := cloned(route)
 	_ = holds(nil).write(next)
 	return next
-}
-
-// The second Ingress says what the first does not.
-func TestReclaimedIngress(t *testing.T) {
-	t.Parallel()
-	kind, user := KindOf(v1alpha1.RouteIngress), parsed(t, ingressOfUser)
-	shares := map[string]traffic.Share{
-		"nothing": {}, "some": {Weight: 10}, "all": {Weight: 100}, "by a header": {Matches: []v1alpha1.RequestMatch{header("x", "y")}},
-	}
-	steps := []v1alpha1.Step{{Matches: shares["by a header"].Matches}}
-	for name, share := range shares {
-		shared, _ := kind.Share(user, web, share)
-		canary, _ := CanaryIngress(user, web, share, owner)
-		again := Reclaimed(v1alpha1.RouteIngress, withoutHolds(shared), canary, web, steps)
-		if again == nil {
-			t.Errorf("%s: want it to be the release's again", name)
-			continue
-		}
-		wantJSON(t, name, shared.Object, again.Object)
-	}
-	shared, _ := kind.Share(user, web, shares["some"])
-	canary, _ := CanaryIngress(user, web, shares["some"], owner)
-	mixed := withoutHolds(shared)
-	own, _ := services(mixed)
-	own[0]["name"] = "web"
-	for name, tc := range map[string]struct{ route, canary *unstructured.Unstructured }{
-		"the user's":             {user, nil},
-		"... with a second left": {user, canary},
-		"a path beside":          {mixed, canary},
-		"another second":         {withoutHolds(shared), mixed},
-	} {
-		if again := Reclaimed(v1alpha1.RouteIngress, tc.route, tc.canary, web, steps); again != nil {
-			t.Errorf("%s: want it left alone, got %v", name, again.Object)
-		}
-	}
 }

@@ -169,30 +169,6 @@ func annotated(route *unstructured.Unstructured, value any) *unstructured.Unstru
 
 const ours = `{"web":{"release":"shop/web","uid":"1","weight":10}}`
 
-// What people do to the weights of sides is put right, and never loses a rule.
-func TestChangedWeights(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct{ rules, restored, why string }{
-		"one of two":    {"[{backendRefs: [{name: web-stable, weight: 90}, {name: web-canary, weight: 7}]}]", "[{backendRefs: [{name: web, weight: 1}]}]", "the nearest"},
-		"few":           {"[{backendRefs: [{name: web-stable, weight: 1}, {name: web-canary, weight: 1}]}]", "[{backendRefs: [{name: web, weight: 1}]}]", "never 0"},
-		"turned round":  {"[{backendRefs: [{name: web-canary, weight: 10}, {name: web-stable, weight: 90}]}]", "[{backendRefs: [{name: web, weight: 1}]}]", "a pair all the same"},
-		"all by hand":   {"[{backendRefs: [{name: web-canary, weight: 1}]}]", "[{backendRefs: [{name: web, weight: 1}]}]", "no rule is inserted if the annotation knows no match"},
-		"another added": {"[{backendRefs: [{name: web-stable, weight: 90}, {name: web-canary, weight: 10}, {name: api, weight: 5}]}]", "[{backendRefs: [{name: web, weight: 100}, {name: api, weight: 5}]}]", "its weight was meant beside those that it was given beside"},
-		"all they can":  {"[{backendRefs: [{name: web-stable, weight: 1000000}, {name: web-canary, weight: 1000000}, {name: api, weight: 7}]}]", "[{backendRefs: [{name: web, weight: 1000000}, {name: api, weight: 7}]}]", "the API takes no more"},
-		"fractions":     {"[{backendRefs: [{name: web-stable, weight: 90.0}, {name: web-canary, weight: 10.0}]}]", "[{backendRefs: [{name: web, weight: 1}]}]", "numbers are numbers"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			restored, problem := KindOf(v1alpha1.RouteHTTP).Restore(annotated(routed(t, tc.rules), ours), web)
-			if problem != nil {
-				t.Fatal(problem.Message)
-			}
-			wantJSON(t, tc.why, routed(t, tc.restored).Object, restored.Object)
-		})
-	}
-}
-
 // Whatever weights somebody has given to other backends meanwhile, requests can be taken from the canary side: those weights stay, and the stable side
 // gets what the canary side had. More requests than before it can't be given, and the problem says why.
 func TestLowered(t *testing.T) {
