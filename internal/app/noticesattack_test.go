@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -28,19 +26,6 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 	"github.com/sluice-dev/sluice/telemetry/notices"
 )
-
-// cable connects a controller with the API server, until it is cut.
-type cable struct {
-	next http.RoundTripper
-	cut  *atomic.Bool
-}
-
-func (c cable) RoundTrip(request *http.Request) (*http.Response, error) {
-	if c.cut.Load() {
-		return nil, errors.New("the cable is cut")
-	}
-	return c.next.RoundTrip(request)
-}
 
 // all are the notices that came.
 func (r *receiver) all() []arrived {

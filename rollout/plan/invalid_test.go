@@ -150,13 +150,6 @@ func TestMendedStepsGoOn(t *testing.T) {
 	}
 }
 
-func released(o *Observation) {
-	o.Kept = append(o.Kept, Kept{
-		Name: "web-v2", Revision: "v2", Digest: "digest-v2", Number: 2, Record: Record{Outcome: v1alpha1.OutcomeReleased, Attempt: 1},
-	})
-	o.Release.Annotations[v1alpha1.CurrentStableAnnotation], o.Release.Annotations[v1alpha1.LastStableAnnotation] = "v2", "v1"
-}
-
 // The share of a step that was entered is what it came to, in proportion.
 func TestShareThatWasEntered(t *testing.T) {
 	t.Parallel()

@@ -236,11 +236,6 @@ func TestForgetOldTemplates(t *testing.T) {
 	}
 }
 
-// left is what the rollback leaves.
-func left(revision string) func(*Observation) {
-	return func(o *Observation) { o.Release.Status.Rollback.From = revision }
-}
-
 // markedBad says of a kept template that it was rolled back.
 func markedBad(revision string) func(*Observation) {
 	return func(o *Observation) {

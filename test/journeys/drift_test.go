@@ -106,20 +106,6 @@ func (name subject) find(s *scene, kind string) *metav1.Condition {
 	return meta.FindStatusCondition(release.Status.Conditions, kind)
 }
 
-// never wants something of the status of the release "web" not to have been so at any time.
-func (w *world) never(what string, was func(*v1alpha1.BatchReleaseStatus) bool) {
-	w.Helper()
-	entries, err := w.journal.all()
-	if err != nil {
-		w.Fatalf("the journal has a gap: %v", err)
-	}
-	for _, e := range entries {
-		if release, is := e.object.(*v1alpha1.BatchRelease); is && was(&release.Status) {
-			w.Errorf("there was %s: %+v", what, release.Status)
-		}
-	}
-}
-
 // awaitEvent waits for an event that reports something.
 func (w *world) awaitEvent(reason, says string) {
 	w.Helper()

@@ -1,7 +1,6 @@
 package journeys
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -38,17 +37,6 @@ func (w *world) live(kind string) *unstructured.Unstructured {
 		w.Fatalf("read %s: %v", kind, err)
 	}
 	return live
-}
-
-// inGit is the manifest of the Deployment as Git has it.
-func inGit(t *testing.T, image string) map[string]any {
-	t.Helper()
-	var manifest map[string]any
-	if err := json.Unmarshal(encode(withoutStatus(deployment(4, runsImage(image), rolling(1, 0)))), &manifest); err != nil {
-		t.Fatalf("decode manifest: %v", err)
-	}
-	manifest["apiVersion"], manifest["kind"] = "apps/v1", "Deployment"
-	return manifest
 }
 
 // wantLeftByArgoCD wants Argo CD to show no difference between a manifest and the cluster, and a sync of it to change nothing.

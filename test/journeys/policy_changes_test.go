@@ -2,7 +2,6 @@ package journeys
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -56,24 +55,6 @@ func (w *world) wantNoPodOf(team string) {
 }
 
 const saysPolicy = "a mutating admission webhook or policy changes spec.template"
-
-// wantStayed wants at least so many pods to be those that there were.
-func (w *world) wantStayed(before map[string]string, s *scene, least int) {
-	w.Helper()
-	var were []string
-	for _, uid := range before {
-		were = append(were, uid)
-	}
-	stayed := 0
-	for _, uid := range s.uids() {
-		if slices.Contains(were, uid) {
-			stayed++
-		}
-	}
-	if stayed < least {
-		w.Fatalf("%d pods of the stable version have stayed, want %d", stayed, least)
-	}
-}
 
 // TestPolicyChangesHoldTheRelease: a mutating policy begins to write something else into a template in mid-release. No pod
 // runs that: the release stops with the reason and a remedy, and continues once the policy is what it was.

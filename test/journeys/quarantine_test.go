@@ -58,8 +58,6 @@ func TestFieldsThatTheServerDrops(t *testing.T) {
 	w.await(all(answered, web.completed, web.withoutCondition(v1alpha1.ConditionFieldsDropped)))
 }
 
-func wanted(s *scene) int32 { return *s.deployments["web"].Spec.Replicas }
-
 // TestQuarantineHolds: a template that was rolled back is not released again while it is given, and another
 // one lifts that.
 func TestQuarantineHolds(t *testing.T) {

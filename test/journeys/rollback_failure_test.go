@@ -22,9 +22,6 @@ func (name subject) rolledBack(trigger v1alpha1.RollbackTrigger, says string) ch
 	})
 }
 
-// turnedRound wants a rollback to have begun.
-var turnedRound = web.status("a rollback", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Rollback != nil })
-
 // quarantined wants the condition of a template that was rolled back.
 func (name subject) quarantined(s *scene) error {
 	condition := meta.FindStatusCondition(s.releases[string(name)].Status.Conditions, v1alpha1.ConditionQuarantined)
