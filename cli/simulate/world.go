@@ -14,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
-	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/sim"
 )
@@ -119,14 +118,10 @@ func pods(limit *intstr.IntOrString, of int32) int {
 
 // defaultBounds returns those of workloads that have none.
 func defaultBounds(kind string) (surge, unavailable intstr.IntOrString) {
-	switch kind {
-	case sim.StatefulSet:
-		return intstr.FromInt32(0), statefulset.DefaultUnavailable
-	case sim.DaemonSet:
-		return intstr.FromInt32(0), daemonset.DefaultUnavailable
-	default:
+	if kind == sim.Deployment {
 		return deployment.DefaultBound, deployment.DefaultBound
 	}
+	return intstr.FromInt32(0), inplace.DefaultUnavailable
 }
 
 func setFrom[T any](field *T, value *T) {

@@ -38,13 +38,13 @@ func StatefulSet(s *workload.StatefulSet) statefulset.Mover {
 	partition, rolling := s.Rolling()
 	status := &s.Status
 	return statefulset.Mover{
-		RollingUpdate: rolling, Partition: partition, AtOnce: atOnce(s), Window: window(s), Strategy: s.Own().Strategy,
-		Observed:     s.Seen() >= s.Generation && status.UpdateRevision != "",
-		OrderedReady: s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
-		Replicas:     s.Size(),
-		Update:       s.Revision(status.UpdateRevision), Current: s.Revision(status.CurrentRevision),
-		Status: statefulset.Status{
-			Replicas: status.Replicas, Ready: status.ReadyReplicas, Available: status.AvailableReplicas, Updated: status.UpdatedReplicas,
+		RollingUpdate: rolling, Partition: partition, AtOnce: atOnce(s), Window: window(s),
+		OrderedReady: s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement, Current: s.Revision(status.CurrentRevision),
+		Workload: inplace.Workload{
+			Strategy: s.Own().Strategy, Observed: s.Seen() >= s.Generation && status.UpdateRevision != "", Replicas: s.Size(),
+			Update: s.Revision(status.UpdateRevision), Status: inplace.Status{
+				Current: status.Replicas, Ready: status.ReadyReplicas, Available: status.AvailableReplicas, Updated: status.UpdatedReplicas,
+			},
 		},
 	}
 }
@@ -76,10 +76,12 @@ func window(s *workload.StatefulSet) int32 {
 func DaemonSet(d *workload.DaemonSet) daemonset.Mover {
 	status := &d.Status
 	return daemonset.Mover{
-		OnDelete: d.OnDelete(), Strategy: d.Own().Strategy, Observed: d.Seen() >= d.Generation, Replicas: d.Size(),
-		Status: daemonset.Status{
-			Updated: status.UpdatedNumberScheduled, Ready: status.NumberReady, Available: status.NumberAvailable,
-			Current: status.CurrentNumberScheduled, Misscheduled: status.NumberMisscheduled,
+		OnDelete: d.OnDelete(),
+		Workload: inplace.Workload{
+			Strategy: d.Own().Strategy, Observed: d.Seen() >= d.Generation, Replicas: d.Size(), Status: inplace.Status{
+				Updated: status.UpdatedNumberScheduled, Ready: status.NumberReady, Available: status.NumberAvailable,
+				Current: status.CurrentNumberScheduled, Misscheduled: status.NumberMisscheduled,
+			},
 		},
 	}
 }

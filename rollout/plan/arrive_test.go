@@ -295,7 +295,7 @@ func keptInOrder(revisions ...string) func(*Observation) {
 // places makes the workload a StatefulSet whose own rollout is at seven of ten pods.
 func (s *scene) places(m statefulset.Mover) *scene {
 	m.Strategy, m.Window, m.Observed, m.Replicas, m.Digest, m.Update, m.Current = "own", inplace.Held, true, 10, "digest-v1", "v1", "v0"
-	m.Status = statefulset.Status{Replicas: 10, Ready: 10, Available: 10, Updated: 7}
+	m.Status = inplace.Status{Current: 10, Ready: 10, Available: 10, Updated: 7}
 	return s.but(func(o *Observation) {
 		o.Release.Namespace, o.Release.Spec.WorkloadRef.Kind, o.Workload.Mover = "shop", "StatefulSet", m
 	})

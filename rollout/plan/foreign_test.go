@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
 // applied is somebody's apply in mid-release: strategy and template in one write.
@@ -87,7 +88,9 @@ func TestWhatIsReleasedIsNeverForeign(t *testing.T) {
 	for foreign, want := range map[string]string{"v9": "v9", "v1": "", "v2": ""} {
 		var seen []string
 		s := held(10).but(onRecord).but(func(o *Observation) {
-			m := daemonset.Mover{OnDelete: true, Observed: true, Replicas: 10, Digest: o.Workload.Digest, Update: "v2", Listed: true, Live: true}
+			m := daemonset.Mover{OnDelete: true, Workload: inplace.Workload{
+				Observed: true, Replicas: 10, Digest: o.Workload.Digest, Update: "v2", Listed: true, Live: true,
+			}}
 			o.Workload.Mover, o.Workload.Hold.Foreign = foreignSeen{m, &seen}, foreign
 		})
 		Next(s.Observation)

@@ -168,8 +168,8 @@ func TestRevertIsProvenLive(t *testing.T) {
 func inPlaces(back int32) func(*Observation) {
 	return func(o *Observation) {
 		m := statefulset.Mover{
-			RollingUpdate: true, Partition: inplace.Held, Window: inplace.Held, Observed: true, Replicas: 10,
-			Digest: "digest-v1", Update: "v1", Current: "v2", Listed: true, Live: true,
+			RollingUpdate: true, Partition: inplace.Held, Window: inplace.Held, Current: "v2",
+			Workload: inplace.Workload{Observed: true, Replicas: 10, Digest: "digest-v1", Update: "v1", Listed: true, Live: true},
 		}
 		for i := range int32(10) {
 			pod := inplace.Pod{Name: fmt.Sprintf("web-%d", i), Index: i, Revision: "v2", Ready: true, Available: true}

@@ -18,7 +18,8 @@ import (
 // node-0, and so on, and so many of them are updated, the first ones.
 func onNodes(updated int, change ...func(*inplace.Pod)) *scene {
 	m := daemonset.Mover{
-		OnDelete: true, Observed: true, Digest: "digest-v2", Update: "v2", Replicas: 10, Listed: true, Live: true,
+		OnDelete: true,
+		Workload: inplace.Workload{Observed: true, Digest: "digest-v2", Update: "v2", Replicas: 10, Listed: true, Live: true},
 	}
 	s := held(10).bounds("0", "2").at(1, 5)
 	for i := range 10 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
 // daemonSets is the kind DaemonSet. Its native controller is that of pkg/controller/daemon of
@@ -115,12 +116,11 @@ func (daemonSets) bounds(d *Workload, replicas int32) (surge, unavailable int32)
 func (daemonSets) mover(x *pass) mover.Mover {
 	d := &x.workload
 	m := daemonset.Mover{
-		OnDelete: d.Strategy == OnDelete, Strategy: strategyText(&d.Spec), Observed: d.behind() <= 0, Replicas: d.kind.size(d, x.places),
-		Digest: Digest(d.Template), Update: d.Template,
-		Status: daemonset.Status{
-			Updated: d.Status.Updated, Ready: d.Status.Ready, Available: d.Status.Available, Current: d.Status.Replicas, Misscheduled: d.Status.Misscheduled,
+		OnDelete: d.Strategy == OnDelete, Vacant: x.process.vacant.Nodes(),
+		Workload: inplace.Workload{
+			Strategy: strategyText(&d.Spec), Observed: d.behind() <= 0, Replicas: d.kind.size(d, x.places),
+			Digest: Digest(d.Template), Update: d.Template, Status: d.Status.inPlace(), Listed: x.listed, Live: x.live,
 		},
-		Listed: x.listed, Live: x.live, Vacant: x.process.vacant.Nodes(),
 	}
 	if x.listed {
 		m.Pods = x.pods()

@@ -54,6 +54,11 @@ type Places struct {
 	Misscheduled int32
 }
 
+// inPlace returns the counts as a mover takes them.
+func (p *Places) inPlace() inplace.Status {
+	return inplace.Status{Current: p.Replicas, Ready: p.Ready, Available: p.Available, Updated: p.Updated, Misscheduled: p.Misscheduled}
+}
+
 func (p *Place) ready() bool { return p.Stage == Warming || p.Stage == Available }
 
 // available reports whether the pod serves, and goes on to.

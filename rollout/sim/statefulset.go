@@ -99,11 +99,12 @@ func (statefulSets) bounds(d *Workload, replicas int32) (surge, unavailable int3
 func (statefulSets) mover(x *pass) mover.Mover {
 	d := &x.workload
 	m := statefulset.Mover{
-		RollingUpdate: d.Strategy == RollingUpdate, Partition: d.Partition, AtOnce: d.AtOnce, Window: windowOf(d.Hold), Strategy: strategyText(&d.Spec),
-		Observed: d.behind() <= 0 && d.Status.Update != "", OrderedReady: x.world.Ordered, Replicas: d.Replicas,
-		Digest: Digest(d.Template), Update: d.Status.Update, Current: d.Status.Current,
-		Status: statefulset.Status{Replicas: d.Status.Replicas, Ready: d.Status.Ready, Available: d.Status.Available, Updated: d.Status.Updated},
-		Listed: x.listed, Live: x.live,
+		RollingUpdate: d.Strategy == RollingUpdate, Partition: d.Partition, AtOnce: d.AtOnce, Window: windowOf(d.Hold),
+		OrderedReady: x.world.Ordered, Current: d.Status.Current,
+		Workload: inplace.Workload{
+			Strategy: strategyText(&d.Spec), Observed: d.behind() <= 0 && d.Status.Update != "", Replicas: d.Replicas,
+			Digest: Digest(d.Template), Update: d.Status.Update, Status: d.Status.inPlace(), Listed: x.listed, Live: x.live,
+		},
 	}
 	if x.listed {
 		m.Pods = x.pods()

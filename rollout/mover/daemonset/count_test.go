@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
 // numbers are what the rules of counting are about.
@@ -84,35 +85,35 @@ func TestPodsAreCounted(t *testing.T) {
 
 func TestPodsAreCountedByTheStatusAtRest(t *testing.T) {
 	t.Parallel()
-	at := func(replicas int32, status Status) Mover {
-		return Mover{Observed: true, Digest: digest, Update: "v2", Replicas: replicas, Status: status}
+	at := func(replicas int32, status inplace.Status) Mover {
+		return Mover{Workload: inplace.Workload{Observed: true, Digest: digest, Update: "v2", Replicas: replicas, Status: status}}
 	}
 	tests := map[string]struct {
 		mover Mover
 		want  numbers
 	}{
 		"all updated": {
-			at(3, Status{Updated: 3, Ready: 3, Available: 3, Current: 3}),
+			at(3, inplace.Status{Updated: 3, Ready: 3, Available: 3, Current: 3}),
 			numbers{Updated: 3, UpdatedNow: 3, UpdatedAvailable: 3, All: 3, Available: 3, Known: true, Settled: true},
 		},
 		"so many updated ones are available, at least": {
-			at(4, Status{Updated: 3, Ready: 3, Available: 3, Current: 4}),
+			at(4, inplace.Status{Updated: 3, Ready: 3, Available: 3, Current: 4}),
 			numbers{Updated: 3, UpdatedNow: 3, UpdatedAvailable: 2, Others: 1, OthersNow: 1, All: 4, Available: 3, Known: true, Settled: true},
 		},
 		"some are missing": {
-			at(4, Status{Updated: 1, Ready: 3, Available: 3, Current: 3}),
+			at(4, inplace.Status{Updated: 1, Ready: 3, Available: 3, Current: 3}),
 			numbers{Updated: 1, UpdatedNow: 1, UpdatedAvailable: 1, Others: 3, OthersNow: 2, All: 4, Available: 3, Known: true},
 		},
 		"another template": {
-			at(2, Status{Updated: 2, Ready: 2, Available: 2, Current: 2}).but(func(m *Mover) { m.Digest = "digest-v3" }),
+			at(2, inplace.Status{Updated: 2, Ready: 2, Available: 2, Current: 2}).but(func(m *Mover) { m.Digest = "digest-v3" }),
 			numbers{Others: 2, OthersNow: 2, All: 2, Available: 2, Settled: true},
 		},
 		"what is not observed": {
-			at(2, Status{Updated: 2, Ready: 2, Available: 2, Current: 2}).but(func(m *Mover) { m.Observed = false }),
+			at(2, inplace.Status{Updated: 2, Ready: 2, Available: 2, Current: 2}).but(func(m *Mover) { m.Observed = false }),
 			numbers{Others: 2, OthersNow: 2, All: 2, Available: 2},
 		},
 		"more nodes in the status than are not lost": {
-			at(2, Status{Updated: 3, Ready: 3, Available: 3, Current: 3}),
+			at(2, inplace.Status{Updated: 3, Ready: 3, Available: 3, Current: 3}),
 			numbers{Updated: 2, UpdatedNow: 2, UpdatedAvailable: 2, All: 2, Available: 2, Known: true, Settled: true},
 		},
 	}

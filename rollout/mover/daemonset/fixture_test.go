@@ -35,8 +35,9 @@ func held(pods ...inplace.Pod) Mover {
 		}
 	}
 	return Mover{
-		OnDelete: true, Observed: true, Digest: digest, Update: "v2", Listed: true, Live: true,
-		Replicas: int32(len(nodes)), Pods: pods,
+		OnDelete: true, Workload: inplace.Workload{
+			Observed: true, Digest: digest, Update: "v2", Listed: true, Live: true, Replicas: int32(len(nodes)), Pods: pods,
+		},
 	}
 }
 

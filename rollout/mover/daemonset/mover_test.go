@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
 func TestBoundsOfADaemonSetAreTheNativeOnes(t *testing.T) {
@@ -46,12 +47,12 @@ func TestTheHoldIsOnDelete(t *testing.T) {
 	t.Parallel()
 	own := v1alpha1.HeldWorkload{Strategy: `{"type":"OnDelete"}`}
 	want := mover.Native{Secured: true, Ours: true, Unsecured: v1alpha1.ReasonStrategyChanged, Own: own}
-	if diff := cmp.Diff(want, Mover{OnDelete: true, Strategy: own.Strategy}.Native()); diff != "" {
+	if diff := cmp.Diff(want, Mover{OnDelete: true, Workload: inplace.Workload{Strategy: own.Strategy}}.Native()); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}
 	own.Strategy = `{"type":"RollingUpdate"}`
 	want = mover.Native{Free: true, Unsecured: v1alpha1.ReasonStrategyChanged, Own: own}
-	if diff := cmp.Diff(want, Mover{Strategy: own.Strategy}.Native()); diff != "" {
+	if diff := cmp.Diff(want, Mover{Workload: inplace.Workload{Strategy: own.Strategy}}.Native()); diff != "" {
 		t.Errorf("free (-want +got):\n%s", diff)
 	}
 }

@@ -18,7 +18,7 @@ type cluster struct {
 	// template is the version of spec.template. It has observed it or not.
 	template string
 	observed bool
-	status   Status
+	status   inplace.Status
 	// desired is status.desiredNumberScheduled, and late says that the status is still to be written.
 	desired int32
 	late    bool
@@ -96,7 +96,7 @@ func (c *cluster) manage() {
 
 // updateStatus is updateDaemonSetStatus.
 func (c *cluster) updateStatus() {
-	c.desired, c.status, c.late = 0, Status{}, false
+	c.desired, c.status, c.late = 0, inplace.Status{}, false
 	for _, n := range c.nodes {
 		n.counted, n.stray = n.shouldRun, !n.shouldRun && len(c.podsOn(n.name)) > 0
 		switch {
@@ -135,8 +135,10 @@ func (c *cluster) leave(n *node) {
 // seen is the DaemonSet as a shell reads it.
 func (c *cluster) seen() Mover {
 	m := Mover{
-		OnDelete: true, Observed: c.observed, Digest: "digest-" + c.template, Update: c.template,
-		Replicas: c.desired, Status: c.status, Listed: true, Live: true,
+		OnDelete: true, Workload: inplace.Workload{
+			Observed: c.observed, Digest: "digest-" + c.template, Update: c.template,
+			Replicas: c.desired, Status: c.status, Listed: true, Live: true,
+		},
 	}
 	for _, n := range c.nodes {
 		if n.lost && (n.counted || n.stray) && len(c.podsOn(n.name)) > 0 {
@@ -188,4 +190,11 @@ func (c *cluster) tally() (nodes, available, updated int32) {
 		updated += one(p == nil && n.counted || p != nil && p.revision == c.template)
 	}
 	return nodes, available, updated
+}
+
+func one(is bool) int32 {
+	if is {
+		return 1
+	}
+	return 0
 }

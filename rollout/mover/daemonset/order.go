@@ -10,8 +10,8 @@ import (
 
 // order returns the order in which old pods go. No pod needs anything written for it: Sluice itself
 // deletes them.
-func (p plan) order(going []inplace.Pod) *mover.Order {
-	return &mover.Order{Pods: length(p.others), Shrinks: len(going) > 0, Sorter: sorter{p}}
+func (p plan) order(going []inplace.Place) *mover.Order {
+	return &mover.Order{Pods: int32(len(p.others)), Shrinks: len(going) > 0, Sorter: sorter{p}}
 }
 
 // sorter implements mover.Sorter.
@@ -29,18 +29,18 @@ func (s sorter) Limits(q mover.Queue) mover.Limited {
 	s.Turn = s.turn(known, q)
 	limited := mover.Limited{Limits: map[types.UID]mover.Limit{}, Turn: s.Turn}
 	next := true
-	for _, pod := range s.queue() {
-		if s.foreign(pod) { // nobody has paused what nobody has released
+	for _, place := range s.queue() {
+		if s.foreign(place) { // nobody has paused what nobody has released
 			continue
 		}
-		at, first := known[pod.UID], next
+		at, first := known[place.Pod.UID], next
 		pauses := q.Pauses(*at)
 		next = false
-		if pauses && first && len(s.going(s.missing())) > 0 {
+		if pauses && first && len(s.going()) > 0 {
 			limited.Held = at
 		}
 		if pauses || len(limited.Limits) > 0 {
-			limited.Limits[pod.UID] = mover.Limit{Paused: 1}
+			limited.Limits[place.Pod.UID] = mover.Limit{Paused: 1}
 		}
 	}
 	return limited
@@ -50,7 +50,7 @@ func (s sorter) Limits(q mover.Queue) mover.Limited {
 func (s sorter) turn(known map[types.UID]*order.Pod, q mover.Queue) []types.UID {
 	var pods []order.Pod
 	for i := range s.others {
-		if pod := known[s.others[i].UID]; pod != nil {
+		if pod := known[s.others[i].Pod.UID]; pod != nil {
 			pods = append(pods, *pod)
 		}
 	}

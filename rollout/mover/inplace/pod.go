@@ -23,14 +23,3 @@ type Pod struct {
 	// available.
 	Lost bool
 }
-
-// Running counts the pods of a revision that are not going away.
-func Running(pods []Pod, revision string) int32 {
-	n := int32(0)
-	for i := range pods {
-		if pods[i].Revision == revision && !pods[i].Terminating {
-			n++
-		}
-	}
-	return n
-}

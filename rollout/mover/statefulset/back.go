@@ -27,30 +27,27 @@ func (t task) goBack(excess int32) mover.Moves {
 	if now := t.set.partition(); now != inplace.Held {
 		return mover.Moves{GrowsFirst: true, Guarded: true, Grow: []mover.Write{t.window(inplace.Held)}}
 	}
-	moves := mover.Moves{GrowsFirst: true, Unread: !t.set.Live}
-	if pods := t.standing(t.choose(excess, t.toGoBack(), false)); len(pods) > 0 {
-		moves.Shrink = []mover.Write{inplace.Replace{Pods: pods, Why: t.whyBack(), Updated: true}}
-	}
-	return moves
+	going := inplace.Choose(t.toGoBack(), t.rule(excess, false))
+	return mover.Moves{GrowsFirst: true, Unread: !t.set.Live, Shrink: inplace.Replacing(going, t.whyBack(), true)}
 }
 
-// toGoBack returns the updated pods in the order in which they go back.
-func (t task) toGoBack() choice {
-	var free, rest choice
-	for i, s := range t.slots {
+// toGoBack returns the updated places in the order in which their pods go back.
+func (t task) toGoBack() []inplace.Place {
+	var free, rest []inplace.Place
+	for _, p := range t.places {
 		switch {
-		case !s.updated:
-		case s.available():
-			rest = append(rest, int32(i))
+		case !p.Updated:
+		case p.Available():
+			rest = append(rest, p)
 		default:
-			free = append(free, int32(i))
+			free = append(free, p)
 		}
 	}
 	slices.Reverse(free)
 	return append(free, rest...)
 }
 
-// whyBack says why updated pods go back.
+// whyBack returns why updated pods go back.
 func (t task) whyBack() mover.Why {
 	if t.Rescaling && !t.Grown && !t.Blocked && !t.SteppingBack {
 		return mover.FewerReplicas

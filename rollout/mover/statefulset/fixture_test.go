@@ -26,8 +26,10 @@ type scene struct {
 func held(pods string) *scene {
 	s := &scene{
 		Mover: Mover{
-			RollingUpdate: true, Partition: inplace.Held, Window: inplace.Held, Observed: true,
-			Replicas: int32(len(pods)), Digest: "digest-v2", Update: "v2", Current: "v1", Listed: true, Live: true,
+			RollingUpdate: true, Partition: inplace.Held, Window: inplace.Held, Current: "v1",
+			Workload: inplace.Workload{
+				Observed: true, Replicas: int32(len(pods)), Digest: "digest-v2", Update: "v2", Listed: true, Live: true,
+			},
 		},
 		Task: mover.Task{
 			Digest: "digest-v2", Replicas: int32(len(pods)), Bounds: mover.Bounds{Unavailable: 1}, Target: 1, Stable: "v1",

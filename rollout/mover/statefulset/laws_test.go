@@ -79,9 +79,12 @@ func (w *world) task() mover.Task {
 
 func (w *world) mover() Mover {
 	return Mover{
-		RollingUpdate: w.spec.partition != inplace.Anywhere, Partition: max(w.spec.partition, 0), Window: w.window, Observed: w.observed == w.spec.generation,
-		OrderedReady: w.ordered, Replicas: w.spec.replicas, Digest: w.spec.template, Update: w.update, Current: w.current,
-		Listed: true, Live: true, Pods: slices.Clone(w.pods),
+		RollingUpdate: w.spec.partition != inplace.Anywhere, Partition: max(w.spec.partition, 0), Window: w.window,
+		OrderedReady: w.ordered, Current: w.current,
+		Workload: inplace.Workload{
+			Observed: w.observed == w.spec.generation, Replicas: w.spec.replicas, Digest: w.spec.template, Update: w.update,
+			Listed: true, Live: true, Pods: slices.Clone(w.pods),
+		},
 	}
 }
 

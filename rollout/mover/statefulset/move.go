@@ -11,11 +11,11 @@ import (
 type task struct {
 	mover.Task
 
-	set   Mover
-	slots []slot
+	set    Mover
+	places []inplace.Place
 }
 
-func (m Mover) task(t mover.Task) task { return task{t, m, m.slots()} }
+func (m Mover) task(t mover.Task) task { return task{t, m, m.places()} }
 
 // acts reports whether the pods are known well enough to be moved: the observed revisions must be
 // about the released template.
@@ -44,7 +44,7 @@ func (t task) keep() mover.Moves {
 	switch excess := t.excess(); {
 	case excess > 0:
 		return t.goBack(excess)
-	case t.set.partition() == inplace.Anywhere && t.mayAll() && slices.ContainsFunc(t.slots, missing):
+	case t.set.partition() == inplace.Anywhere && t.mayAll() && slices.ContainsFunc(t.places, inplace.Place.Missing):
 		return mover.Moves{}
 	default:
 		lost := t.lost(t.Target - t.updated())
@@ -54,7 +54,7 @@ func (t task) keep() mover.Moves {
 
 // replace deletes the pods of the places, once the partition is the one with which they come back
 // updated.
-func (t task) replace(partition int32, taken choice) mover.Moves {
+func (t task) replace(partition int32, taken []inplace.Place) mover.Moves {
 	moves := mover.Moves{GrowsFirst: true, Small: t.small(taken)}
 	if now := t.set.partition(); partition != now {
 		moves.Grow = []mover.Write{t.window(partition)}
@@ -62,10 +62,8 @@ func (t task) replace(partition int32, taken choice) mover.Moves {
 		moves.Tidies = moves.Narrows && (t.partition(taken, true) == now || t.mayAll() && t.updated() == t.set.Replicas)
 		return moves
 	}
-	if pods := t.standing(taken); len(pods) > 0 {
-		moves.Grow = []mover.Write{inplace.Replace{Pods: pods, Why: mover.Forward}}
-		moves.Native = t.set.AtOnce > 1 // unless it can't (S3)
-	}
+	moves.Grow = inplace.Replacing(taken, mover.Forward, false)
+	moves.Native = len(moves.Grow) > 0 && t.set.AtOnce > 1 // unless it can't (S3)
 	return moves
 }
 
@@ -85,17 +83,17 @@ func (t task) window(to int32) inplace.Window {
 // partition returns the one with which the places that are taken come back updated, and the updated
 // pods that are missing, but no others. One that is open already stays, if it does that, or if any
 // pod may be updated and more are to be: each write costs a request.
-func (t task) partition(taken choice, goesOn bool) int32 {
+func (t task) partition(taken []inplace.Place, goesOn bool) int32 {
 	if t.set.oneRevision() {
 		return inplace.Held
 	}
-	isTaken := make([]bool, len(t.slots))
-	for _, i := range taken {
-		isTaken[i] = true
+	isTaken := make([]bool, len(t.places))
+	for _, p := range taken {
+		isTaken[p.Index] = true
 	}
-	lowest, reach := int32(inplace.Held), int32(len(t.slots))-1
-	for ; reach >= 0 && (t.slots[reach].updated || isTaken[reach]); reach-- {
-		if isTaken[reach] || missing(t.slots[reach]) {
+	lowest, reach := int32(inplace.Held), int32(len(t.places))-1
+	for ; reach >= 0 && (t.places[reach].Updated || isTaken[reach]); reach-- {
+		if isTaken[reach] || t.places[reach].Missing() {
 			lowest = reach
 		}
 	}
@@ -110,13 +108,13 @@ func (t task) partition(taken choice, goesOn bool) int32 {
 // none would: the highest serves and has to stay, and below it are pods that do not serve. That is
 // so only where any pod may be updated, so that it is right whichever comes back meanwhile. It
 // stays so until the target is reached.
-func (t task) goesAnywhere(inRow, anywhere choice) bool {
-	goes := len(t.standing(anywhere)) > 0
+func (t task) goesAnywhere(inRow, anywhere []inplace.Place) bool {
+	goes := slices.ContainsFunc(anywhere, inplace.Place.Stands)
 	switch {
 	case !t.mayAll():
 		return false
 	case t.set.partition() == inplace.Anywhere:
-		return goes || t.updated() < t.Target || slices.ContainsFunc(t.slots, missing)
+		return goes || t.updated() < t.Target || slices.ContainsFunc(t.places, inplace.Place.Missing)
 	default:
 		return goes && len(inRow) == 0
 	}
@@ -128,8 +126,8 @@ func (t task) mayAll() bool { return t.Rollback || t.Target >= t.set.Replicas }
 
 // small reports whether fewer pods are taken than might be in a moment, when updated pods become
 // available.
-func (t task) small(taken choice) bool {
+func (t task) small(taken []inplace.Place) bool {
 	n := int32(len(taken))
-	starting := slices.ContainsFunc(t.slots, func(s slot) bool { return s.updated && !s.available() })
+	starting := slices.ContainsFunc(t.places, func(p inplace.Place) bool { return p.Updated && !p.Available() })
 	return n > 0 && n < t.Target-t.updated() && n < t.Unavailable && starting
 }

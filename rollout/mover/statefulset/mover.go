@@ -1,14 +1,17 @@
 package statefulset
 
 import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
-	"github.com/sluice-dev/sluice/rollout/order"
 )
 
 // Mover is a StatefulSet with its pods. It implements mover.Mover.
 type Mover struct {
+	inplace.Workload
+
 	// RollingUpdate says that spec.updateStrategy.type is RollingUpdate, and Partition is its
 	// partition, 0 if it has none.
 	RollingUpdate bool
@@ -19,28 +22,12 @@ type Mover struct {
 	// Window is the partition that the hold says was set to update pods: inplace.Held if none was,
 	// inplace.Anywhere if it was the strategy OnDelete.
 	Window int32
-	// Strategy is spec.updateStrategy as JSON, to be put back later.
-	Strategy string
-	// Observed says that the native controller has seen the latest changes of the StatefulSet.
-	Observed bool
 	// OrderedReady is spec.podManagementPolicy.
 	OrderedReady bool
-	// Replicas is spec.replicas.
-	Replicas int32
-	// Digest is the digest of spec.template.
-	Digest string
-	// Update and Current are the revisions of status.updateRevision and status.currentRevision, without
-	// the name of the StatefulSet.
-	Update, Current string
-	Status          Status
-	// Listed says that Pods are known, and Live that they were read live in this pass.
-	Listed, Live bool
-	// Pods are all pods of the StatefulSet, with those that are terminating.
-	Pods []inplace.Pod
+	// Current is the revision of status.currentRevision, without the name of the StatefulSet. That of
+	// status.updateRevision is Update.
+	Current string
 }
-
-// Status has the counts that the StatefulSet's status has.
-type Status struct{ Replicas, Ready, Available, Updated int32 }
 
 var _ mover.Mover = Mover{}
 
@@ -70,7 +57,7 @@ func (m Mover) Native() mover.Native {
 // a status from before the last change says the same.
 func (m Mover) stale() bool {
 	status, n := m.Status, m.Replicas
-	return m.Current != m.Update && n > 0 && status.Replicas == n && status.Updated == n && status.Ready == n
+	return m.Current != m.Update && n > 0 && status.Current == n && status.Updated == n && status.Ready == n
 }
 
 // secured reports whether the native controller updates no more than Sluice has let it.
@@ -92,17 +79,11 @@ func (m Mover) partition() int32 {
 // Has implements mover.Mover: the native controller keeps the revisions that it makes pods of.
 func (m Mover) Has(revision string) bool { return revision == m.Update || revision == m.Current }
 
-// Serving implements mover.Mover: pods are replaced in place, and one version serves.
-func (Mover) Serving(_, revision string) string { return revision }
-
-// Runs implements mover.Mover.
-func (m Mover) Runs(revision string) int32 { return inplace.Running(m.Pods, revision) }
-
-// MayAct implements mover.Mover.
-func (Mover) MayAct(_ string, _ int32, behind int64) bool { return behind > 0 }
-
-// Make implements mover.Mover: the native controller makes the revision.
-func (Mover) Make(mover.Task) mover.Write { return nil }
+// Bounds makes pods of maxUnavailable as the native controller does (getStatefulSetMaxUnavailable):
+// rounded down, and at least one. A StatefulSet has no surge.
+func (Mover) Bounds(_, unavailable *intstr.IntOrString, replicas int32) mover.Bounds {
+	return mover.Bounds{Unavailable: min(max(inplace.Unavailable(unavailable, replicas, false), 1), replicas)}
+}
 
 // Move implements mover.Mover.
 func (m Mover) Move(t mover.Task) mover.Moves {
@@ -119,25 +100,6 @@ func (m Mover) Keep(t mover.Task) mover.Moves {
 	}
 	return m.task(t).keep()
 }
-
-// Now implements mover.Mover: the order of the pods is that of their ordinals.
-func (Mover) Now(mover.Task) mover.Moves { return mover.Moves{} }
-
-// Prepare implements mover.Mover.
-func (Mover) Prepare(mover.Beginning) ([]mover.Write, v1alpha1.Awaited) { return nil, "" }
-
-// Give implements mover.Mover.
-func (Mover) Give(string) []mover.Write { return nil }
-
-// Finish implements mover.Mover.
-func (Mover) Finish(string) []mover.Write { return nil }
-
-// Restore implements mover.Mover.
-func (Mover) Restore([]order.Pod) mover.Write { return nil }
-
-// Clear implements mover.Mover: the native controller takes the pods away, in whatever version they
-// are.
-func (Mover) Clear(mover.Task) []mover.Write { return nil }
 
 // Refilled implements mover.Mover. The StatefulSet has the stable template. Once that is the
 // current revision too, pods come back in it below the partition, whatever template follows (S5).

@@ -70,8 +70,10 @@ func TestHowAStatefulSetIsHeld(t *testing.T) {
 func TestWhatIsLostWouldComeBackOlder(t *testing.T) {
 	t.Parallel()
 	all := Mover{
-		RollingUpdate: true, Partition: inplace.Held, Window: inplace.Held, Observed: true, Replicas: 2,
-		Update: "v1", Current: "v0", Status: Status{Replicas: 2, Ready: 2, Available: 2, Updated: 2},
+		RollingUpdate: true, Partition: inplace.Held, Window: inplace.Held, Current: "v0",
+		Workload: inplace.Workload{
+			Observed: true, Replicas: 2, Update: "v1", Status: inplace.Status{Current: 2, Ready: 2, Available: 2, Updated: 2},
+		},
 	}
 	with := func(change func(*Mover)) Mover {
 		m := all
@@ -87,7 +89,7 @@ func TestWhatIsLostWouldComeBackOlder(t *testing.T) {
 		"the native controller has come to it":                {with(func(m *Mover) { m.Current = "v1" }), false},
 		"not all pods run it":                                 {with(func(m *Mover) { m.Status.Updated = 1 }), false},
 		"it would wait for a pod that is not ready":           {with(func(m *Mover) { m.Status.Ready = 1 }), false},
-		"it has no pods":                                      {with(func(m *Mover) { m.Replicas, m.Status = 0, Status{} }), false},
+		"it has no pods":                                      {with(func(m *Mover) { m.Replicas, m.Status = 0, inplace.Status{} }), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -131,16 +133,16 @@ func TestCountsAreOfTheVersionsThatPodsComeBackIn(t *testing.T) {
 			held("1112").but(func(s *scene) { s.Mover.Digest = "digest-v3" }), counts{full(0, 0, 0, false), full(4, 4, 4, true), true, false},
 		},
 		"what the status says is updated": {
-			held("1112").but(unlisted(Status{4, 4, 4, 4})), counts{full(4, 4, 4, true), full(0, 0, 0, true), true, false},
+			held("1112").but(unlisted(inplace.Status{Current: 4, Ready: 4, Available: 4, Updated: 4})), counts{full(4, 4, 4, true), full(0, 0, 0, true), true, false},
 		},
 		"... where others are too": {
-			held("1112").but(unlisted(Status{4, 3, 3, 2})), counts{
+			held("1112").but(unlisted(inplace.Status{Current: 4, Ready: 3, Available: 3, Updated: 2})), counts{
 				mover.Count{Known: true, Wanted: 2, Current: 2, Most: 2, Ready: 1, Available: 1, Staying: 1, StayingReady: 1, Observed: true},
 				full(2, 2, 2, true), true, false,
 			},
 		},
 		"... with pods to go": {
-			held("1112").but(unlisted(Status{6, 6, 6, 2})), counts{
+			held("1112").but(unlisted(inplace.Status{Current: 6, Ready: 6, Available: 6, Updated: 2})), counts{
 				full(2, 2, 2, true),
 				mover.Count{Known: true, Wanted: 2, Current: 4, Most: 4, Ready: 2, Available: 2, Staying: 2, StayingReady: 2, Observed: true},
 				false, false,
@@ -231,7 +233,7 @@ func TestSmallChanges(t *testing.T) {
 
 func several(s *scene) { s.AtOnce = 2 }
 
-func unlisted(status Status) func(*scene) {
+func unlisted(status inplace.Status) func(*scene) {
 	return func(s *scene) { s.Listed, s.Status = false, status }
 }
 
