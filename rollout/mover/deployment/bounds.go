@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"cmp"
+	"math"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -32,4 +33,53 @@ func scaled(value *intstr.IntOrString, replicas int32, roundUp bool) int32 {
 		return 0
 	}
 	return max(int32(n), 0)
+}
+
+// space is how many pods there may be, and have to be.
+type space struct {
+	replicas int32
+	// most is how many pods there may be: replicas + maxSurge (maxTotalPods in NewRSNewReplicas of the
+	// native controller), or more if the steps ask for it.
+	most int32
+	// least is how many pods have to be available: replicas - maxUnavailable (minAvailable in
+	// reconcileOldReplicaSets of the native controller).
+	least int32
+	// awaitTermination reports whether a pod makes room only once it is gone.
+	awaitTermination bool
+}
+
+func spaceOf(t *mover.Task) space {
+	return space{t.Replicas, max(t.Replicas+t.Surge, t.Most), t.Replicas - t.Unavailable, t.AwaitTermination}
+}
+
+// tight reports whether there may be no pod beyond replicas.
+func (s space) tight() bool { return s.most <= s.replicas }
+
+// room returns how many pods may be added to a set: most - all (NewRSNewReplicas). It is less than
+// 0 if there are too many already. Unlike the native controller, which reckons with sizes alone, it
+// counts what runs: pods that a write has taken away count until the ReplicaSet controller has
+// deleted them. Where it is unknown how many that are, there is none, and nothing is known.
+func (s space) room(t *table, of *row) (pods int32, known bool) {
+	left := int64(s.most)
+	for _, r := range t.rows() {
+		if r != of && r.unsure() {
+			return 0, false
+		}
+		left -= int64(r.peak())
+		if s.awaitTermination && r.Terminating != nil {
+			left -= int64(*r.Terminating)
+		}
+	}
+	return int32(max(left, math.MinInt32)), true
+}
+
+// spare returns how many available pods may go: available - (replicas - maxUnavailable)
+// (totalScaleDownCount in scaleDownOldReplicaSetsForRollingUpdate of the native controller).
+func (s space) spare(t *table) int32 { return max(t.available()-s.least, 0) }
+
+// brokenRoom returns how many unavailable old pods may go (maxScaledDown in reconcileOldReplicaSets
+// of the native controller): all - (replicas - maxUnavailable) - unavailable updated pods.
+func (s space) brokenRoom(t *table) int32 {
+	missing := max(t.updated.want-t.updated.Available, 0)
+	return max(t.total()-s.least-missing, 0)
 }

@@ -3,43 +3,44 @@ package deployment
 // move brings the ReplicaSets nearer to the target, and to the rest of spec.replicas in other
 // versions. There must be a new ReplicaSet.
 func (t task) move() Sizes {
-	b := t.table()
-	others := b.others()
-	b.growServing()
-	b.growUpdated(t.Target)
-	b.growOld(others)
-	b.shrinkUpdated(t.Target)
-	b.shrinkOld(others + b.mayStay())
-	b.replaceLast()
-	b.keepBeside(t.OldStays)
-	return Sizes{b}
+	d := t.draft()
+	others := d.others()
+	d.growServing()
+	d.growUpdated(t.Target)
+	d.growOld(others)
+	d.shrinkUpdated(t.Target)
+	d.shrinkOld(others + d.mayStay())
+	d.replaceLast()
+	d.keepBeside(t.OldStays)
+	return Sizes{d}
 }
 
-// keep follows spec.replicas and otherwise leaves the pods as they are: the release stands, or has
-// failed. Of the new version it adds the pods that its requests need, within the target. There must
-// be a new ReplicaSet.
+// keep follows spec.replicas and otherwise leaves the pods as they are: the release is stopped, or
+// has failed. Of the new version it adds the pods that its requests need, within the target. There
+// must be a new ReplicaSet.
 func (t task) keep() Sizes {
 	t.SteppingBack = false
-	b := t.table()
-	b.growServing()
+	d := t.draft()
+	u := d.sizes.updated
+	d.growServing()
 	if t.Rollback {
-		b.growUpdated(min(t.Target, t.Replicas-b.oldTotal()))
+		d.growUpdated(min(t.Target, t.Replicas-d.sizes.oldTotal()))
 	} else {
-		b.growUpdated(min(t.Target, max(t.Grow[b.updated.Revision], b.updated.want)))
+		d.growUpdated(min(t.Target, max(t.Grow[u.Revision], u.want)))
 	}
-	b.growOld(max(t.Replicas-min(b.updated.want, t.Target), 0))
-	b.shrinkUpdated(t.Target)
-	others := b.most() - b.updated.want
-	if !t.Rollback { // of updated pods beyond the step's share it is those that are still to go
+	d.growOld(max(t.Replicas-min(u.want, t.Target), 0))
+	d.shrinkUpdated(t.Target)
+	others := d.space.most - u.want
+	if !t.Rollback { // updated pods beyond the step's share are still to go
 		others = max(others, t.Replicas-t.Target)
 	}
-	b.shrinkOld(others)
-	b.keepBeside(true)
-	return Sizes{b}
+	d.shrinkOld(others)
+	d.keepBeside(true)
+	return Sizes{d}
 }
 
 // first returns how many pods the new ReplicaSet is made with.
-func (t task) first() int32 { return t.table().growth(t.Target) }
+func (t task) first() int32 { return t.draft().growth(t.Target) }
 
 // now returns the sizes as they are.
-func (t task) now() Sizes { return Sizes{t.table()} }
+func (t task) now() Sizes { return Sizes{t.draft()} }

@@ -2,7 +2,6 @@ package deployment
 
 import (
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -17,16 +16,16 @@ func podsOf(q mover.Queue, r *row) []order.Pod {
 }
 
 // Pods returns how many pods the old ReplicaSets are to have as they are now.
-func (s Sizes) Pods() int32 { return s.table.oldReplicas() }
+func (s Sizes) Pods() int32 { return s.draft.sizes.oldReplicas() }
 
 // Shrinks reports whether old pods go.
 func (s Sizes) Shrinks() bool {
-	return slices.ContainsFunc(s.table.old, func(r *row) bool { return r.want < r.Replicas })
+	return slices.ContainsFunc(s.draft.sizes.old, func(r *row) bool { return r.want < r.Replicas })
 }
 
 // Unordered returns how many old pods need no cost yet: the number that outlives the step, less the
 // number with which the next step may begin before it adds a pod.
-func (s Sizes) Unordered() int32 { return max(s.table.others()-s.table.Unavailable, 0) }
+func (s Sizes) Unordered() int32 { return max(s.draft.others()-s.draft.Unavailable, 0) }
 
 // Sort gives the old pods that go next their costs; nil if they have them.
 func (s Sizes) Sort(q mover.Queue) mover.Write {
@@ -38,14 +37,14 @@ func (s Sizes) Sort(q mover.Queue) mover.Write {
 
 // costs returns what has to be written to the old pods, the oldest set first.
 func (s Sizes) costs(q mover.Queue) []order.Change {
-	b, after := s.table, int32(0)
-	if u := b.updated; u != nil {
+	at, after := s.draft.sizes, int32(0)
+	if u := at.updated; u != nil {
 		after = max(u.Replicas, u.Current, int32(len(podsOf(q, u))))
 	}
-	all := sum(b.old, func(r *row) int32 { return int32(len(podsOf(q, r))) })
+	all := sum(at.old, func(r *row) int32 { return int32(len(podsOf(q, r))) })
 	next := max(all-s.Unordered(), 0)
 	var changes []order.Change
-	for _, r := range b.old {
+	for _, r := range at.old {
 		sorted := podsOf(q, r)
 		have := int32(len(sorted))
 		n := min(have, next)
@@ -59,9 +58,13 @@ func (s Sizes) costs(q mover.Queue) []order.Change {
 // Limits returns how far the old ReplicaSets may shrink in the order of their pods. After a pause
 // point nothing goes.
 func (s Sizes) Limits(q mover.Queue) mover.Limited {
-	b, stopped := s.table, false
+	sizes, made, stopped := s.draft.sizes, int32(0), false
+	if sizes.updated != nil {
+		made = sizes.updated.Current
+	}
+	beyond := sum(sizes.rows(), size) > s.draft.space.most // spec.replicas fell, and is followed
 	limited := mover.Limited{Limits: map[types.UID]mover.Limit{}}
-	for _, r := range b.old {
+	for _, r := range sizes.old {
 		going := order.Going(podsOf(q, r))
 		have := int32(len(going))
 		wanted := max(have-r.want, 0)
@@ -69,11 +72,12 @@ func (s Sizes) Limits(q mover.Queue) mover.Limited {
 		switch {
 		case stopped:
 			before = 0
-		case at != nil && before == 0 && wanted > 0 && !b.beyond():
+		case at != nil && before == 0 && wanted > 0 && !beyond:
 			limited.Held = at
 		}
 		stopped = stopped || before < wanted
-		free, settles := b.free(going, q.Now)
+		sure, settles := order.Free(going, made, q.Now)
+		free := int32(sure)
 		if free < wanted && settles.After(q.Now) && (limited.Settles.IsZero() || settles.Before(limited.Settles)) {
 			limited.Settles = settles
 		}
@@ -81,9 +85,6 @@ func (s Sizes) Limits(q mover.Queue) mover.Limited {
 	}
 	return limited
 }
-
-// beyond reports whether there are more pods than spec.replicas allows: it fell, and is followed.
-func (b *table) beyond() bool { return sum(b.rows(), size) > b.most() }
 
 // pausePoint returns the first of the pods with a pause point, and how many may go before it; nil
 // and all of them if there is none. The order among pods that are not ready is unknown.
@@ -97,14 +98,4 @@ func pausePoint(q mover.Queue, going []order.Pod) (int32, *order.Pod) {
 		i = slices.IndexFunc(going, func(pod order.Pod) bool { return pod.Stage == at.Stage })
 	}
 	return int32(i), at
-}
-
-// free returns how many pods are sure to go first, and when more of them are.
-func (b *table) free(going []order.Pod, now time.Time) (int32, time.Time) {
-	made := int32(0)
-	if b.updated != nil {
-		made = b.updated.Current
-	}
-	n, settles := order.Free(going, made, now)
-	return int32(n), settles
 }

@@ -8,22 +8,22 @@ import (
 )
 
 // Sizes are the ReplicaSets of a Deployment with the sizes that they are to have.
-type Sizes struct{ table *table }
+type Sizes struct{ draft *draft }
 
 // Changes returns the writes that lead to the sizes. Growing is one step, and shrinking another;
 // GrowsFirst says which is first. A set that requests wait for grows first.
 func (s Sizes) Changes() (grow, shrink []Scale) {
-	b := s.table
-	if u := b.updated; u != nil && u.Noted && (b.keepOthers || b.beside || b.oldTotal() > b.oldReplicas()) {
+	d := s.draft
+	if u := d.sizes.updated; u != nil && u.Noted && (d.keepOthers || d.beside || d.sizes.oldTotal() > d.sizes.oldReplicas()) {
 		grow = append(grow, Scale{Set: *u.Set, From: u.Replicas, To: u.Replicas, Why: mover.KeepOthers, Updated: true})
 	}
-	for _, r := range b.noted {
+	for _, r := range d.noted {
 		grow = append(grow, Scale{Set: *r.Set, From: r.Replicas, To: r.Replicas, Why: mover.KeepOthers})
 	}
-	rows := b.rows()
-	slices.SortStableFunc(rows, func(x, y *row) int { return cmp.Compare(min(b.growsTo(y), 1), min(b.growsTo(x), 1)) })
+	rows := d.sizes.rows()
+	slices.SortStableFunc(rows, func(x, y *row) int { return cmp.Compare(min(d.requests.growsTo(y), 1), min(d.requests.growsTo(x), 1)) })
 	for _, r := range rows {
-		change := Scale{Set: *r.Set, From: r.Replicas, To: r.want, Why: b.why(r), Updated: r == b.updated}
+		change := Scale{Set: *r.Set, From: r.Replicas, To: r.want, Why: r.why(d.Rescaling), Updated: r.isNew}
 		switch {
 		case r.want > r.Replicas:
 			grow = append(grow, change)
@@ -34,14 +34,14 @@ func (s Sizes) Changes() (grow, shrink []Scale) {
 	return grow, shrink
 }
 
-// why says why a set gets another size.
-func (b *table) why(r *row) mover.Why {
+// why returns why a set gets another size.
+func (r *row) why(rescaling bool) mover.Why {
 	switch {
-	case (r == b.updated) == (r.want < r.Replicas) && !b.Rescaling:
+	case r.isNew == (r.want < r.Replicas) && !rescaling:
 		return mover.BackToTarget
-	case r == b.updated && r.want < r.Replicas:
+	case r.isNew && r.want < r.Replicas:
 		return mover.FewerReplicas
-	case r != b.updated && r.want > r.Replicas:
+	case !r.isNew && r.want > r.Replicas:
 		return mover.MoreReplicas
 	default:
 		return mover.Forward
@@ -51,30 +51,30 @@ func (b *table) why(r *row) mover.Why {
 // GrowsFirst reports whether the growth is within the surge before anything shrinks, or is the one
 // pod beyond it without which a set would be alone (T1), or there is only a note to take off.
 func (s Sizes) GrowsFirst() bool {
-	b := s.table
-	total := sum(b.rows(), func(r *row) int32 { return max(r.Replicas, r.want) })
-	joined := b.takesBack() && b.oldReplicas() == 0 && b.oldTotal() == 1
-	first := b.updated.Replicas == 0 && b.active() <= 2
-	return total <= b.most() || joined || first || b.joins || b.beside
+	d, at := s.draft, s.draft.sizes
+	total := sum(at.rows(), func(r *row) int32 { return max(r.Replicas, r.want) })
+	joined := d.takesBack() && at.oldReplicas() == 0 && at.oldTotal() == 1
+	first := at.updated.Replicas == 0 && at.active() <= 2
+	return total <= d.space.most || joined || first || d.joins || d.beside
 }
 
 // Small reports whether the changes are less than an eighth of the bounds and do not reach the
 // target: more of their kind may come in a moment.
 func (s Sizes) Small() bool {
-	b := s.table
-	if b.updated.want == max(b.Target, b.floor(b.updated)) && b.oldTotal() == b.others() {
+	d, u := s.draft, s.draft.sizes.updated
+	if u.want == max(d.Target, d.requests.floor(u)) && d.sizes.oldTotal() == d.others() {
 		return false
 	}
-	change := sum(b.rows(), func(r *row) int32 { return max(r.want-r.Replicas, r.Replicas-r.want) })
-	return change < max((b.Surge+b.Unavailable)/8, 1)
+	change := sum(d.sizes.rows(), func(r *row) int32 { return max(r.want-r.Replicas, r.Replicas-r.want) })
+	return change < max((d.Surge+d.Unavailable)/8, 1)
 }
 
 // moves returns the changes as the course takes them.
 func (s Sizes) moves() mover.Moves {
 	grow, shrink := s.Changes()
 	return mover.Moves{
-		Grow: writes(grow), Shrink: writes(shrink), GrowsFirst: s.table.updated != nil && s.GrowsFirst(),
-		Small: s.table.updated != nil && s.Small(), Unread: s.unread(shrink),
+		Grow: writes(grow), Shrink: writes(shrink), GrowsFirst: s.draft.sizes.updated != nil && s.GrowsFirst(),
+		Small: s.draft.sizes.updated != nil && s.Small(), Unread: s.unread(shrink),
 		Order: &mover.Order{Pods: s.Pods(), Unordered: s.Unordered(), Shrinks: s.Shrinks(), Sorter: s},
 	}
 }
@@ -86,7 +86,7 @@ func (s Sizes) unread(shrink []Scale) bool {
 	if len(shrink) == 1 {
 		lone = shrink[0].Set.Name
 	}
-	return slices.ContainsFunc(s.table.sets, func(s Set) bool { return !s.Live && s.Name != lone && s.Available > 0 })
+	return slices.ContainsFunc(s.draft.sets, func(s Set) bool { return !s.Live && s.Name != lone && s.Available > 0 })
 }
 
 func writes(changes []Scale) []mover.Write {
@@ -101,10 +101,9 @@ func writes(changes []Scale) []mover.Write {
 // those that are alone get more (T1).
 func (t task) last() []Scale {
 	var shrink []Scale
-	b := t.table()
-	for _, r := range b.rows() {
+	for _, r := range t.draft().sizes.rows() {
 		if r.Replicas > 0 {
-			shrink = append(shrink, Scale{Set: *r.Set, From: r.Replicas, Why: mover.Cleared, Updated: r == b.updated})
+			shrink = append(shrink, Scale{Set: *r.Set, From: r.Replicas, Why: mover.Cleared, Updated: r.isNew})
 		}
 	}
 	return shrink

@@ -49,9 +49,9 @@ func (m Mover) hasRoom(b mover.Beginning, set *Set) bool {
 // room returns how many pods a set may get, which is nil if it is yet to be made. It is not known
 // while nobody can tell its pods that are to go from new ones.
 func (m Mover) room(b mover.Beginning, set *Set) (pods int32, known bool) {
-	table := task{mover.Task{Digest: b.Digest, Replicas: b.Replicas, Bounds: b.Bounds, Mode: b.Mode}, m.Sets}.table()
+	d := task{mover.Task{Digest: b.Digest, Replicas: b.Replicas, Bounds: b.Bounds, Mode: b.Mode}, m.Sets}.draft()
 	var of *row
-	for _, r := range table.rows() {
+	for _, r := range d.sizes.rows() {
 		if r.Set == set {
 			of = r
 		}
@@ -59,7 +59,7 @@ func (m Mover) room(b mover.Beginning, set *Set) (pods int32, known bool) {
 	if of != nil && of.shrinking() {
 		return 0, false
 	}
-	return table.room(of)
+	return d.space.room(d.sizes, of)
 }
 
 // setOf returns the ReplicaSet of a revision, nil if there is none.
