@@ -127,15 +127,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, opts Options) error {
 		Named("rollout").
 		For(&v1alpha1.BatchRelease{}).
 		Owns(&v1alpha1.Gate{}).
-		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfWorkload)).
-		Watches(&appsv1.StatefulSet{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfWorkload)).
-		Watches(&appsv1.DaemonSet{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfWorkload)).
 		WatchesRawSource(source.Channel(r.podsChanged, &handler.EnqueueRequestForObject{})).
 		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesBeside), builder.WithPredicates(leaves)).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfReplicaSet)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: cmp.Or(opts.Concurrency, DefaultConcurrency), RateLimiter: kube.BackOff(),
 		})
+	for _, kind := range workload.Kinds {
+		b.Watches(workload.New(kind).Object(), handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfWorkload))
+	}
 	if opts.Traffic {
 		if err := r.setUpTraffic(mgr, b, opts); err != nil {
 			return fmt.Errorf("set up traffic: %w", err)

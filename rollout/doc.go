@@ -11,7 +11,8 @@
 // What a write answers is newer than what the cache holds for a while. The shell remembers
 // it until the cache has caught up, so that it reads its own writes.
 //
-// What a kind's pods are in stands in files of its own: replicasets.go, ordinals.go and nodes.go.
+// Each kind reads and writes what its pods are in with parts of its own (parts.go): replicasets.go,
+// ordinals.go and nodes.go.
 //
 // The package writes BatchRelease.status, finalizer and annotations, the workload while it
 // is taken over, the replicas of a Deployment's ReplicaSets, ControllerRevisions, and Gates except

@@ -15,7 +15,6 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // TestNewSetIsTheNativeOne draws ReplicaSets of templates that are the same, written otherwise, or others, from the
@@ -49,7 +48,7 @@ func TestNewSetIsTheNativeOne(t *testing.T) {
 		if rapid.Bool().Draw(t, "cached") {
 			_, _ = Strip(d)
 		}
-		v := &view{release: &v1alpha1.BatchRelease{}, workload: &workload.Deployment{Deployment: d}, sets: sets, setsLive: map[types.UID]bool{}}
+		v := &view{release: &v1alpha1.BatchRelease{}, workload: &deployment.Object{Deployment: d}, sets: sets, setsLive: map[types.UID]bool{}}
 		o, got := v.observation(time.Now()), types.UID("")
 		if set := deployment.New(o.Workload.Mover.(deployment.Mover).Sets, o.Workload.Digest); set != nil {
 			got = set.UID

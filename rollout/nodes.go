@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/internal/podtemplate"
-	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
@@ -23,7 +22,11 @@ import (
 )
 
 // nodes are the places of a DaemonSet's pods.
-type nodes struct{ d *workload.DaemonSet }
+type nodes struct {
+	places
+
+	d *daemonset.Object
+}
 
 var _ parts = nodes{}
 
@@ -36,7 +39,7 @@ func (p nodes) observe(ctx context.Context, r *kindShell, v *view) error {
 }
 
 func (p nodes) read(ctx context.Context, r *kindShell, v *view) error {
-	if err := r.pods.readPlaces(ctx, v); err != nil {
+	if err := p.places.read(ctx, r, v); err != nil {
 		return err
 	}
 	p.seePlaces(v, r.clock.Now())
@@ -281,7 +284,7 @@ func (p nodes) unnamed(v *view) string {
 }
 
 func (p nodes) mover(v *view) mover.Mover {
-	m := hold.DaemonSet(p.d)
+	m := daemonset.From(p.d)
 	m.Unnamed = p.unnamed(v)
 	m.Digest, m.Listed, m.Live = digestOf(p.d.PodTemplate()), v.pods.listed, v.pods.live
 	m.Update, m.Replicas, m.Vacant = p.name(v, m.Digest), p.size(v), v.process.vacant.Nodes()
@@ -308,12 +311,6 @@ func (p nodes) foretell(v *view, answer workload.Workload, _ json.RawMessage, di
 	return cmp.Or(keptName(v.facts.Kept, digest), answer.Foretell())
 }
 
-func (p nodes) template(ctx context.Context, r *kindShell, v *view, revision string) (json.RawMessage, error) {
-	return r.history.historyTemplate(ctx, v, p.d.RevisionName(revision))
-}
-
-func (nodes) templates(*view) []*corev1.PodTemplateSpec { return nil }
-
 func (nodes) move(ctx context.Context, r *kindShell, v *view, write mover.Write) error {
 	w, known := write.(inplace.Replace)
 	if !known {
@@ -331,5 +328,3 @@ func (p nodes) failing(ctx context.Context, r *kindShell, v *view) (string, erro
 		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == revision
 	})
 }
-
-func (p nodes) owns(_ *view, pod *corev1.Pod) bool { return ownedBy(pod, p.d.UID) }

@@ -3,11 +3,10 @@ package rollout
 import (
 	"testing"
 
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // TestSizeOfADaemonSet: a node that comes counts as soon as it has a pod, though the status does not count it yet.
@@ -46,7 +45,7 @@ func TestSizeOfADaemonSet(t *testing.T) {
 			t.Parallel()
 			d := &appsv1.DaemonSet{Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: test.desired, NumberMisscheduled: test.misscheduled}}
 			v := &view{pods: podsSeen{listed: true, pods: test.pods, lost: test.lost}}
-			if got := (nodes{&workload.DaemonSet{DaemonSet: d}}).size(v); got != test.want {
+			if got := (nodes{d: &daemonset.Object{DaemonSet: d}}).size(v); got != test.want {
 				t.Errorf("size %d, want %d", got, test.want)
 			}
 		})

@@ -17,11 +17,16 @@ import (
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // ordinals are the pods of a StatefulSet.
-type ordinals struct{ s *workload.StatefulSet }
+type ordinals struct {
+	places
+
+	s *statefulset.Object
+}
 
 var _ parts = ordinals{}
 
@@ -29,12 +34,8 @@ func (ordinals) observe(ctx context.Context, r *kindShell, v *view) error {
 	return r.pods.observePods(ctx, v)
 }
 
-func (ordinals) read(ctx context.Context, r *kindShell, v *view) error {
-	return r.pods.readPlaces(ctx, v)
-}
-
 func (p ordinals) mover(v *view) mover.Mover {
-	m := hold.StatefulSet(p.s)
+	m := statefulset.From(p.s, hold.Window(p.s))
 	m.Digest, m.Listed, m.Live = digestOf(p.s.PodTemplate()), v.pods.listed, v.pods.live
 	for _, pod := range v.pods.pods {
 		index, is := p.index(pod)
@@ -64,12 +65,8 @@ func (p ordinals) index(pod *corev1.Pod) (int32, bool) {
 	return int32(ordinal) - first, true
 }
 
-func (p ordinals) observed() bool {
-	return p.s.Seen() >= p.s.Generation && p.s.Status.UpdateRevision != ""
-}
-
 func (p ordinals) revision(v *view, digest string) string {
-	if p.observed() {
+	if p.s.Observed() {
 		return p.s.Revision(p.s.Status.UpdateRevision)
 	}
 	return cmp.Or(keptName(v.facts.Kept, digest), foretold(p.s))
@@ -82,12 +79,6 @@ func (p ordinals) foretell(v *view, answer workload.Workload, template json.RawM
 	hash := podtemplate.RevisionHashOf(template, ptr.Deref(p.s.Status.CollisionCount, 0))
 	return cmp.Or(keptName(v.facts.Kept, digest), hash, answer.Foretell())
 }
-
-func (p ordinals) template(ctx context.Context, r *kindShell, v *view, revision string) (json.RawMessage, error) {
-	return r.history.historyTemplate(ctx, v, p.s.RevisionName(revision))
-}
-
-func (ordinals) templates(*view) []*corev1.PodTemplateSpec { return nil }
 
 func (p ordinals) move(ctx context.Context, r *kindShell, v *view, write mover.Write) error {
 	w, known := write.(inplace.Write)
@@ -110,8 +101,8 @@ func (p ordinals) setPartition(ctx context.Context, r *kindShell, v *view, a inp
 		return errOutdated
 	}
 	now := *held
-	now.Window = window(a.Partition)
-	patch, err := workload.SetPartition(hold.Set(hold.AsDecided(p.s), p.s, now), a.Partition, a.Unavailable).Patch()
+	now.Window = statefulset.Window(a.Partition)
+	patch, err := statefulset.SetPartition(hold.Set(hold.AsDecided(p.s), p.s, now), a.Partition, a.Unavailable).Patch()
 	if err != nil {
 		return err
 	}
@@ -135,7 +126,7 @@ func (p ordinals) setPartition(ctx context.Context, r *kindShell, v *view, a inp
 
 // otherPartition names what is not as a partition asks for.
 func otherPartition(w workload.Workload, want int32) []string {
-	s, is := w.(*workload.StatefulSet)
+	s, is := w.(*statefulset.Object)
 	if !is {
 		return []string{"kind"}
 	}
@@ -149,19 +140,8 @@ func otherPartition(w workload.Workload, want int32) []string {
 	return nil
 }
 
-// window returns a partition as the hold notes it: none is open at rest.
-func window(partition int32) string {
-	if partition == inplace.Held {
-		return ""
-	}
-	return strconv.FormatInt(int64(partition), 10)
-}
-
 func (p ordinals) failing(ctx context.Context, r *kindShell, v *view) (string, error) {
-	ordered := p.s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
-	return r.pods.failingPods(ctx, v, ordered, func(pod *corev1.Pod) bool {
+	return r.pods.failingPods(ctx, v, p.s.Ordered(), func(pod *corev1.Pod) bool {
 		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == p.s.Status.UpdateRevision
 	})
 }
-
-func (p ordinals) owns(_ *view, pod *corev1.Pod) bool { return ownedBy(pod, p.s.UID) }

@@ -4,10 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // A pod's name says its ordinal, as the native controller writes it. Anybody may make a pod with another name that looks like one, and
@@ -34,7 +33,7 @@ func TestOrdinalsByName(t *testing.T) {
 		}
 		pod := &corev1.Pod{}
 		pod.Name = test.name
-		index, is := ordinals{&workload.StatefulSet{StatefulSet: s}}.index(pod)
+		index, is := ordinals{s: &statefulset.Object{StatefulSet: s}}.index(pod)
 		if is != (test.want != none) || is && index != test.want {
 			t.Errorf("%s, from ordinal %d: place %d, %t, want %d", test.name, test.start, index, is, test.want)
 		}

@@ -22,9 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // podsThere is an API server that sends pods as the beginning of a watch, and what happens to them, and notes which are deleted.
@@ -74,7 +75,7 @@ func TestPodsAreNotDeletedAfterALoss(t *testing.T) {
 				set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 				release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 				release.Spec.WorkloadRef.Name = "web"
-				v := &view{process: newProcess(r.clock), release: release, workload: &workload.StatefulSet{StatefulSet: set}}
+				v := &view{process: newProcess(r.clock), release: release, workload: &statefulset.Object{StatefulSet: set}}
 
 				for _, name := range []string{"web-0", "web-1"} {
 					there.events.Add(ready(name, set.UID))
@@ -179,7 +180,7 @@ func TestPodsAreNotDeletedForAnOldSize(t *testing.T) {
 			r := NewReconciler(there, there, there, events.NewFakeRecorder(1), clock.RealClock{})
 			release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 			release.Spec.WorkloadRef.Name = "web"
-			v := &view{process: newProcess(r.clock), release: release, workload: &workload.DaemonSet{DaemonSet: d}}
+			v := &view{process: newProcess(r.clock), release: release, workload: &daemonset.Object{DaemonSet: d}}
 			var batch inplace.Replace
 			for i := range pods {
 				batch.Pods = append(batch.Pods, inplace.Pod{Name: fmt.Sprintf("web-%d", i)})

@@ -6,7 +6,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
@@ -40,16 +44,17 @@ type parts interface {
 	templates(*view) []*corev1.PodTemplateSpec
 }
 
+// shells has a line for each kind: its parts read and write what the pods are in.
+var shells = map[string]func(workload.Workload) parts{
+	kinds.Deployment:  func(w workload.Workload) parts { return replicaSets{w.(*deployment.Object)} },
+	kinds.StatefulSet: func(w workload.Workload) parts { return ordinals{places{w}, w.(*statefulset.Object)} },
+	kinds.DaemonSet:   func(w workload.Workload) parts { return nodes{places{w}, w.(*daemonset.Object)} },
+}
+
 // parts returns those of the workload, which must be there.
 func (v *view) parts() parts {
-	switch w := v.workload.(type) {
-	case *workload.StatefulSet:
-		return ordinals{w}
-	case *workload.DaemonSet:
-		return nodes{w}
-	case *workload.Deployment:
-		return replicaSets{w}
-	default:
+	if v.workload == nil {
 		return nil
 	}
+	return shells[v.workload.Kind()](v.workload)
 }

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // A pod that is going away, or has ended, does not stand in its place, and one is available once it has been ready for minReadySeconds.
@@ -45,7 +44,7 @@ func TestPodsOfLostNodesAreKnown(t *testing.T) {
 	t.Parallel()
 	v := &view{process: &process{}, now: noon}
 	v.pods.pods, v.pods.lost = []*corev1.Pod{serving("a"), serving("b")}, map[string]bool{"b": true}
-	m, is := nodes{&workload.DaemonSet{DaemonSet: &appsv1.DaemonSet{}}}.mover(v).(daemonset.Mover)
+	m, is := nodes{d: &daemonset.Object{DaemonSet: &appsv1.DaemonSet{}}}.mover(v).(daemonset.Mover)
 	if !is || len(m.Pods) != 2 || m.Pods[0].Lost || !m.Pods[1].Lost {
 		t.Errorf("want the pod of node b to be lost, have %+v", m.Pods)
 	}

@@ -24,7 +24,29 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/podwatch"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
+
+// places implements parts as far as they are the same for all pods with places of their own.
+type places struct{ w workload.Workload }
+
+func (places) read(ctx context.Context, r *kindShell, v *view) error {
+	return r.pods.readPlaces(ctx, v)
+}
+
+func (p places) owns(_ *view, pod *corev1.Pod) bool { return ownedBy(pod, p.w.GetUID()) }
+
+// template returns the template that the native controller keeps in a ControllerRevision; nil if
+// there is none.
+func (p places) template(ctx context.Context, r *kindShell, v *view, revision string) (json.RawMessage, error) {
+	kept, err := r.history.history(ctx, v, p.w.RevisionName(revision))
+	if err != nil || kept == nil {
+		return nil, err
+	}
+	return podtemplate.OfHistory(kept.Data.Raw)
+}
+
+func (places) templates(*view) []*corev1.PodTemplateSpec { return nil }
 
 // podsSeen are the pods of a workload whose pods have places of their own.
 type podsSeen struct {
@@ -204,16 +226,6 @@ func (r *podWriter) samePod(ctx context.Context, namespace string, pod *inplace.
 	return slices.ContainsFunc(list.Items, func(now metav1.PartialObjectMetadata) bool {
 		return now.UID == pod.UID && now.ResourceVersion == pod.Version
 	}), nil
-}
-
-// historyTemplate returns the template that the native controller keeps in a ControllerRevision of
-// a workload; nil if there is none of that name.
-func (r *historian) historyTemplate(ctx context.Context, v *view, name string) (json.RawMessage, error) {
-	revision, err := r.history(ctx, v, name)
-	if err != nil || revision == nil {
-		return nil, err
-	}
-	return podtemplate.OfHistory(revision.Data.Raw)
 }
 
 // history returns a ControllerRevision of the native controller; nil if the workload has none of

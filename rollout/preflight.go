@@ -63,7 +63,7 @@ func (r *observer) check(
 	if err != nil {
 		return preflight.Findings{}, false, err
 	}
-	if release.Running, err = r.runningTemplate(ctx, v, len(namespace.found.Quotas) > 0 || release.Kind == "DaemonSet"); err != nil {
+	if release.Running, err = r.runningTemplate(ctx, v, len(namespace.found.Quotas) > 0 || preflight.FollowsNodes(release.Kind)); err != nil {
 		return preflight.Findings{}, false, err
 	}
 	found := preflight.Check(release, namespace.found)

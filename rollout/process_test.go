@@ -5,13 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // TestNextTry: what has changed is decided on again at once, but not a thousand times a second where a cache lags.
@@ -65,7 +64,7 @@ func TestRevisionOfAnAdoptedSet(t *testing.T) {
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "by-hand"}}
 	set.Spec.Template = d.Spec.Template
-	v := &view{workload: &workload.Deployment{Deployment: d}, sets: []*appsv1.ReplicaSet{set}}
+	v := &view{workload: &deployment.Object{Deployment: d}, sets: []*appsv1.ReplicaSet{set}}
 	if got := v.parts().revision(v, digestOf(&d.Spec.Template)); got == "" || got != foretold(v.workload) {
 		t.Errorf("want the native hash of the template, got %q", got)
 	}
@@ -78,7 +77,7 @@ func TestNativeSight(t *testing.T) {
 	begin, sight := time.Now(), nativeSight{}
 	look := func(seconds int, want int) {
 		t.Helper()
-		sight = sight.of(&workload.Deployment{Deployment: d}, begin.Add(time.Duration(seconds)*time.Second))
+		sight = sight.of(&deployment.Object{Deployment: d}, begin.Add(time.Duration(seconds)*time.Second))
 		if got := sight.at.Sub(begin); !sight.at.IsZero() && got != time.Duration(want)*time.Second || sight.at.IsZero() != (want < 0) {
 			t.Errorf("after %d s: want %d s, got %v", seconds, want, sight.at)
 		}

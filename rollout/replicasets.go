@@ -12,14 +12,13 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // replicaSets implement parts for a Deployment.
-type replicaSets struct{ d *workload.Deployment }
+type replicaSets struct{ d *deployment.Object }
 
 var _ parts = replicaSets{}
 
@@ -62,7 +61,7 @@ func (p replicaSets) read(ctx context.Context, r *kindShell, v *view) error {
 }
 
 func (p replicaSets) mover(v *view) mover.Mover {
-	m := hold.Deployment(p.d)
+	m := deployment.From(p.d)
 	for _, set := range v.sets {
 		m.Sets = append(m.Sets, v.planSet(set))
 	}

@@ -25,9 +25,9 @@ const servedAgain = 15 * time.Second
 // kind: of several servers, one may not know yet, or no longer, what the others do.
 const confirmedAfter = 2 * time.Second
 
-// kinds holds a cache for each kind that the API server served at the start, and checks other kinds
-// when a release needs them.
-type kinds struct {
+// routeKinds holds a cache for each kind that the API server served at the start, and checks other
+// kinds when a release needs them.
+type routeKinds struct {
 	// ask asks the API server for a kind, and restart ends the controller.
 	ask     func(context.Context, schema.GroupVersionKind) (answer, error)
 	restart func(error)
@@ -62,8 +62,8 @@ type seenKind struct {
 	gone   bool
 }
 
-func newKinds(now clock.PassiveClock, ask func(context.Context, schema.GroupVersionKind) (answer, error), restart func(error)) *kinds {
-	return &kinds{
+func newKinds(now clock.PassiveClock, ask func(context.Context, schema.GroupVersionKind) (answer, error), restart func(error)) *routeKinds {
+	return &routeKinds{
 		clock: now, ask: ask, restart: restart,
 		served: map[schema.GroupVersionKind]client.Reader{}, known: map[schema.GroupVersionKind]*knownKind{},
 	}
@@ -71,7 +71,7 @@ func newKinds(now clock.PassiveClock, ask func(context.Context, schema.GroupVers
 
 // of returns what can be seen of a kind. It returns errUnseen while the API server has said only
 // once that it does not serve the kind, and while the controller ends.
-func (k *kinds) of(ctx context.Context, kind schema.GroupVersionKind) (seenKind, error) {
+func (k *routeKinds) of(ctx context.Context, kind schema.GroupVersionKind) (seenKind, error) {
 	if reader := k.served[kind]; reader != nil {
 		return seenKind{reader: reader}, nil
 	}
@@ -87,11 +87,13 @@ func (k *kinds) of(ctx context.Context, kind schema.GroupVersionKind) (seenKind,
 }
 
 // now returns the reader of a kind without a request; none if the kind was not served at the start.
-func (k *kinds) now(kind schema.GroupVersionKind) seenKind { return seenKind{reader: k.served[kind]} }
+func (k *routeKinds) now(kind schema.GroupVersionKind) seenKind {
+	return seenKind{reader: k.served[kind]}
+}
 
 // check asks the API server for a kind when it is time, and restarts the controller if the answer
 // is not that of the start. While one goroutine asks, others go on with what is known.
-func (k *kinds) check(ctx context.Context, kind schema.GroupVersionKind) error {
+func (k *routeKinds) check(ctx context.Context, kind schema.GroupVersionKind) error {
 	if !k.turn(kind) {
 		return nil
 	}
@@ -120,7 +122,7 @@ func (k *kinds) check(ctx context.Context, kind schema.GroupVersionKind) error {
 }
 
 // turn reports whether to ask the API server for a kind now, and notes it.
-func (k *kinds) turn(kind schema.GroupVersionKind) bool {
+func (k *routeKinds) turn(kind schema.GroupVersionKind) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	known := k.known[kind]
@@ -138,7 +140,7 @@ func (k *kinds) turn(kind schema.GroupVersionKind) bool {
 
 // lost checks every kind that was served at the start, after the watch of one has failed. The watch
 // is repeated, and so is the check.
-func (k *kinds) lost(ctx context.Context) {
+func (k *routeKinds) lost(ctx context.Context) {
 	for kind := range k.served {
 		_ = k.check(ctx, kind) // the watch says what fails
 	}

@@ -17,7 +17,7 @@ import (
 // served is a cluster that serves kinds, or does not.
 type served struct {
 	t     *testing.T
-	kinds *kinds
+	kinds *routeKinds
 	clock *clocktesting.FakePassiveClock
 
 	answer answer

@@ -67,7 +67,7 @@ func TestClaimsOfOtherNamespaces(t *testing.T) {
 	own := routeOf(route.GroupVersionKind(v1alpha1.RouteHTTP))
 	own.SetNamespace("shop")
 	c.claims = append(c.claims, *own)
-	r := newReconciler(&cluster{client: c, clock: clock.RealClock{}, routes: &routes{kinds: &kinds{clock: clock.RealClock{}, served: served}}})
+	r := newReconciler(&cluster{client: c, clock: clock.RealClock{}, routes: &routes{kinds: &routeKinds{clock: clock.RealClock{}, served: served}}})
 	v := &view{release: &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}}
 	for name, tc := range map[string]struct {
 		grants []unstructured.Unstructured

@@ -48,7 +48,7 @@ const granted = "true"
 
 // routes are the routes of releases as the controller knows them.
 type routes struct {
-	kinds *kinds
+	kinds *routeKinds
 	// namespaces to watch; none means all.
 	namespaces []string
 }
@@ -111,7 +111,7 @@ func watchedKinds() []schema.GroupVersionKind {
 
 // routeCacheOptions returns the options of the manager's cache, with a check of each kind when one
 // is not found.
-func routeCacheOptions(mgr ctrl.Manager, options cache.Options, known *kinds) cache.Options {
+func routeCacheOptions(mgr ctrl.Manager, options cache.Options, known *routeKinds) cache.Options {
 	options.Scheme, options.HTTPClient, options.Mapper, options.ByObject = mgr.GetScheme(), mgr.GetHTTPClient(), mgr.GetRESTMapper(), nil
 	options.DefaultWatchErrorHandler = func(ctx context.Context, r *toolscache.Reflector, err error) {
 		if apierrors.IsNotFound(err) {

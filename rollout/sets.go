@@ -21,7 +21,6 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // revisionAnnotation is where the native controller counts the revisions of a Deployment.
@@ -157,7 +156,7 @@ func (r *podWriter) createSet(ctx context.Context, v *view, a deployment.Create)
 			return errOutdated
 		}
 	}
-	d, is := v.workload.(*workload.Deployment)
+	d, is := v.workload.(*deployment.Object)
 	if !is {
 		return fmt.Errorf("a %s has no ReplicaSets", v.workload.Kind())
 	}
@@ -229,7 +228,7 @@ func (r *podWriter) dryRunSet(ctx context.Context, set *unstructured.Unstructure
 }
 
 // newSet returns the ReplicaSet of the Deployment's template, which it has whole.
-func newSet(v *view, d *workload.Deployment, hash string, replicas int32) (*unstructured.Unstructured, error) {
+func newSet(v *view, d *deployment.Object, hash string, replicas int32) (*unstructured.Unstructured, error) {
 	labels := withHash(d.Spec.Template.Labels, hash)
 	selector := d.Spec.Selector.DeepCopy()
 	selector.MatchLabels = withHash(selector.MatchLabels, hash)

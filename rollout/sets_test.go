@@ -19,7 +19,6 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // The native controller looks for the ReplicaSet of a hash by its template, and makes it with this name.
@@ -103,7 +102,7 @@ func TestSetsAreNotScaledForAnOldSize(t *testing.T) {
 			there := &scaledMeanwhile{scales: test.scales, cached: d}
 			r := NewReconciler(there, there, there, events.NewFakeRecorder(1), clock.RealClock{})
 			v := &view{
-				process: newProcess(r.clock), workload: &workload.Deployment{Deployment: d}, sets: []*appsv1.ReplicaSet{set},
+				process: newProcess(r.clock), workload: &deployment.Object{Deployment: d}, sets: []*appsv1.ReplicaSet{set},
 				setsLive: map[types.UID]bool{}, release: &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}},
 			}
 			v.process.whole = wholeTemplate{d.UID, d.Generation, json.RawMessage("{}")}

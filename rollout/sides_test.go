@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/workload"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 // routedServer is an API server with the Deployment ofTomorrow and one Service.
@@ -187,7 +187,7 @@ func TestServiceSelectsThePodsOfAWorkloadFromTheCache(t *testing.T) {
 			cached := unstripped()
 			cached.UID = "u"
 			stripped(t, cached)
-			v := &view{process: newProcess(clock.RealClock{}), release: &v1alpha1.BatchRelease{}, workload: &workload.Deployment{Deployment: cached}}
+			v := &view{process: newProcess(clock.RealClock{}), release: &v1alpha1.BatchRelease{}, workload: &deployment.Object{Deployment: cached}}
 			v.process.traffic = newTrafficProcess(clock.RealClock{})
 			v.traffic = trafficSeen{users: map[string]*corev1.Service{}, live: map[string]bool{}}
 			v.release.Spec.WorkloadRef.Kind = "Deployment"

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // slow answers no list before it may.
@@ -100,7 +100,7 @@ func TestQuotaRaisedAMomentAgo(t *testing.T) {
 	web.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web"}}
 	fits := func() bool {
 		v := &view{
-			process: newProcess(clock.RealClock{}), workload: &workload.Deployment{Deployment: web},
+			process: newProcess(clock.RealClock{}), workload: &deployment.Object{Deployment: web},
 			release: &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}},
 		}
 		v.release.Spec.Template = &runtime.RawExtension{Raw: []byte(`{}`)}

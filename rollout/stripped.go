@@ -40,9 +40,7 @@ func Strip(obj any) (any, error) {
 	if annotations := w.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
 		annotations[corev1.LastAppliedConfigAnnotation] = "" // a patch relies on whether there are any on the server
 	}
-	if set, ok := obj.(*appsv1.StatefulSet); ok {
-		set.Spec.VolumeClaimTemplates = nil
-	}
+	w.Trim()
 	template := w.PodTemplate()
 	if isStripped(template) {
 		return obj, nil

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/internal/podtemplate"
-	"github.com/sluice-dev/sluice/rollout/workload"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 func unstripped() *appsv1.Deployment {
@@ -35,7 +35,7 @@ func TestStripKeepsWhatTellsTemplatesApart(t *testing.T) {
 	if got, want := digestOf(&stripped.Spec.Template), digestOf(&full.Spec.Template); got != want || got == "" {
 		t.Errorf("digest = %q, want %q", got, want)
 	}
-	if got, want := foretold(&workload.Deployment{Deployment: stripped}), foretold(&workload.Deployment{Deployment: full}); got != want || got == "" {
+	if got, want := foretold(&deployment.Object{Deployment: stripped}), foretold(&deployment.Object{Deployment: full}); got != want || got == "" {
 		t.Errorf("hash = %q, want %q", got, want)
 	}
 }

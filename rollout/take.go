@@ -116,7 +116,7 @@ func (r *workloadWriter) handBack(ctx context.Context, v *view, a plan.HandBack)
 
 // tellDropped records an event for a native rollback that a hand-back has dropped.
 func (r *workloadWriter) tellDropped(v *view, before workload.Workload) {
-	to := workload.RollbackTo(before)
+	to := before.RollbackTo()
 	if to == "" {
 		return
 	}

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 func TestTroubleOf(t *testing.T) {
@@ -211,7 +211,7 @@ func TestPodsThatFailedEarlierAreNoTrouble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			set := &workload.StatefulSet{StatefulSet: &appsv1.StatefulSet{Status: appsv1.StatefulSetStatus{UpdateRevision: revision}}}
+			set := &statefulset.Object{StatefulSet: &appsv1.StatefulSet{Status: appsv1.StatefulSetStatus{UpdateRevision: revision}}}
 			v := &view{workload: set, release: &v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{StepStartedAt: test.began}}}
 			v.pods = podsSeen{listed: true, pods: test.pods}
 			if err := newReconciler(&cluster{}).observer.readTrouble(t.Context(), v); err != nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
-	"github.com/sluice-dev/sluice/rollout/workload"
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 )
 
 // serving is a pod of v1 on a node, by its name.
@@ -29,7 +29,7 @@ func TestPodOfADeletedNodeCountsInNobodysStead(t *testing.T) {
 	t.Parallel()
 	now := noon
 	process := newProcess(testingclock.NewFakePassiveClock(noon))
-	d := &workload.DaemonSet{DaemonSet: &appsv1.DaemonSet{}}
+	d := &daemonset.Object{DaemonSet: &appsv1.DaemonSet{}}
 	d.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType
 	d.Spec.Template.Annotations = map[string]string{v1alpha1.DigestAnnotation: "digest-v2"}
 	process.named = named{digest: "digest-v2", revision: "v2"}
@@ -39,7 +39,7 @@ func TestPodOfADeletedNodeCountsInNobodysStead(t *testing.T) {
 		release := &v1alpha1.BatchRelease{}
 		release.Status.Phase = v1alpha1.PhaseFinalizing
 		v := &view{process: process, release: release, workload: d, now: now, pods: podsSeen{listed: true, live: true, pods: pods}}
-		p := nodes{d}
+		p := nodes{d: d}
 		p.seePlaces(v, now)
 		task := mover.Task{Digest: "digest-v2", Replicas: desired, Target: desired, Bounds: mover.Bounds{Unavailable: 1}}
 		return len(p.mover(v).Move(task).Grow)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
@@ -52,7 +53,7 @@ func TestFieldsOfTomorrowAreCopied(t *testing.T) {
 	t.Parallel()
 	const want = `{"spec":{"containers":{"0":{"another":["x"]}},"fieldOfTomorrow":{"a":1}}}`
 	v := seen(t, ofTomorrow)
-	set, err := newSet(v, v.workload.(*workload.Deployment), "abc", 1)
+	set, err := newSet(v, v.workload.(*deployment.Object), "abc", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

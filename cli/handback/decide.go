@@ -44,7 +44,7 @@ func digestOf(template *corev1.PodTemplateSpec) string {
 // says tells people what a workload got back, and what was taken from it.
 func says(w workload.Workload, left plan.Left, template string) string {
 	words := fmt.Sprintf("%s, %s", w.Describe(left.HeldWorkload), template)
-	if to := workload.RollbackTo(w); to != "" {
+	if to := w.RollbackTo(); to != "" {
 		words += fmt.Sprintf(", without the annotation %s=%s", appsv1.DeprecatedRollbackTo, to)
 	}
 	return words

@@ -12,6 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
@@ -40,7 +43,7 @@ func heldDeployment(change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	return d
 }
 
-func deployed(d *appsv1.Deployment) workload.Workload { return &workload.Deployment{Deployment: d} }
+func deployed(d *appsv1.Deployment) workload.Workload { return &deployment.Object{Deployment: d} }
 
 // annotated are the annotations of a workload that is in mid-release from v1, with a window or none.
 func annotated(window string) map[string]string {
@@ -59,13 +62,13 @@ func heldStatefulSet(partition int32, window string) workload.Workload {
 	s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{
 		Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition},
 	}
-	return &workload.StatefulSet{StatefulSet: s}
+	return &statefulset.Object{StatefulSet: s}
 }
 
 func heldDaemonSet(strategy appsv1.DaemonSetUpdateStrategyType) workload.Workload {
 	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{UID: "daemonset", Annotations: annotated("")}}
 	d.Spec.Template, d.Spec.UpdateStrategy.Type = template("web:2"), strategy
-	return &workload.DaemonSet{DaemonSet: d}
+	return &daemonset.Object{DaemonSet: d}
 }
 
 func TestDecide(t *testing.T) {

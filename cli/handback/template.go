@@ -23,14 +23,10 @@ func (c *Command) findTemplate(ctx context.Context, w workload.Workload, revisio
 	if err != nil || kept != nil {
 		return kept, err
 	}
-	switch o := w.(type) {
-	case *workload.StatefulSet:
-		return c.recordedTemplate(ctx, o, o.RevisionName(revision))
-	case *workload.DaemonSet:
-		return c.recordedTemplate(ctx, o, o.RevisionName(revision))
-	default:
-		return c.templateOfSet(ctx, w, revision)
+	if name := w.RevisionName(revision); name != "" {
+		return c.recordedTemplate(ctx, w, name)
 	}
+	return c.templateOfSet(ctx, w, revision)
 }
 
 func (c *Command) keptTemplate(ctx context.Context, w workload.Workload, revision string) (json.RawMessage, error) {

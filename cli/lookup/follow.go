@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
@@ -150,7 +151,7 @@ func WholeRelease(release *v1alpha1.BatchRelease) Objects {
 	switch w := workload.New(release.Spec.WorkloadRef.Kind).(type) {
 	case nil:
 		return objects
-	case *workload.Deployment:
+	case *deployment.Object:
 		objects[w.Object()], objects[&appsv1.ReplicaSet{}] = workloadOf(release), cache.ByObject{}
 	default:
 		objects[w.Object()], objects[&appsv1.ControllerRevision{}] = workloadOf(release), cache.ByObject{}

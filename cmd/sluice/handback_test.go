@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 	"github.com/sluice-dev/sluice/rollout/hold"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
@@ -134,7 +135,7 @@ func (s *shop) hold(w workload.Workload, stable string, window int32) {
 	patch := new(kube.JSONPatch).Set("/spec/template", json.RawMessage(raw))
 	if window > 0 {
 		held.Window = fmt.Sprint(window)
-		workload.SetPartition(patch, window, 0)
+		statefulset.SetPartition(patch, window, 0)
 	} else {
 		w.Secure(patch)
 	}

@@ -16,11 +16,13 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // statefulSet makes a StatefulSet of pods of version 1, and waits for them.
-func (s *shop) statefulSet(name string, replicas int32) *workload.StatefulSet {
+func (s *shop) statefulSet(name string, replicas int32) *statefulset.Object {
 	s.Helper()
 	made := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
@@ -38,11 +40,11 @@ func (s *shop) statefulSet(name string, replicas int32) *workload.StatefulSet {
 		}
 		return err
 	})
-	return &workload.StatefulSet{StatefulSet: made}
+	return &statefulset.Object{StatefulSet: made}
 }
 
 // daemonSet makes a DaemonSet with pods of version 1 on two nodes, and waits for them.
-func (s *shop) daemonSet(name string) *workload.DaemonSet {
+func (s *shop) daemonSet(name string) *daemonset.Object {
 	s.Helper()
 	made := &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
@@ -64,7 +66,7 @@ func (s *shop) daemonSet(name string) *workload.DaemonSet {
 		}
 		return err
 	})
-	return &workload.DaemonSet{DaemonSet: made}
+	return &daemonset.Object{DaemonSet: made}
 }
 
 func labelled(name string) *metav1.LabelSelector {

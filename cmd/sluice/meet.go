@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/cli/preview"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/rollout/hold"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 	"github.com/sluice-dev/sluice/rollout/survey"
@@ -77,7 +78,7 @@ func (s *surroundings) of(ctx context.Context, change *preview.Change) (*preview
 	}
 	live.Workload, live.Running = workloadOf(w), w.PodTemplate()
 	live.Fixed = new(spec.FixedOf(w.Object()))
-	if set, is := w.(*workload.StatefulSet); is {
+	if set, is := w.(*statefulset.Object); is {
 		live.StatefulSet = set.StatefulSet
 	}
 	around, err := s.namespace(ctx, change.Namespace)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/rollout"
 )
 
@@ -31,11 +32,11 @@ func cacheOptions(namespaces []string) cache.Options {
 			&appsv1.ControllerRevision{}: {Label: carrying(v1alpha1.ReleaseLabel)},
 			&corev1.Service{}:            {Transform: rollout.StripService},
 			&discoveryv1.EndpointSlice{}: {Label: carrying(v1alpha1.TrafficLabel)},
-			&appsv1.Deployment{}:         {Transform: rollout.Strip},
-			&appsv1.StatefulSet{}:        {Transform: rollout.Strip},
-			&appsv1.DaemonSet{}:          {Transform: rollout.Strip},
 			&appsv1.ReplicaSet{}:         {Transform: rollout.Strip},
 		},
+	}
+	for _, kind := range kinds.All {
+		options.ByObject[kind.New()] = cache.ByObject{Transform: rollout.Strip}
 	}
 	for _, namespace := range namespaces {
 		if options.DefaultNamespaces == nil {

@@ -28,6 +28,9 @@ type Kind struct {
 	New func() Object
 	// Template returns the pod template of an object of the kind; nil for another object.
 	Template func(Object) *corev1.PodTemplateSpec
+	// ByNodes reports whether the native controller follows at once the nodes that a template names,
+	// whatever the update strategy (D11 in docs/architecture.md).
+	ByNodes bool
 	// Pods returns how to find the pods of a revision of the workload with a name.
 	Pods func(name, revision string) Pods
 }
@@ -74,7 +77,7 @@ var All = []Kind{
 		},
 	},
 	{
-		Name: DaemonSet, Short: "ds", New: func() Object { return &appsv1.DaemonSet{} },
+		Name: DaemonSet, Short: "ds", ByNodes: true, New: func() Object { return &appsv1.DaemonSet{} },
 		Template: func(o Object) *corev1.PodTemplateSpec {
 			if d, is := o.(*appsv1.DaemonSet); is {
 				return &d.Spec.Template

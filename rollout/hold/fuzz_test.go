@@ -12,7 +12,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
@@ -32,7 +34,7 @@ func FuzzHold(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, partition, replicas, target int32, pods byte, rolling bool) {
 		meta := metav1.ObjectMeta{Name: "web", Annotations: map[string]string{v1alpha1.HoldAnnotation: text}}
-		set := &workload.StatefulSet{StatefulSet: &appsv1.StatefulSet{ObjectMeta: meta}}
+		set := &statefulset.Object{StatefulSet: &appsv1.StatefulSet{ObjectMeta: meta}}
 		set.Spec.Replicas = new(min(max(replicas, 0), maxFuzzed))
 		set.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType
 		if rolling {
@@ -41,7 +43,7 @@ func FuzzHold(f *testing.F) {
 			}
 		}
 		set.Status.UpdateRevision, set.Status.CurrentRevision = "web-v2", "web-v1"
-		daemon := &workload.DaemonSet{DaemonSet: &appsv1.DaemonSet{ObjectMeta: meta}}
+		daemon := &daemonset.Object{DaemonSet: &appsv1.DaemonSet{ObjectMeta: meta}}
 		daemon.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType
 		daemon.Status.DesiredNumberScheduled = *set.Spec.Replicas
 		for _, w := range []workload.Workload{set, daemon} {
@@ -55,7 +57,7 @@ func FuzzHold(f *testing.F) {
 			Digest: "d", Revision: "v2", Replicas: *set.Spec.Replicas, Bounds: mover.Bounds{Unavailable: 2}, Stable: "v1", Foreign: held.Foreign,
 		}
 		task.Target = min(max(target, 0), task.Replicas)
-		s, d := hold.StatefulSet(set), hold.DaemonSet(daemon)
+		s, d := statefulset.From(set, hold.Window(set)), daemonset.From(daemon)
 		s.Digest, s.Listed, s.Live, d.Digest, d.Update, d.Listed, d.Live = "d", true, true, "d", "v2", true, true
 		for i := range *set.Spec.Replicas {
 			revision := "v1"

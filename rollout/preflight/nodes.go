@@ -3,12 +3,20 @@ package preflight
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
-// NamesOtherNodes reports whether two templates differ in the nodes that they name. Of a DaemonSet,
-// the native controller follows that at once, whatever its strategy (D11 in docs/architecture.md).
+// FollowsNodes reports whether pods of a kind of workload move as soon as a template names others.
+func FollowsNodes(kind string) bool {
+	known := kinds.Named(kind)
+	return known != nil && known.ByNodes
+}
+
+// NamesOtherNodes reports whether two templates of a kind that follows nodes differ in the nodes
+// that they name.
 func NamesOtherNodes(kind string, was, is *corev1.PodSpec) bool {
-	return kind == "DaemonSet" && !(was.NodeName == is.NodeName && equality.Semantic.DeepEqual(was.NodeSelector, is.NodeSelector) &&
+	return FollowsNodes(kind) && !(was.NodeName == is.NodeName && equality.Semantic.DeepEqual(was.NodeSelector, is.NodeSelector) &&
 		equality.Semantic.DeepEqual(was.Affinity, is.Affinity) && equality.Semantic.DeepEqual(was.Tolerations, is.Tolerations))
 }
 

@@ -6,5 +6,5 @@
 //	StatefulSet  spec.updateStrategy RollingUpdate, partition 2147483647    what it was
 //	DaemonSet    spec.updateStrategy OnDelete                               what it was
 //
-// It is about the objects alone. How pods move is a matter of rollout/mover.
+// The object of each kind is in the package of its mover, its room; this package lists the rooms.
 package workload

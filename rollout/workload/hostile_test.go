@@ -2,44 +2,28 @@ package workload
 
 import (
 	"encoding/json"
-	"strings"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kinds"
+	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/mover/strategy"
 )
 
-// TestRevisionsOfAStatefulSet: of two ControllerRevisions none is taken for the other, whatever their names, and each can be part of the
-// name of another object.
-func TestRevisionsOfAStatefulSet(t *testing.T) {
+// TestEveryKindHasARoom: what the registry of kinds lists can be held, and its pods moved.
+func TestEveryKindHasARoom(t *testing.T) {
 	t.Parallel()
-	for _, set := range []string{"web", "web.x", "other", strings.Repeat("w", 240)} {
-		s := &StatefulSet{&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: set}}}
-		prefix, of := s.revisionPrefix(), map[string]string{}
-		for _, name := range []string{
-			prefix + "abc", "abc", "other-abc", prefix + "other-abc", prefix, prefix + "x.abc", "x.abc", "x.lock", "web-abc-d", prefix + "abc-d",
-			prefix + s.Revision("abc"), s.Revision("abc"), strings.Repeat("x", 253),
-		} {
-			revision := s.Revision(name)
-			if before, taken := of[revision]; taken && before != name {
-				t.Errorf("%s and %s are both revision %s of %s", before, name, revision, set)
-			}
-			if problems := validation.IsDNS1123Label(revision); len(problems) > 0 {
-				t.Errorf("revision %s of %s: %v", revision, name, problems)
-			}
-			of[revision], s.Status.CurrentRevision = name, name
-			if back := s.RevisionName(revision); back != name {
-				t.Errorf("revision %s of %s is ControllerRevision %s, want %s", revision, set, back, name)
-			}
+	for _, kind := range kinds.All {
+		w := New(kind.Name)
+		if w == nil || w.Kind() != kind.Name || w.Mover("") == nil {
+			t.Errorf("%s has no room, or that of another kind", kind.Name)
 		}
-		s.Status.CurrentRevision = ""
-		if got := s.Revision(prefix + "abc2"); got != "abc2" || s.RevisionName(got) != prefix+"abc2" {
-			t.Errorf("a hash of %s is %s, want it as it is", set, got)
-		}
-		if got := s.Revision(""); got != "" {
-			t.Errorf("no revision of %s is %q", set, got)
-		}
+	}
+	if len(rooms) != len(kinds.All) {
+		t.Errorf("%d rooms, want one for each of %d kinds", len(rooms), len(kinds.All))
 	}
 }
 
@@ -71,22 +55,51 @@ func TestStrategiesThatAreNone(t *testing.T) {
 		for kind, is := range map[string]struct {
 			taken    bool
 			strategy any
-			read     string
 		}{
-			"Deployment":  {taken.deployment, &appsv1.DeploymentStrategy{}, encode(deploymentStrategy(text))},
-			"StatefulSet": {taken.stateful, &appsv1.StatefulSetUpdateStrategy{}, encode(statefulSetStrategy(text))},
-			"DaemonSet":   {taken.daemon, &appsv1.DaemonSetUpdateStrategy{}, encode(daemonSetStrategy(text))},
+			"Deployment":  {taken.deployment, &appsv1.DeploymentStrategy{}},
+			"StatefulSet": {taken.stateful, &appsv1.StatefulSetUpdateStrategy{}},
+			"DaemonSet":   {taken.daemon, &appsv1.DaemonSetUpdateStrategy{}},
 		} {
 			want := rolling
 			if is.taken {
 				if err := json.Unmarshal([]byte(text), is.strategy); err != nil {
 					t.Fatal(err)
 				}
-				want = encode(is.strategy)
+				want = strategy.Encode(is.strategy)
 			}
-			if is.read != want {
-				t.Errorf("the strategy %s of a %s is read as %s, want %s", text, kind, is.read, want)
+			if got := givenBack(t, kind, text); got != want {
+				t.Errorf("the strategy %s of a %s is read as %s, want %s", text, kind, got, want)
 			}
 		}
 	}
+}
+
+// givenBack returns the strategy that a workload gets back of the text.
+func givenBack(t *testing.T, kind, text string) string {
+	t.Helper()
+	patch := new(kube.JSONPatch)
+	New(kind).GiveBack(patch, v1alpha1.HeldWorkload{Strategy: text})
+	written, err := patch.Patch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := written.Data(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type operation struct {
+		Path  string
+		Value json.RawMessage
+	}
+	var operations []operation
+	if err := json.Unmarshal(data, &operations); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(operations, func(o operation) bool {
+		return o.Path == "/spec/strategy" || o.Path == "/spec/updateStrategy"
+	})
+	if i < 0 {
+		t.Fatalf("a %s gets no strategy back", kind)
+	}
+	return string(operations[i].Value)
 }

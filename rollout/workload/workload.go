@@ -12,6 +12,10 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 )
 
 // Workload is the object of a kind that can be released.
@@ -43,6 +47,17 @@ type Workload interface {
 	// Secure adds to a patch what keeps it from that, and GiveBack what undoes it.
 	Secure(*kube.JSONPatch)
 	GiveBack(*kube.JSONPatch, v1alpha1.HeldWorkload)
+	// RollbackTo returns the revision to which an annotation asks the native controller to roll back;
+	// empty if there is none.
+	RollbackTo() string
+	// RevisionName returns the name of the ControllerRevision in which the native controller keeps the
+	// template of a revision; empty for a kind that keeps it in a ReplicaSet.
+	RevisionName(revision string) string
+	// Trim drops large fields that no pass reads.
+	Trim()
+	// Mover returns the workload as its mover sees it, without its pods and what they are in. The
+	// window is that of the hold.
+	Mover(window string) mover.Mover
 	// Insecure names the fields that are not as Secure sets them, and Kept those that are not as
 	// GiveBack does.
 	Insecure() []string
@@ -52,11 +67,12 @@ type Workload interface {
 // Kinds lists all kinds that can be released, in the order in which they are documented.
 var Kinds = kinds.Names()
 
-const (
-	kindDeployment  = kinds.Deployment
-	kindStatefulSet = kinds.StatefulSet
-	kindDaemonSet   = kinds.DaemonSet
-)
+// rooms has a line for each kind: its package defines how a workload is held, and how its pods move.
+var rooms = map[string]func(client.Object) Workload{
+	kinds.Deployment:  func(o client.Object) Workload { return &deployment.Object{Deployment: o.(*appsv1.Deployment)} },
+	kinds.StatefulSet: func(o client.Object) Workload { return &statefulset.Object{StatefulSet: o.(*appsv1.StatefulSet)} },
+	kinds.DaemonSet:   func(o client.Object) Workload { return &daemonset.Object{DaemonSet: o.(*appsv1.DaemonSet)} },
+}
 
 // New returns an empty object of a kind; nil if workloads of the kind can't be released.
 func New(kind string) Workload {
@@ -71,14 +87,9 @@ func New(kind string) Workload {
 // Of returns an object of apps/v1 as a Workload. It is an error if workloads of its kind can't be
 // released.
 func Of(object client.Object) (Workload, error) {
-	switch o := object.(type) {
-	case *appsv1.Deployment:
-		return &Deployment{o}, nil
-	case *appsv1.StatefulSet:
-		return &StatefulSet{o}, nil
-	case *appsv1.DaemonSet:
-		return &DaemonSet{o}, nil
-	default:
+	kind := kinds.Of(object)
+	if kind == nil {
 		return nil, fmt.Errorf("%T can't be released", object)
 	}
+	return rooms[kind.Name](object), nil
 }

@@ -30,8 +30,8 @@ func (name subject) settled(s *scene) error {
 func TestHandbackAsDecided(t *testing.T) {
 	w := newWorld(t)
 	workloadKinds()["Deployment"].halfway(w)
-	read := &workload.Deployment{Deployment: w.named("web")}
-	if err := w.Get(w.Context(), client.ObjectKeyFromObject(read), read.Deployment); err != nil {
+	read := workload.New("Deployment")
+	if err := w.Get(w.Context(), client.ObjectKeyFromObject(w.named("web")), read.Object()); err != nil {
 		t.Fatal(err)
 	}
 	w.askNative("1")

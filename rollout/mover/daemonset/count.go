@@ -72,8 +72,8 @@ func (m Mover) released(digest string) bool {
 // comes returns how many nodes have an updated pod, or will: all but those that have another one.
 func (t tally) comes() int32 { return t.slots - t.old }
 
-// nodeOf returns the node of a pod. A pod that can't be scheduled has none, and counts as one of its
-// own.
+// nodeOf returns the node of a pod. A pod that can't be scheduled has none, and counts as one of
+// its own.
 func nodeOf(pod *inplace.Pod) string { return cmp.Or(pod.Node, "the place of "+string(pod.UID)) }
 
 // available returns how many nodes have an available pod that stays.

@@ -9,7 +9,7 @@
 // A Mover holds the ReplicaSets as they are seen. A mover.Task says how many pods are to run the
 // new version (Target), how far the numbers may stray from spec.replicas (Bounds), and what may go
 // back (Mode). Sizes holds the size that each ReplicaSet is to have. While move or keep runs, those
-// wanted sizes are a table that it fills row by row: the only thing in this package that changes.
+// wanted sizes are a draft that it fills row by row: the only thing in this package that changes.
 // Once it is returned, nobody writes to it.
 //
 // R is spec.replicas, S maxSurge and U maxUnavailable, both in pods. What holds at every write, in

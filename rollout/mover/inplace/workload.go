@@ -38,7 +38,8 @@ type Status struct {
 // DefaultUnavailable is the default of maxUnavailable.
 var DefaultUnavailable = intstr.FromInt32(1)
 
-// Unavailable returns maxUnavailable in pods, at most as many as replicas; 0 for a value that the API refuses on input.
+// Unavailable returns maxUnavailable in pods, at most as many as replicas; 0 for a value that the
+// API refuses on input.
 func Unavailable(value *intstr.IntOrString, replicas int32, roundUp bool) int32 {
 	if value == nil {
 		value = &DefaultUnavailable

@@ -58,7 +58,7 @@
 //     Without the gate the API server drops the field.
 //   - S4: runForAll and processReplica, with podManagementPolicy OrderedReady, make and delete
 //     nothing beyond the first pod that is not available. So an available pod goes only while all
-//     others are available, or are replaced with it (choose): batch by batch, each made again one
+//     others are available, or are replaced with it (rule): batch by batch, each made again one
 //     by one. A broken updated pod stops the native controller, and whatever template comes next
 //     does not start it again: a pod that is not available is deleted whatever the room, first of
 //     all in a rollback.
