@@ -3,10 +3,11 @@ package rollout
 import (
 	"testing"
 
-	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 )
 
 // TestSizeOfADaemonSet: a node that comes counts as soon as it has a pod, though the status does not count it yet.

@@ -4,9 +4,10 @@ import (
 	"math"
 	"testing"
 
-	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 )
 
 // A pod's name says its ordinal, as the native controller writes it. Anybody may make a pod with another name that looks like one, and

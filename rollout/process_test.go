@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
 // TestNextTry: what has changed is decided on again at once, but not a thousand times a second where a cache lags.
