@@ -83,7 +83,6 @@ func refill(d Decision) (Decision, bool) {
 // makeStable creates the place of the stable pods again, if it was deleted: the workload has its
 // template.
 func makeStable(d Decision) Decision {
-	// write plans moves: growth first, unless it replaces what shrinks.
 	write := d.snap.workload.Mover.Refill(refilling(d.snap))
 	if write == nil {
 		return d

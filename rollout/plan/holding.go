@@ -42,7 +42,6 @@ func (h holding) asGivenBack() bool {
 
 // strategyIsOurs reports whether the workload still has the strategy of the take-over.
 func (h holding) strategyIsOurs() bool {
-	// native returns how the workload stands to its native controller.
 	native, held := h.workload.native(), h.record.Held
 	return (native.Ours || native.Opened) && held != nil && native.Own.Strategy != held.Strategy
 }

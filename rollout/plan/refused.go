@@ -101,8 +101,6 @@ func (r Refusals) With(refused Refusal, now time.Time, spread float64) Refusals 
 	if refused.Written && refused.Tries >= maxWritten {
 		refused.Until = time.Time{}
 	}
-	// rest leaves a completed release alone, except for drift and for what earlier passes left
-	// behind.
 	rest := slices.DeleteFunc(slices.Clone(r), func(o Refusal) bool { return o.Write.Key == refused.Write.Key || o.Generation != refused.Generation })
 	return append(rest[max(0, len(rest)-maxRefusals+1):], refused)
 }

@@ -176,8 +176,6 @@ func retries(r *report) bool {
 // does not: the history has what it leaves.
 func supersedes(r *report) bool {
 	was := r.before
-	// left returns the refused record of the template that a rollback leaves; nil if there is
-	// none, or the template is kept by now.
 	left := was.Phase != "" && was.Phase != v1alpha1.PhaseCompleted && was.UpdateRevision != ""
 	return left && attempted(r) && !r.s.record.isRollback() && was.UpdateRevision != r.status.UpdateRevision
 }

@@ -35,9 +35,6 @@ func keptWorkload(s *snapshot) *Kept {
 // planned.
 func keepBefore(d Decision) (Decision, bool) {
 	const why Reason = "kept to roll back to"
-	// record holds the durable part of a status. The state with its causes, the reason, the
-	// message and the conditions are blank, so that nothing can be decided by them. Objects behind
-	// its pointers are never changed, only replaced.
 	record := Record{Outcome: v1alpha1.OutcomeAdopted, Attempt: d.snap.release.Status.Attempt}
 	kept := keptWorkload(d.snap)
 	switch {

@@ -113,7 +113,6 @@ func rollBack(s *snapshot, target *Kept, why v1alpha1.RollbackRecord) Decision {
 		why.From = s.workload.Revision
 	}
 	why.InGit = gitGives(s, why.From)
-	// given counts the properties of a key.
 	given := s.given
 	if current := s.record.Resolved; current != nil && !slices.Contains(s.record.Quarantined, given) {
 		given = current.Given
@@ -195,9 +194,6 @@ func quarantine(d Decision, given string) Decision {
 // way: a quantity, an empty list or the pod-template-hash label makes no other version. If another
 // template waited then, Git has changed since.
 func rolledBackBefore(s *snapshot, template *v1alpha1.ResolvedTemplate) bool {
-	// back reports whether a jump went back to the current step with its pods: the surplus goes,
-	// and the version before takes its places, until the next step. Where updated pods stay
-	// updated, none go.
 	back := s.record.Rollback
 	if back == nil || !back.InGit || len(s.record.Quarantined) == 0 {
 		return false

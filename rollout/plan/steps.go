@@ -139,10 +139,6 @@ func (s steps) allTraffic() bool { return !s.shared || s.unreadable() || s.traff
 // the version before takes its places, until the next step. Where updated pods stay updated, none
 // go.
 func (s steps) back() bool {
-	// jump goes to another step. Forward, the steps on the way are taken as they are, with the
-	// gates that can't be skipped. Back, the gates from there on are asked again: evidence of an
-	// attempt is for one way through the steps. Pods are removed only if the strategy says so,
-	// which is recorded, as it may be edited meanwhile.
 	jump := s.record.lastJump()
 	return jump != nil && jump.RemovePods && jump.To == s.index() && !s.final
 }

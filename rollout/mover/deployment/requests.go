@@ -6,7 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// requests say how many pods old versions need for requests that routes share between versions.
+// requests holds how many pods each version keeps, the new one as well, and to how many old ones
+// grow, for requests that routes share between versions.
 type requests struct {
 	keep, grow map[string]int32
 	keepAll    bool
