@@ -64,7 +64,7 @@ func TestEachStateKeepsNobodyOut(t *testing.T) {
 		look("failed, asks "+address[strings.LastIndex(address, "/")+1:], strings.TrimPrefix(address, dash.at(page, "")))
 	}
 	look("list with a failure", "/")
-	s.patch(&v1alpha1.BatchRelease{}, "web", `{"metadata":{"annotations":{"rollback":"true"}}}`)
+	s.patch(&v1alpha1.BatchRelease{}, "web", `{"metadata":{"annotations":{"rollback":"true"}},"spec":{"strategy":{"progressDeadlineSeconds":600}}}`)
 	s.await("web", "to be rolled back", func(r *v1alpha1.BatchRelease) bool { return r.Status.Phase == v1alpha1.PhaseCompleted })
 	look("rolled back", s.page("web"))
 	look("history", "/history")

@@ -199,6 +199,9 @@ func (r *replay) seeSet(before *scene, set *appsv1.ReplicaSet) {
 	r.noteDirection(set, replicas(set) > replicas(had))
 	r.tell(set.Name+" by "+writer, replicas(set), d)
 	if writer != v1alpha1.OwnerRollout {
+		if ptr.Deref(d.Spec.Replicas, 1) == 0 && replicas(set) < replicas(had) {
+			r.left = new(int32(0)) // a pod that was on its way goes by this, too, even if the workload is scaled up meanwhile
+		}
 		return
 	}
 	switch {
