@@ -197,6 +197,11 @@ func passGatesOfStep(r rolling) (rolling, bool) {
 		r.d = finish(r.d, r.traffic)
 	case r.traffic.Done && stepDone(r.d.snap, r.target, keptOthers(r.d.snap, r.task.Keep)):
 		r.d, r.task = passStep(r.d, r.task, r.traffic)
+	default: // a rejected gate counts, though pods of the step have failed since it was opened
+		d, turned := rollBackRejected(r.d)
+		if turned || d.needs.Any() {
+			return r.end(d)
+		}
 	}
 	return r, r.d.snap.record.Phase != v1alpha1.PhaseFinalizing && !r.d.statusFirst
 }

@@ -271,6 +271,10 @@ func TestTurnRound(t *testing.T) {
 	}
 	const turned = "RollingBack - Initial RollingBack"
 	checkPlans(t, map[string]planned{
+		"a rejected gate counts though the pods of its step have failed since": {
+			rejectedAt().sets(set("v1", 9), set("v2", 1, available(0))).status(blocked(v1alpha1.StepBlocking, "web-v2-1-0-0")),
+			outcome{StatusFirst: true, Is: turned},
+		},
 		"a release that fails goes back if it is told to, and writes nothing before that is durable": {
 			stuck().but(turning), outcome{StatusFirst: true, Is: turned},
 		},
