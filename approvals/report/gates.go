@@ -70,7 +70,7 @@ func asking(g *v1alpha1.Gate) bool {
 	return g.Spec.Type == v1alpha1.GatePullRequest && g.PullRequestNumber() == 0 && g.Status.Decision == ""
 }
 
-// maxReason is how much is shown of why an approval is refused.
+// maxReason limits the length of the reason for which an approval is refused.
 const maxReason = 600
 
 // Refused returns the comment on a pull request that was merged and does not pass its gate, or

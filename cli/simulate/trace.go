@@ -64,7 +64,7 @@ type Event struct {
 	Expect *Expectation `json:"expect,omitempty"`
 }
 
-// Expectation is of a row of the timeline. A field that is left out may be anything.
+// Expectation describes a row of the timeline. A field that is left out may have any value.
 type Expectation struct {
 	Phase     *string `json:"phase,omitempty"`
 	Batch     *string `json:"batch,omitempty"`

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/steer"
 )
 
-// errNoName is for people whom the API server does not name.
+// errNoName refuses answers of people whom the API server does not name.
 var errNoName = errors.New("the API server does not say who you are, and answers record a name: get permission to create SelfSubjectReviews, or answer with kubectl")
 
 // answer decides an answer to the chosen gates and no others. The answer records a name, so a

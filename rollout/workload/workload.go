@@ -55,8 +55,8 @@ type Workload interface {
 	RevisionName(revision string) string
 	// Trim drops large fields that no pass reads.
 	Trim()
-	// Mover returns the workload as its mover sees it, without its pods and what they are in. The
-	// window is that of the hold.
+	// Mover returns the workload as its mover sees it, without its pods and their sets. The hold has
+	// the window.
 	Mover(window string) mover.Mover
 	// Insecure names the fields that are not as Secure sets them, and Kept those that are not as
 	// GiveBack does.

@@ -96,7 +96,7 @@ func TestRetry(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 4)))
 }
 
-// Of a workload whose pods have places too, at no request: they are watched.
+// Trouble of pods that have places is reported without a request: they are watched.
 func TestTroubleOfPlaces(t *testing.T) {
 	onBothKinds(t, func(w *world, p workloadKind) {
 		p.served(w, 4)

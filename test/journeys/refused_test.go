@@ -181,8 +181,8 @@ func TestReplicaSetRewritten(t *testing.T) {
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
 }
 
-// A take-over, or the deletion of a pod, that a policy of the cluster refuses is told with who refuses it, and changes nothing. When it
-// is taken the release goes on.
+// A policy of the cluster that refuses a take-over, or the deletion of a pod, is named, and nothing changes.
+// The release continues once the policy admits it.
 func TestInPlaceRefused(t *testing.T) {
 	onBothKinds(t, func(w *world, p workloadKind) {
 		before := p.served(w, 4)

@@ -61,9 +61,9 @@ func (r revisions) least(other revisions) revisions {
 // basis has the revisions up to which the controller had seen the objects on which a write rests.
 type basis struct {
 	workloads revisions
-	// pods is that of the list of pods, or with which their watch began, else that of the pass's begin.
+	// pods comes from the list of pods or the begin of their watch; without either, from the begin of the pass.
 	pods uint64
-	// sets is that of the ReplicaSets read last, else that of the pass's begin.
+	// sets comes from the last read of ReplicaSets; without one, from the begin of the pass.
 	sets uint64
 }
 

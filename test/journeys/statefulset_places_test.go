@@ -31,7 +31,7 @@ func claim() corev1.PersistentVolumeClaimSpec {
 	}
 }
 
-// claims are those of the namespace, each with its UID and phase.
+// claims lists the claims of the namespace, each with its UID and phase.
 func (w *world) claims() string {
 	w.Helper()
 	return w.kubectl("get", "pvc", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.uid} {.status.phase}{"\n"}{end}`)

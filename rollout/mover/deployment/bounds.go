@@ -35,13 +35,13 @@ func scaled(value *intstr.IntOrString, replicas int32, roundUp bool) int32 {
 	return max(int32(n), 0)
 }
 
-// space is how many pods there may be, and have to be.
+// space limits the pods of all versions together.
 type space struct {
 	replicas int32
-	// most is how many pods there may be: replicas + maxSurge (maxTotalPods in NewRSNewReplicas of the
-	// native controller), or more if the steps ask for it.
+	// most limits the pods: replicas + maxSurge (maxTotalPods in NewRSNewReplicas of the native
+	// controller), or more if the steps ask for it.
 	most int32
-	// least is how many pods have to be available: replicas - maxUnavailable (minAvailable in
+	// least counts the pods that must be available: replicas - maxUnavailable (minAvailable in
 	// reconcileOldReplicaSets of the native controller).
 	least int32
 	// awaitTermination reports whether a pod makes room only once it is gone.

@@ -34,9 +34,9 @@ func Available(places []Place) int32 {
 
 // Rule limits which places are chosen.
 type Rule struct {
-	// Most is how many places may be chosen, and Room how many of them may have an available pod.
+	// Most limits the chosen places, and Room those of them that have an available pod.
 	Most, Room int32
-	// Down is how many pods are not available, if an available one goes only with all of these.
+	// Down counts the pods that are not available, if an available one goes only with all of these.
 	Down int32
 	// AllDown reports whether places without an available pod are chosen beyond Most.
 	AllDown bool

@@ -85,7 +85,7 @@ func (s *Object) revisionPrefix() string {
 	return s.Name[:min(len(s.Name), maxRevisionPrefix)] + "-"
 }
 
-// maxRevisionPrefix is how much of a StatefulSet's name the name of a ControllerRevision has
+// maxRevisionPrefix limits the part of a StatefulSet's name in the name of a ControllerRevision
 // (ControllerRevisionName in pkg/controller/history of Kubernetes).
 const maxRevisionPrefix = 223
 
