@@ -129,7 +129,10 @@ func nameAsNative(d Decision) Decision {
 // wasHandedBack reports whether a hold that is gone was ended by us, and not by another writer in
 // the middle of the release.
 func wasHandedBack(s *snapshot) bool {
-	if s.record.Phase == v1alpha1.PhaseFinalizing {
+	switch finalizing := s.record.Phase == v1alpha1.PhaseFinalizing; {
+	case finalizing && s.hold().strategyStays():
+		return s.hold().asGivenBack() // only the pause tells
+	case finalizing:
 		return !s.hold().strategyIsOurs()
 	}
 	return s.steps().last() && s.steps().share().all() && allUpdated(s)

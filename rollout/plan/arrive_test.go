@@ -233,6 +233,12 @@ func TestHandedBackTellsOurEndFromSomebodyElses(t *testing.T) {
 		"we meant to, and somebody took the annotation away first": {
 			handedBack(10).but(paused).but(recreate).but(ourStrategy), false,
 		},
+		"we meant to, and a workload that was Recreate is still paused": {
+			handedBack(10).but(paused).but(recreate).but(ourStrategy).but(wasRecreate), false,
+		},
+		"we meant to, and a workload that was Recreate is resumed": {
+			handedBack(10).but(recreate).but(ourStrategy).but(wasRecreate), true,
+		},
 		"all pods are updated in the last step":  {handedBack(10).status(notFinalizing), true},
 		"an earlier step does not end a release": {handedBack(10).status(notFinalizing).at(1, 5), false},
 		"old pods are left":                      {handedBack(10).status(notFinalizing).sets(set("v1", 1), set("v2", 10)), false},
@@ -258,6 +264,10 @@ func TestHandedBackTellsOurEndFromSomebodyElses(t *testing.T) {
 func paused(o *Observation)      { deploymentOf(o.Workload).Paused = true }
 func recreate(o *Observation)    { deploymentOf(o.Workload).Recreate = true }
 func ourStrategy(o *Observation) { deploymentOf(o.Workload).Strategy = `{"type":"Recreate"}` }
+
+func wasRecreate(o *Observation) {
+	o.Release.Status.Held = &v1alpha1.HeldWorkload{Strategy: `{"type":"Recreate"}`}
+}
 
 func TestLastStable(t *testing.T) {
 	t.Parallel()

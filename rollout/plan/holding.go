@@ -46,6 +46,13 @@ func (h holding) strategyIsOurs() bool {
 	return (native.Ours || native.Opened) && held != nil && native.Own.Strategy != held.Strategy
 }
 
+// strategyStays reports whether the user's own strategy is the one with which the workload is held,
+// so that it does not tell whether the workload was handed back.
+func (h holding) strategyStays() bool {
+	native, held := h.workload.native(), h.record.Held
+	return native.Ours && held != nil && native.Own.Strategy == held.Strategy
+}
+
 // change returns the external change that is recorded on the workload; nil if there is none, or the
 // workload is not held.
 func (h holding) change() *ExternalChange {

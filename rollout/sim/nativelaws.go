@@ -52,8 +52,8 @@ func (n native) judgeSaturated() {
 // one that somebody has unpaused is theirs, and one version alone follows spec.replicas.
 func (n native) judgeServing(s *Set) {
 	w := n.World
-	if w.Traffic == nil || !n.Paused && w.Past.OutOfBand || len(n.active()) < 2 || s.Pods.total() == 0 {
-		return // of a version without pods it takes back a number
+	if w.Traffic == nil || !n.Paused && w.Past.OutOfBand || len(n.active()) < 2 || s.Pods.Warming+s.Pods.Available == 0 {
+		return // of a version without ready pods it takes none that serve
 	}
 	gets := w.view().of(s.Revision)
 	// While a step moves pods, no request is spent on the note of an old set that gives up some as soon
