@@ -146,6 +146,9 @@ func broken(task task, before, after []Set, change Scale) string {
 	if first := change.From == 0 && change.To == 1; first && task.Keep != nil && (updatedOf(before, task) == 0 || totalOf(before) == updatedOf(before, task)+1) {
 		joins, most = true, most+1 // T1: an old one can't go before
 	}
+	if was := lone(before); joins && !updated && was != nil && was.Digest == task.Digest {
+		most = max(most, seen(before)+1) // T1: the native controller would scale the lone one up, and does not wait for pods that go
+	}
 	single := lone(after)
 	switch {
 	case grows && seen(after) > most:
