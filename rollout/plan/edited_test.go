@@ -31,6 +31,10 @@ func TestAnEditedStepTakesMoreWhenItsGatesHavePassed(t *testing.T) {
 			raised().gates(gate(1, 0, 0, passed)).status(blocking),
 			outcome{Script: []string{closes, "scale v2 1 -> 2: batch 1/3"}, Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestLook},
 		},
+		"... and gates of another step, which are evidence, stay": {
+			raised().gates(gate(1, 0, 0, passed), gate(1, 2, 0, passed)).status(blocking),
+			outcome{Script: []string{closes, "scale v2 1 -> 2: batch 1/3"}, Is: "RollingUpdate 1/3 Upgrade StepUpgrading", Wake: longestLook},
+		},
 		"it is the last one now, and its gate waits": {
 			doneStep().steps(step("100%", manual)).status(said("1", 0)).gates(gate(1, 0, 0)).status(blocking),
 			outcome{Is: "RollingUpdate 1/1 Blocking StepBlocking"},

@@ -339,3 +339,21 @@ func TestInvalidStepsHoldUpNoRollback(t *testing.T) {
 		t.Errorf("the rollback does not go on: %+v", outcomeOf(p))
 	}
 }
+
+// TestRollbackPastAVersion checks that a version which a rollback was sent past needs its gates again.
+func TestRollbackPastAVersion(t *testing.T) {
+	t.Parallel()
+	past := rollingBack(10).stable("v1", "v0").but(keptInOrder("v0", "v1", "v2")).but(func(o *Observation) {
+		for i := range o.Kept {
+			o.Kept[i].Record.Outcome = v1alpha1.OutcomeReleased
+		}
+	}).status(func(status *v1alpha1.BatchReleaseStatus) {
+		status.UpdateRevision, status.Resolved = "v0", resolved("v0")
+		status.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "v2"}
+	})
+	for digest, want := range map[string]bool{"digest-v0": true, "digest-v1": false, "digest-v2": false} {
+		if got := wasStable(past.look(), digest); got != want {
+			t.Errorf("%s may be given without gates: want %t, got %t", digest, want, got)
+		}
+	}
+}

@@ -23,7 +23,7 @@ func (w *waits) lacksTime(told bool, been, enough time.Duration) {
 func timeLeft(n *next) time.Duration {
 	w := &n.waits
 	stuck := n.Problem != nil && !n.goal.Way.bounded()
-	if stuck || w.untimed || n.shares.strays || n.repairing || len(n.Writes) > 0 {
+	if stuck || w.untimed || n.shares.strays || len(n.Writes) > 0 {
 		return 0
 	}
 	return min(w.timed, max(n.goal.mostTimed()-n.goal.Timed, 0))

@@ -110,12 +110,6 @@ func lone(sets []Set) *Set {
 	return &sets[i]
 }
 
-// Settled reports whether there are no pods beyond what the ReplicaSets say, so that people find
-// exactly what they say.
-func Settled(sets []Set) bool {
-	return !slices.ContainsFunc(sets, func(s Set) bool { return !s.Observed || s.shrinking() })
-}
-
 // newestFailure returns the one that began last; of two, that of the newer ReplicaSet. It is nil if
 // there is none.
 func newestFailure(sets []Set) *mover.Failure {
