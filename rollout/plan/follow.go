@@ -78,6 +78,12 @@ func conforms(s *snapshot, target int32) bool {
 	return s.pods.Updated.Wanted <= target && s.pods.old() >= s.workload.Replicas-target
 }
 
+// followsReplicas reports whether the pods conform to spec.replicas, but for updated pods that
+// requests keep: with 30% of 10 pods and requests, 3 stay when it becomes 8, though 30% of 8 is 2.
+func followsReplicas(s *snapshot, t mover.Task) bool {
+	return !rescaling(s) || conforms(s, max(t.Target, t.Keep[t.Revision]))
+}
+
 // enterStep starts a step. Pods that run the revision already stay, unless a jump takes them back.
 func enterStep(d Decision, index int32) Decision {
 	stay, left, back := podsAtEntry(d.snap), d.snap.record.EnteredStep, index < d.snap.record.CurrentStepIndex

@@ -17,7 +17,7 @@ func passStep(d Decision, t mover.Task, st traffic.Standing) (Decision, mover.Ta
 		return d.read(ReadCounts), t
 	}
 	if len(policies) > 0 {
-		if len(d.snap.record.Gates) == 0 && (rescaling(d.snap) || !d.snap.pods.Settled) {
+		if len(d.snap.record.Gates) == 0 && (!followsReplicas(d.snap, t) || !d.snap.pods.Settled) {
 			return d, t
 		}
 		var passed bool
