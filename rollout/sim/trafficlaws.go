@@ -273,6 +273,9 @@ func (c change) mostServing() int32 {
 		return updated + replicas
 	}
 	gets := max(w.view().of(w.Traffic.Stable.Revision).Percent, 100-w.shareOf(w.steps(status), int(status.CurrentStepIndex), spec.AllowOverload))
+	if w.Past.OutOfBand && !w.Traffic.held() { // once old pods are back, the routes begin with all requests for them
+		gets = 100
+	}
 	return updated + percentOf(replicas, gets)
 }
 
