@@ -111,7 +111,7 @@ func rollEmpty(d Decision) Decision {
 		}
 	}
 	d, t := follow(d)
-	d, t, st := steer(d, t)
+	d, t, st := moveTraffic(d, t)
 	if d.needs.Any() {
 		return d
 	}

@@ -49,7 +49,7 @@ func followed(s *snapshot, unreadable bool) int32 {
 // record has 0 replicas then (enterStep). If the native controller has made more of a lone version
 // (T1), only what the step says stays.
 func extraUpdated(s *snapshot) int32 {
-	if s.record.Replicas != 0 || s.pods.Final || s.record.isRollback() || s.steps().back() {
+	if s.record.Replicas != 0 || s.pods.Final || s.record.isRollback() || s.steps().steppingBack() {
 		return 0
 	}
 	return min(s.pods.updated(), s.record.TargetReplicas+1, s.steps().share().most(s.workload.Replicas))
@@ -98,7 +98,7 @@ func enterStep(d Decision, index int32) Decision {
 	d = d.with(func(r *record) { r.EnteredStep = said })
 	replicas := d.snap.workload.Replicas
 	target, entered := d.snap.steps().share().entered(replicas), replicas
-	if updated := d.snap.pods.Updated; updated.Known && !d.snap.steps().back() {
+	if updated := d.snap.pods.Updated; updated.Known && !d.snap.steps().steppingBack() {
 		target = max(target, min(stay, d.snap.steps().share().most(replicas)))
 		if updated.Wanted > target && !d.snap.record.isRollback() && !d.snap.pods.Final {
 			entered = 0 // an old pod is still to replace one of them

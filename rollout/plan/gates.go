@@ -37,7 +37,7 @@ func passStep(d Decision, t mover.Task, st traffic.Standing) (Decision, mover.Ta
 	}
 	// Whoever finds the pods of the next step in one that was jumped back to would take them away
 	// again.
-	d.statusFirst = d.snap.steps().back()
+	d.statusFirst = d.snap.steps().steppingBack()
 	d = enterStep(d, next)
 	entered := taskOf(d.snap, d.snap.record.TargetReplicas)
 	entered.Keep, entered.KeepAll, entered.Grow, entered.Most = t.Keep, t.KeepAll, t.Grow, t.Most // requests go where they went before
@@ -49,7 +49,7 @@ func passStep(d Decision, t mover.Task, st traffic.Standing) (Decision, mover.Ta
 // first. Pods that later steps allow whose gates have passed may stay.
 func exceeds(s *snapshot, target int32) bool {
 	most := max(target, s.steps().shareOf(s.steps().index()+1).entered(s.workload.Replicas))
-	if hasGrown(s) && !s.steps().back() {
+	if hasGrown(s) && !s.steps().steppingBack() {
 		most = max(most, reach(s, target))
 	}
 	return rescaling(s) && s.pods.Updated.Wanted > most

@@ -127,5 +127,5 @@ func jump(d Decision, to int32, by string) Decision {
 
 // goingBack reports whether there are pods left to remove after a jump back.
 func goingBack(s *snapshot) bool {
-	return s.steps().back() && s.pods.Updated.Wanted > s.record.TargetReplicas
+	return s.steps().steppingBack() && s.pods.Updated.Wanted > s.record.TargetReplicas
 }

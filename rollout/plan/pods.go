@@ -46,7 +46,7 @@ func taskOf(s *snapshot, target int32) mover.Task {
 			Rollback:     s.record.isRollback(),
 			Rescaling:    rescaling(s),
 			Grown:        hasGrown(s),
-			SteppingBack: s.steps().back(),
+			SteppingBack: s.steps().steppingBack(),
 
 			AwaitTermination: awaitsTermination(s),
 		},

@@ -153,7 +153,7 @@ func followReplicas(r rolling) (rolling, bool) {
 }
 
 func moveRequests(r rolling) (rolling, bool) {
-	r.d, r.task, r.traffic = steer(r.d, r.task)
+	r.d, r.task, r.traffic = moveTraffic(r.d, r.task)
 	return r, !r.d.needs.Any()
 }
 
@@ -219,7 +219,7 @@ func stepDone(s *snapshot, target, kept int32) bool {
 	switch {
 	case s.pods.available() < target:
 		return false
-	case s.steps().back():
+	case s.steps().steppingBack():
 		return s.pods.Updated.Observed && s.pods.Updated.Wanted <= target && s.pods.old() >= least && s.pods.old() <= rest
 	case !s.steps().last() && len(s.gates().toPass()) == 0:
 		return true

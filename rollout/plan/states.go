@@ -13,7 +13,7 @@ import (
 type state struct {
 	// when reports whether the release is in the state, if it is in no state above it.
 	when func(*snapshot) bool
-	// act decides what is done; nil does what the group does.
+	// act decides what is done; nil where all states of the group do the same (proceed).
 	act func(Decision) Decision
 	// value is the state in the API.
 	value v1alpha1.ReleaseState
@@ -67,7 +67,6 @@ type group struct {
 	when func(*snapshot) bool
 	// before must be done before a state is acted on. It reports whether it is.
 	before func(Decision) (Decision, bool)
-	act    func(Decision) Decision
 	rows   []*state
 }
 
@@ -105,7 +104,7 @@ var preparing = group{when: awaitsWorkload, rows: []*state{
 }}
 
 // resting are the states in which no release is in progress.
-var resting = group{when: func(s *snapshot) bool { return s.record.idle() }, act: rest, rows: []*state{
+var resting = group{when: func(s *snapshot) bool { return s.record.idle() }, rows: []*state{
 	{
 		when: func(s *snapshot) bool {
 			return s.record.Queued != nil && stopCauses(s).any() && s.record.completed() && !drifts(s)
@@ -201,7 +200,7 @@ var startingGroup = group{when: func(s *snapshot) bool { return !takenOver(s) },
 }}
 
 // rollingGroup are the states of a release that holds its workload.
-var rollingGroup = group{when: always, act: goOn, rows: []*state{
+var rollingGroup = group{when: always, rows: []*state{
 	{
 		when: func(s *snapshot) bool { return s.record.failed() }, value: v1alpha1.StateFailed, reason: just(v1alpha1.ReasonDeadlineExceeded),
 		message: failedWords, event: notice{onEntry, true}, stall: stalls{cause: v1alpha1.StallDeadlineExceeded, told: true},
@@ -256,10 +255,7 @@ func (g *group) carryOn(d Decision, row *state) Decision {
 			return d
 		}
 	}
-	if row.act != nil {
-		return row.act(d)
-	}
-	return g.act(d)
+	return row.act(d)
 }
 
 // stateOf returns the state of a release to report.

@@ -135,10 +135,10 @@ func (s steps) traffic() traffic.Share {
 // traffic each step does.
 func (s steps) allTraffic() bool { return !s.shared || s.unreadable() || s.traffic().Weight == percent }
 
-// back reports whether a jump went back to the current step with its pods: the surplus goes, and
+// steppingBack reports whether a jump went back to the current step with its pods: the surplus goes, and
 // the version before takes its places, until the next step. Where updated pods stay updated, none
 // go.
-func (s steps) back() bool {
+func (s steps) steppingBack() bool {
 	jump := s.record.lastJump()
 	return jump != nil && jump.RemovePods && jump.To == s.index() && !s.final
 }

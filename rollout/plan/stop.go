@@ -162,7 +162,7 @@ func stand(d Decision) Decision {
 	if turns {
 		return d
 	}
-	d, t, _ = steer(d, t)
+	d, t, _ = moveTraffic(d, t)
 	if d.snap.pods.hasUpdated() {
 		return keepScale(count(d), t)
 	}

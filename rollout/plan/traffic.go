@@ -147,8 +147,8 @@ func affordableWeight(s *snapshot, weight, pods int32) int32 {
 	return min(weight, int32(int64(pods)*percent/int64(least)))
 }
 
-// steer moves requests, and has as many pods stay, come and wait as that takes.
-func steer(d Decision, t mover.Task) (Decision, mover.Task, traffic.Standing) {
+// moveTraffic moves requests, and has as many pods stay, come and wait as that takes.
+func moveTraffic(d Decision, t mover.Task) (Decision, mover.Task, traffic.Standing) {
 	if !routed(d.snap) {
 		return d, t, traffic.Standing{Done: true}
 	}
