@@ -75,24 +75,13 @@ func TestDecide(t *testing.T) {
 	t.Parallel()
 	own := v1alpha1.HeldWorkload{Strategy: rolling}
 	first := &v1alpha1.BatchRelease{} // no pass has lived to write its status
-	proceeding := &v1alpha1.BatchRelease{Spec: v1alpha1.BatchReleaseSpec{DeletionPolicy: v1alpha1.DeletionProceed}}
-	returning := &v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{
-		Phase: v1alpha1.PhaseRollingBack, Rollback: &v1alpha1.RollbackRecord{From: "v2"}, UpdateRevision: "v1", StableRevision: "v1",
-		Resolved: &v1alpha1.ResolvedTemplate{Digest: digestOf(new(template("web:1")))},
-	}}
 	tests := map[string]struct {
 		held    workload.Workload
 		release *v1alpha1.BatchRelease
 		proceed bool
 		want    plan.Left
 	}{
-		"by the annotation alone it goes back to the stable revision":      {deployed(heldDeployment()), nil, false, plan.Left{HeldWorkload: own, Revision: "v1"}},
-		"so it does where the status tells of the time before":             {deployed(heldDeployment()), first, false, plan.Left{HeldWorkload: own, Revision: "v1"}},
-		"the deletion policy is kept":                                      {deployed(heldDeployment()), proceeding, false, plan.Left{HeldWorkload: own}},
-		"a rollback that is on record is done, also from the bad template": {deployed(heldDeployment()), returning, false, plan.Left{HeldWorkload: own, Revision: "v1"}},
-		"one that has the good template already is not undone": {
-			deployed(heldDeployment(func(d *appsv1.Deployment) { d.Spec.Template = template("web:1") })), returning, false, plan.Left{HeldWorkload: own},
-		},
+		"by the annotation alone it goes back to the stable revision": {deployed(heldDeployment()), nil, false, plan.Left{HeldWorkload: own, Revision: "v1"}},
 		"going on means the new template where it has the stable one for want of pods": {
 			deployed(heldDeployment(func(d *appsv1.Deployment) {
 				text, _ := json.Marshal(plan.Hold{Release: "web", UID: "release", Stable: "v1", Emptied: true, HeldWorkload: own})

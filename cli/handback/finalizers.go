@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
 )
 
 // stay says where finalizers stay, because something is held there still: anyone who may keep
@@ -25,10 +25,10 @@ type stay struct {
 
 // staying returns where finalizers stay by what keeps workloads held, and by what came of looking
 // for these.
-func staying(k kept, looked error) stay {
-	s := stay{all: k.all || len(k.unseen) > 0 || looked != nil, namespaces: map[string]bool{}}
-	for release, failed := range k.failed {
-		if namespace, _, _ := strings.Cut(release, "/"); failed {
+func staying(found *routes, looked error) stay {
+	s := stay{all: found.unread || len(found.unlisted) > 0 || looked != nil, namespaces: map[string]bool{}}
+	for _, l := range found.leaving {
+		if namespace, _, _ := strings.Cut(l.name, "/"); !l.claimed && len(l.failed) > 0 {
 			s.namespaces[namespace] = true
 		}
 	}
@@ -58,16 +58,20 @@ func (c *Command) removeFinalizers(ctx context.Context, where stay) error {
 	return errors.Join(failed...)
 }
 
-// ours returns the releases in scope, their gates, and the sources. Where the CRDs are gone there
-// is nothing.
+// ours returns the releases in scope, their gates, and, unless only some workloads are meant, the
+// sources. Where the CRDs are gone there is nothing.
 func (c *Command) ours(ctx context.Context) ([]client.Object, error) {
 	var releases v1alpha1.BatchReleaseList
-	if err := c.list(ctx, &releases); err != nil {
-		return nil, err
-	}
 	var gates v1alpha1.GateList
-	if err := c.list(ctx, &gates); err != nil {
-		return nil, err
+	var sources v1alpha1.ReleaseSourceList
+	lists := []client.ObjectList{&releases, &gates}
+	if len(c.options.Names) == 0 {
+		lists = append(lists, &sources)
+	}
+	for _, list := range lists {
+		if err := c.client.List(ctx, list, client.InNamespace(c.options.Namespace)); err != nil && !absent(err) {
+			return nil, fmt.Errorf("list objects to take finalizers off: %w", err)
+		}
 	}
 	var objects []client.Object
 	others := map[types.UID]bool{}
@@ -83,18 +87,6 @@ func (c *Command) ours(ctx context.Context) ([]client.Object, error) {
 			objects = append(objects, gate)
 		}
 	}
-	return c.withSources(ctx, objects)
-}
-
-// withSources adds the sources, unless only some workloads are meant.
-func (c *Command) withSources(ctx context.Context, objects []client.Object) ([]client.Object, error) {
-	var sources v1alpha1.ReleaseSourceList
-	if len(c.options.Names) > 0 {
-		return objects, nil
-	}
-	if err := c.list(ctx, &sources); err != nil {
-		return nil, err
-	}
 	for i := range sources.Items {
 		objects = append(objects, &sources.Items[i])
 	}
@@ -108,45 +100,31 @@ func (c *Command) names(of v1alpha1.WorkloadReference) bool {
 	})
 }
 
-func (c *Command) list(ctx context.Context, list client.ObjectList) error {
-	err := c.client.List(ctx, list, client.InNamespace(c.options.Namespace))
-	if err != nil && !absent(err) {
-		return fmt.Errorf("list objects to take finalizers off: %w", err)
-	}
-	return nil
-}
-
 // finalizers are all that Sluice sets.
 var finalizers = []string{v1alpha1.Finalizer, v1alpha1.ForgeFinalizer, v1alpha1.SourceFinalizer}
 
-// strip takes Sluice's finalizers off an object, whatever else happens to it meanwhile.
+// strip takes Sluice's finalizers off an object, also if it changes meanwhile.
 func (c *Command) strip(ctx context.Context, object client.Object) error {
-	err := c.tryStrip(ctx, object)
-	for try := 1; try < tries && apierrors.IsConflict(err); try++ {
-		if err := c.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return client.IgnoreNotFound(err)
+	var outcome kube.Outcome
+	for range tries {
+		wanted := object.DeepCopyObject().(client.Object)
+		wanted.SetFinalizers(slices.DeleteFunc(wanted.GetFinalizers(), func(f string) bool { return slices.Contains(finalizers, f) }))
+		switch outcome = kube.Patch(ctx, c.client, object, wanted); outcome.(type) {
+		case kube.Unchanged, kube.Gone:
+			return nil
+		case kube.Written:
+			c.tell(fmt.Sprintf("%s: finalizers taken off its %s", client.ObjectKeyFromObject(object), kindOf(object)))
+			return nil
+		case kube.Outdated:
+			if err := c.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			continue
+		case kube.Refused, kube.Failed:
 		}
-		err = c.tryStrip(ctx, object)
+		break
 	}
-	if err != nil {
-		return fmt.Errorf("take finalizers off %s %s: %w", kindOf(object), client.ObjectKeyFromObject(object), err)
-	}
-	return nil
-}
-
-func (c *Command) tryStrip(ctx context.Context, object client.Object) error {
-	before := object.DeepCopyObject().(client.Object)
-	left := slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(f string) bool { return slices.Contains(finalizers, f) })
-	if len(left) == len(before.GetFinalizers()) {
-		return nil
-	}
-	object.SetFinalizers(left)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := c.client.Patch(ctx, object, patch); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	c.tell(fmt.Sprintf("%s: finalizers taken off its %s", client.ObjectKeyFromObject(before), kindOf(object)))
-	return nil
+	return fmt.Errorf("take finalizers off %s %s: %w", kindOf(object), client.ObjectKeyFromObject(object), kube.Err(outcome))
 }
 
 func kindOf(object client.Object) string {

@@ -7,17 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
-// consents are the ReferenceGrants of namespaces, as far as they were read.
-type consents map[string][]unstructured.Unstructured
+// grants holds the ReferenceGrants of namespaces that were read.
+type grants map[string][]unstructured.Unstructured
 
 // consents reports whether a release may share a route. Anyone who may write a release can have it
 // name routes of any namespace: without ReferenceGrants of both, such a route is not written for
 // it, and keeps nothing held.
-func (c *Command) consents(ctx context.Context, r *heldRoute, known consents) (bool, error) {
+func (c *Command) consents(ctx context.Context, r heldRoute, known grants) (bool, error) {
 	namespace := r.use().Namespace
 	if r.key.Namespace == namespace {
 		return true, nil
@@ -26,18 +25,17 @@ func (c *Command) consents(ctx context.Context, r *heldRoute, known consents) (b
 		if _, read := known[of]; read {
 			continue
 		}
-		grants, err := c.grants(ctx, of)
+		grants, err := c.grantsIn(ctx, of)
 		if err != nil {
 			return false, err
 		}
 		known[of] = grants
 	}
-	named := v1alpha1.TrafficRoute{Kind: r.kind, Namespace: r.key.Namespace, Name: r.key.Name, Service: r.service}
-	return route.NotGranted(named, namespace, known[r.key.Namespace], known[namespace]) == nil, nil
+	return route.NotGranted(r.named(), namespace, known[r.key.Namespace], known[namespace]) == nil, nil
 }
 
-// grants returns the ReferenceGrants of a namespace, in the newest version that is served.
-func (c *Command) grants(ctx context.Context, namespace string) ([]unstructured.Unstructured, error) {
+// grantsIn returns the ReferenceGrants of a namespace, in the newest version that is served.
+func (c *Command) grantsIn(ctx context.Context, namespace string) ([]unstructured.Unstructured, error) {
 	for _, kind := range route.GrantKinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)

@@ -61,22 +61,21 @@ func New(c client.Client, now clock.Clock, options Options, tell func(line strin
 
 // Run hands back. What can't be is in the error, and all others are handed back nevertheless.
 func (c *Command) Run(ctx context.Context) error {
-	routes, lost := c.restoreRoutes(ctx)
-	held, err := c.find(ctx)
-	kept, unsettled := c.settle(ctx, held, routes)
-	failed := []error{lost, err, unsettled}
+	targets, unfound := c.find(ctx)
+	routes, err := c.leaveRoutes(ctx, targets)
+	failed := []error{err, unfound}
 	if ctx.Err() != nil {
-		return errors.Join(failed...)
+		return errors.Join(append(failed, context.Cause(ctx))...)
 	}
-	stay := staying(kept, err)
-	for _, t := range held {
-		if err := c.handBack(ctx, t, kept); err != nil {
+	stay := staying(routes, unfound)
+	for _, t := range targets {
+		if err := c.handBack(ctx, t, routes); err != nil {
 			stay.namespaces[t.key.Namespace] = true
 			failed = append(failed, fmt.Errorf("%s: %w", t, err))
 		}
 	}
 	err = errors.Join(failed...)
-	if err == nil && len(held)+routes.routes == 0 {
+	if err == nil && len(targets)+routes.written == 0 {
 		c.tell("nothing to do: no workload is held")
 	}
 	if c.options.RemoveFinalizers {
@@ -85,27 +84,30 @@ func (c *Command) Run(ctx context.Context) error {
 	return err
 }
 
+// errRoutes says that a workload stays held because requests would be lost.
+var errRoutes = errors.New("not handed back: a route of its release is not restored, or can't be read, and would send requests to pods that go")
+
 // tries is how often a workload that changes meanwhile is decided on again.
 const tries = 10
 
 // handBack gives one workload back, whatever else happens to it meanwhile.
-func (c *Command) handBack(ctx context.Context, t target, stay kept) error {
+func (c *Command) handBack(ctx context.Context, t target, found *routes) error {
 	var err error
 	for range tries {
-		if err = c.tryHandBack(ctx, t, stay); !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
+		if err = c.tryHandBack(ctx, t, found); !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 	return err
 }
 
-func (c *Command) tryHandBack(ctx context.Context, t target, stay kept) error {
+func (c *Command) tryHandBack(ctx context.Context, t target, found *routes) error {
 	w := workload.New(t.kind)
 	if err := c.client.Get(ctx, t.key, w.Object()); err != nil {
 		return fmt.Errorf("read %s: %w", t.kind, err)
 	}
 	switch {
-	case stay.holds(w):
+	case found.keeps(c, w):
 		return errRoutes
 	case hold.Text(w) != nil:
 		return c.giveBack(ctx, t, w)

@@ -285,7 +285,7 @@ func TestSharedAgain(t *testing.T) {
 	w.after(0)
 	w.share(v1alpha1.RouteHTTP, w.get(v1alpha1.RouteHTTP))
 	w.tell(w.get(v1alpha1.RouteHTTP))
-	w.drain()
+	w.after(time.Second)
 	err := w.outcome()
 	if err == nil || !strings.Contains(err.Error(), "/web: it shares requests again") || !strings.Contains(err.Error(), "/web: not handed back") {
 		t.Errorf("want to be told that somebody shares requests again, got %v", err)

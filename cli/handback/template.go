@@ -44,20 +44,15 @@ func (c *Command) keptTemplate(ctx context.Context, w workload.Workload, revisio
 	return nil, nil
 }
 
-// templateOfSet returns that of a ReplicaSet of a Deployment. Not all that the Deployment selects
-// need be its own.
+// templateOfSet returns the template of a ReplicaSet that belongs to a Deployment.
 func (c *Command) templateOfSet(ctx context.Context, w workload.Workload, revision string) (json.RawMessage, error) {
-	selector, err := metav1.LabelSelectorAsSelector(w.PodSelector())
-	if err != nil {
-		return nil, fmt.Errorf("read selector of %s: %w", w.Kind(), err)
-	}
 	var list appsv1.ReplicaSetList
-	err = c.client.List(ctx, &list, client.InNamespace(w.GetNamespace()), client.MatchingLabelsSelector{Selector: selector})
-	if err != nil {
+	labels := client.MatchingLabels{appsv1.DefaultDeploymentUniqueLabelKey: revision}
+	if err := c.client.List(ctx, &list, client.InNamespace(w.GetNamespace()), labels); err != nil {
 		return nil, fmt.Errorf("list ReplicaSets: %w", err)
 	}
 	for i := range list.Items {
-		if set := &list.Items[i]; metav1.IsControlledBy(set, w) && set.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == revision {
+		if set := &list.Items[i]; metav1.IsControlledBy(set, w) {
 			return hold.Template(set), nil
 		}
 	}
