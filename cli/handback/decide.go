@@ -35,7 +35,7 @@ func decide(object workload.Workload, release *v1alpha1.BatchRelease, proceed bo
 	return left
 }
 
-// digestOf can't fail: a template that was read always encodes.
+// digestOf returns the digest of a template. A template that was read always encodes.
 func digestOf(template *corev1.PodTemplateSpec) string {
 	digest, _ := podtemplate.Digest(template)
 	return digest

@@ -29,8 +29,8 @@ type target struct {
 
 func (t target) String() string { return t.kind + " " + t.key.String() }
 
-// find lists what is to be looked at: what was named, or all that is held, or was left half done.
-// What could not be looked for is in the error.
+// find lists the workloads to look at: the named ones, or all that are held or were left half done.
+// The error holds each failed read.
 func (c *Command) find(ctx context.Context) ([]target, error) {
 	var found []target
 	var failed []error

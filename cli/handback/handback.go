@@ -23,7 +23,7 @@ const owner = "sluice-handback"
 type Options struct {
 	// Namespace to look in; empty means all.
 	Namespace string
-	// Names are those of workloads in it; none means all that are held.
+	// Names of workloads in it; none means all that are held.
 	Names []Name
 	// Proceed leaves each workload with the template that it has. Otherwise it goes back to the
 	// stable one, as its release's deletionPolicy says.
@@ -59,7 +59,7 @@ func New(c client.Client, now clock.Clock, options Options, tell func(line strin
 	return &Command{client: c, clock: now, options: options, tell: tell}
 }
 
-// Run hands back. What can't be is in the error, and all others are handed back nevertheless.
+// Run hands workloads back. The error holds each failure, and a failure keeps no other workload.
 func (c *Command) Run(ctx context.Context) error {
 	targets, unfound := c.find(ctx)
 	routes, err := c.leaveRoutes(ctx, targets)

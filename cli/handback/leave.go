@@ -28,7 +28,7 @@ const (
 var errShared = errors.New("it shares requests again since it was restored: stop what writes to it, such as a running controller, and run the command again")
 
 // leaveRoutes restores the routes, and waits until nobody sends requests to the pods of the targets
-// by the routes of before. What could not be done is in the error.
+// by the routes of before. The error holds each failure.
 func (c *Command) leaveRoutes(ctx context.Context, targets []target) (*routes, error) {
 	found, err := c.findRoutes(ctx)
 	c.restoreRoutes(ctx, found)
@@ -99,8 +99,8 @@ func compareRoutes(a, b routeID) int {
 	return cmp.Or(kinds, cmp.Compare(a.key.String(), b.key.String()))
 }
 
-// next decides on a release. It leaves out routes that can't be read or restored. While people wait,
-// an unreadable route is waited for.
+// next decides on a release. It leaves out routes that can't be read or restored. Once routes are
+// restored, an unreadable route is waited for.
 func (l *leaving) next(ctx context.Context, s *snapshot, now time.Time) traffic.Standing {
 	seen := traffic.Seen{Services: true}
 	for _, r := range l.routes {

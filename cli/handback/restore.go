@@ -91,6 +91,9 @@ func (s *snapshot) see(ctx context.Context, l *leaving, r heldRoute) (traffic.Ro
 		return traffic.Route{}, err
 	}
 	if route.KindOf(r.kind).Read(object, nil, r.use()).Strays {
+		if l.claimed {
+			return traffic.Route{TrafficRoute: r.named(), Accepted: true}, nil
+		}
 		if object, err = s.reclaim(ctx, l, r, object, canary); err != nil {
 			return traffic.Route{}, err
 		}
@@ -111,6 +114,12 @@ func (s *snapshot) reclaim(
 	if _, err := without(object, r); err != nil { // the annotation can't be read
 		return nil, err
 	}
+	sides := route.SidesOf(r.service)
+	if err := l.unsure[r]; err != nil {
+		return nil, fmt.Errorf("it refers to %s or %s, its annotation %s is gone, and it is unknown whether its namespace consents to the release: "+
+			"get the right to list referencegrants in namespaces %s and %s, or make it refer to Service %s by hand, and run the command again: %w",
+			sides.Stable, sides.Canary, v1alpha1.TrafficAnnotation, r.key.Namespace, r.use().Namespace, r.service, err)
+	}
 	free, err := s.sidesAreFree(ctx, r)
 	if err != nil {
 		return nil, err
@@ -118,7 +127,6 @@ func (s *snapshot) reclaim(
 	if again := route.Reclaimed(r.kind, object, canary, r.use(), l.steps); free && again != nil {
 		return again, nil
 	}
-	sides := route.SidesOf(r.service)
 	return nil, fmt.Errorf("it refers to %s or %s, its annotation %s is gone, and nobody can tell what it was: restore it by hand: make it refer to Service %s",
 		sides.Stable, sides.Canary, v1alpha1.TrafficAnnotation, r.service)
 }
@@ -133,7 +141,7 @@ func without(object *unstructured.Unstructured, r heldRoute) (*unstructured.Unst
 	return restored, nil
 }
 
-// sidesAreFree reports whether the two Services that a route refers to are those of the release, or
+// sidesAreFree reports whether the two Services that a route refers to belong to the release, or
 // don't exist.
 func (s *snapshot) sidesAreFree(ctx context.Context, r heldRoute) (bool, error) {
 	sides := route.SidesOf(r.service)

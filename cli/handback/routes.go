@@ -67,6 +67,8 @@ type leaving struct {
 	goal   traffic.Goal
 	watch  traffic.Watch
 	failed map[heldRoute]error
+	// unsure holds why consent is unknown: only the annotation of such a route says what to restore.
+	unsure map[heldRoute]error
 }
 
 // serviceID identifies a Service of a route.
@@ -109,7 +111,7 @@ func (f *routes) of(name string, claimed bool) *leaving {
 	}
 	release := f.releases[name]
 	l := &leaving{
-		name: name, claimed: claimed, goal: plan.LeavingGoal(release), known: map[serviceID]bool{}, failed: map[heldRoute]error{},
+		name: name, claimed: claimed, goal: plan.LeavingGoal(release), known: map[serviceID]bool{}, failed: map[heldRoute]error{}, unsure: map[heldRoute]error{},
 	}
 	if release != nil {
 		l.steps = release.Spec.Strategy.Steps
@@ -237,11 +239,12 @@ func (c *Command) isClaimed(ctx context.Context, r heldRoute, release *v1alpha1.
 	}
 	named := slices.ContainsFunc(namedBy(release), func(n heldRoute) bool { return n.routeID == r.routeID && n.service == r.service })
 	consents, err := c.consents(ctx, r, grants)
-	return !named || err == nil && !consents // without the right to list grants, the release is believed
+	return !named || err == nil && !consents // if consent is unknown, the workload stays held for the route
 }
 
-// addNamed adds the routes that a release names: another writer may have removed the annotation.
-// Routes of namespaces that don't consent are left alone: a release may name any.
+// addNamed adds the routes that a release names: another writer may have removed the annotation, or
+// they are in a namespace that was not listed. A release may name any route: without consent, only
+// one whose annotation names the release as holder is written.
 func (c *Command) addNamed(ctx context.Context, found *routes, name string, grants grants) {
 	release := found.releases[name]
 	if release.Spec.Strategy.Traffic == nil && release.Status.Traffic == nil {
@@ -250,12 +253,14 @@ func (c *Command) addNamed(ctx context.Context, found *routes, name string, gran
 	l := found.of(name, false)
 	for _, r := range namedBy(release) {
 		consents, err := c.consents(ctx, r, grants)
-		if err == nil && !consents {
-			continue
-		}
-		l.add(r)
-		if err != nil && !apierrors.IsForbidden(err) {
-			l.fail(r, err)
+		switch {
+		case err != nil:
+			l.add(r)
+			l.unsure[r] = err
+		case consents:
+			l.add(r)
+		case c.options.Namespace != "":
+			found.of(name, true).add(r)
 		}
 	}
 }

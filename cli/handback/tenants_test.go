@@ -32,22 +32,28 @@ func (r *routed) nameElsewhere(namespace string) {
 	}
 }
 
+// shared is the annotation that sharing writes.
+const shared = "shared"
+
 // elsewhere creates a route of another namespace that refers to the sides of the release just as sharing makes it, with an annotation.
 func (r *routed) elsewhere(namespace, annotation string) *unstructured.Unstructured {
 	r.Helper()
 	text := strings.ReplaceAll(httpRoute, "{name: web, port: 80, weight: 3}", "{name: web, namespace: "+r.namespace+", port: 80, weight: 3}")
 	object := cptest.Decode(r.T, text)[0]
 	object.SetNamespace(namespace)
-	shared, problem := route.KindOf(v1alpha1.RouteHTTP).Share(object, r.use(), traffic.Share{Weight: 10})
+	object, problem := route.KindOf(v1alpha1.RouteHTTP).Share(object, r.use(), traffic.Share{Weight: 10})
 	if problem != nil {
 		r.Fatalf("share: %s", problem.Message)
 	}
-	shared.SetAnnotations(nil)
-	if annotation != "" {
-		shared.SetAnnotations(map[string]string{v1alpha1.TrafficAnnotation: annotation})
+	switch annotation {
+	case shared:
+	case "":
+		object.SetAnnotations(nil)
+	default:
+		object.SetAnnotations(map[string]string{v1alpha1.TrafficAnnotation: annotation})
 	}
-	r.create(shared)
-	return shared
+	r.create(object)
+	return object
 }
 
 // consent creates the ReferenceGrants by which a release of the namespace may share HTTPRoutes of another one.
@@ -64,20 +70,32 @@ func (r *routed) consent(namespace string) {
 	grant(r.namespace, map[string]any{"group": route.GatewayGroup, "kind": "HTTPRoute", "namespace": namespace}, map[string]any{"group": "", "kind": "Service"})
 }
 
-// TestNamespaceThatDoesNotConsent: anyone who may write a release can have it name a route of any namespace. Nothing is written to that one without
-// ReferenceGrants, and whatever it looks like keeps nothing held. With them it is restored first, or keeps the workload held.
+// written reads a route again, and reports whether it was written since.
+func (r *routed) written(object *unstructured.Unstructured) bool {
+	r.Helper()
+	before := object.GetResourceVersion()
+	if err := r.client.Get(r.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		r.Fatalf("read route: %v", err)
+	}
+	return object.GetResourceVersion() != before
+}
+
+// TestNamespaceThatDoesNotConsent: anyone who may write a release can have it name a route of any namespace. Without ReferenceGrants, only a route
+// whose annotation names the release as holder is written, and no route keeps anything held. With them it is restored first, or keeps the workload held.
 func TestNamespaceThatDoesNotConsent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		annotation string
-		restored   bool
+		// with and without say whether the route is written with and without consent.
+		with, without bool
 	}{
-		"LooksLikeShared": {"", true},
-		"CanNotBeRead":    {"{", false},
+		"Held":            {shared, true, true},
+		"LooksLikeShared": {"", true, false},
+		"CanNotBeRead":    {"{", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, consents := range []bool{false, true} {
+			for consents, want := range map[bool]bool{true: c.with, false: c.without} {
 				r, edge := newRouted(t), cptest.Namespace(t)
 				object := r.elsewhere(edge, c.annotation)
 				r.nameElsewhere(edge)
@@ -85,14 +103,36 @@ func TestNamespaceThatDoesNotConsent(t *testing.T) {
 					r.consent(edge)
 				}
 				said, err := r.run(handback.Options{NoWait: true})
-				r.wantHeld(consents && !c.restored)
-				before := object.GetResourceVersion()
-				if err := r.client.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-					t.Fatal(err)
+				r.wantHeld(consents && !want)
+				if written := r.written(object); written != want {
+					t.Errorf("consents: %t: want the route written: %t, it says %q, %v", consents, want, said, err)
 				}
-				if written := object.GetResourceVersion() != before; written != (consents && c.restored) {
-					t.Errorf("consents: %t: want the route written: %t, it says %q, %v", consents, !written, said, err)
-				}
+			}
+		})
+	}
+}
+
+// TestUnknownConsent: without the right to list ReferenceGrants, a route whose annotation names the release is restored. One without the annotation is
+// not written, and keeps the workload held; the error says which right is missing.
+func TestUnknownConsent(t *testing.T) {
+	t.Parallel()
+	for name, annotation := range map[string]string{"Held": shared, "LooksLikeShared": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, edge := newRouted(t), cptest.Namespace(t)
+			object := r.elsewhere(edge, annotation)
+			r.nameElsewhere(edge)
+			real := r.client
+			r.client = hooked{Client: real, list: forbids("ReferenceGrant")}
+			said, err := r.run(handback.Options{NoWait: true})
+			r.client = real
+			held := annotation == shared
+			if written := r.written(object); written != held {
+				t.Errorf("want the route written: %t, it says %q, %v", held, said, err)
+			}
+			r.wantHeld(!held)
+			if missing := "get the right to list referencegrants in namespaces " + edge + " and " + r.namespace; !held && (err == nil || !strings.Contains(err.Error(), missing)) {
+				t.Errorf("want %q, got %v", missing, err)
 			}
 		})
 	}

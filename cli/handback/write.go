@@ -22,9 +22,8 @@ import (
 const glassReason = "sluice handback"
 
 // write gives a workload back. Where that is forbidden, the same write sets the break-glass
-// annotation, for which the admission policy lets it through, and the next removes it. Whether that
-// policy refuses is only in the words of the answer, which nothing depends on: whoever else refuses
-// the first write refuses the second too.
+// annotation, for which the admission policy lets it through, and the next removes it. An answer
+// does not say which policy refuses: any other policy refuses the second write too.
 func (c *Command) write(ctx context.Context, w workload.Workload, held v1alpha1.HeldWorkload, template json.RawMessage) error {
 	digest, err := left(w, template)
 	if err != nil {
