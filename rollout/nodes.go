@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
@@ -177,7 +178,7 @@ func (p nodes) find(ctx context.Context, r *kindShell, v *view, digest string) (
 		return latest{}, err
 	}
 	for _, name := range names {
-		revision, err := r.history.history(ctx, v, name)
+		revision, err := hold.Recorded(ctx, r.live, p.d, name)
 		if err != nil {
 			return latest{}, err
 		}

@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -39,7 +37,7 @@ func (p places) owns(_ *view, pod *corev1.Pod) bool { return ownedBy(pod, p.w.Ge
 // template returns the template that the native controller keeps in a ControllerRevision; nil if
 // there is none.
 func (p places) template(ctx context.Context, r *kindShell, v *view, revision string) (json.RawMessage, error) {
-	kept, err := r.history.history(ctx, v, p.w.RevisionName(revision))
+	kept, err := hold.Recorded(ctx, r.live, p.w, p.w.RevisionName(revision))
 	if err != nil || kept == nil {
 		return nil, err
 	}
@@ -226,20 +224,6 @@ func (r *podWriter) samePod(ctx context.Context, namespace string, pod *inplace.
 	return slices.ContainsFunc(list.Items, func(now metav1.PartialObjectMetadata) bool {
 		return now.UID == pod.UID && now.ResourceVersion == pod.Version
 	}), nil
-}
-
-// history returns a ControllerRevision of the native controller; nil if the workload has none of
-// that name.
-func (r *historian) history(ctx context.Context, v *view, name string) (*appsv1.ControllerRevision, error) {
-	var revision appsv1.ControllerRevision
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: v.release.Namespace, Name: name}, &revision)
-	if apierrors.IsNotFound(err) || err == nil && !ownedBy(&revision, v.workload.GetUID()) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read ControllerRevision %s: %w", name, err)
-	}
-	return &revision, nil
 }
 
 // keptName returns the name under which a template is kept already; empty if it is not. The name of

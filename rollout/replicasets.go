@@ -8,10 +8,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/workload"
@@ -101,16 +101,7 @@ func (replicaSets) template(ctx context.Context, r *kindShell, v *view, revision
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(set), full); err != nil {
 		return nil, fmt.Errorf("read ReplicaSet %s: %w", set.Name, err)
 	}
-	template, err := templateIn(full)
-	if err != nil {
-		return nil, err
-	}
-	unstructured.RemoveNestedField(template, "metadata", "labels", appsv1.DefaultDeploymentUniqueLabelKey)
-	raw, err := json.Marshal(template)
-	if err != nil {
-		return nil, fmt.Errorf("encode pod template: %w", err)
-	}
-	return raw, nil
+	return hold.TemplateOfSet(full)
 }
 
 func (replicaSets) templates(v *view) []*corev1.PodTemplateSpec {

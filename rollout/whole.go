@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
@@ -58,15 +59,6 @@ func typed(object *unstructured.Unstructured, into metav1.Object) error {
 	return nil
 }
 
-// templateIn returns the pod template of an object.
-func templateIn(object *unstructured.Unstructured) (map[string]any, error) {
-	template, _, err := unstructured.NestedMap(object.Object, "spec", "template")
-	if err != nil {
-		return nil, fmt.Errorf("read pod template of %s %s: %w", object.GetKind(), object.GetName(), err)
-	}
-	return template, nil
-}
-
 // sawWhole takes over what a read of, or a write to, the workload answered.
 func (v *view) sawWhole(object *unstructured.Unstructured) error {
 	w, template, err := whole(object)
@@ -93,7 +85,7 @@ func whole(object *unstructured.Unstructured) (workload.Workload, json.RawMessag
 	for i := range managed { // who wrote when is read, what they wrote is not, and is large
 		managed[i].FieldsV1 = nil
 	}
-	template, err := templateIn(object)
+	template, err := hold.TemplateIn(object)
 	if err != nil {
 		return nil, nil, err
 	}

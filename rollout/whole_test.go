@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
@@ -57,7 +58,7 @@ func TestFieldsOfTomorrowAreCopied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template, err := templateIn(set)
+	template, err := hold.TemplateIn(set)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -23,10 +23,15 @@ func (c *Command) findTemplate(ctx context.Context, w workload.Workload, revisio
 	if err != nil || kept != nil {
 		return kept, err
 	}
-	if name := w.RevisionName(revision); name != "" {
-		return c.recordedTemplate(ctx, w, name)
+	name := w.RevisionName(revision)
+	if name == "" {
+		return c.templateOfSet(ctx, w, revision)
 	}
-	return c.templateOfSet(ctx, w, revision)
+	recorded, err := hold.Recorded(ctx, c.client, w, name)
+	if err != nil || recorded == nil {
+		return nil, err
+	}
+	return podtemplate.OfHistory(recorded.Data.Raw)
 }
 
 func (c *Command) keptTemplate(ctx context.Context, w workload.Workload, revision string) (json.RawMessage, error) {
@@ -46,29 +51,16 @@ func (c *Command) keptTemplate(ctx context.Context, w workload.Workload, revisio
 
 // templateOfSet returns the template of a ReplicaSet that belongs to a Deployment.
 func (c *Command) templateOfSet(ctx context.Context, w workload.Workload, revision string) (json.RawMessage, error) {
-	var list appsv1.ReplicaSetList
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSetList"))
 	labels := client.MatchingLabels{appsv1.DefaultDeploymentUniqueLabelKey: revision}
-	if err := c.client.List(ctx, &list, client.InNamespace(w.GetNamespace()), labels); err != nil {
+	if err := c.client.List(ctx, list, client.InNamespace(w.GetNamespace()), labels); err != nil {
 		return nil, fmt.Errorf("list ReplicaSets: %w", err)
 	}
 	for i := range list.Items {
 		if set := &list.Items[i]; metav1.IsControlledBy(set, w) {
-			return hold.Template(set), nil
+			return hold.TemplateOfSet(set)
 		}
 	}
 	return nil, nil
-}
-
-// recordedTemplate returns that of the ControllerRevision of a name, in which the native controller
-// keeps it.
-func (c *Command) recordedTemplate(ctx context.Context, w workload.Workload, name string) (json.RawMessage, error) {
-	var revision appsv1.ControllerRevision
-	err := c.client.Get(ctx, client.ObjectKey{Namespace: w.GetNamespace(), Name: name}, &revision)
-	switch {
-	case apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(&revision, w):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read ControllerRevision %s: %w", name, err)
-	}
-	return podtemplate.OfHistory(revision.Data.Raw)
 }

@@ -8,7 +8,6 @@ package hold
 import (
 	"encoding/json"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -89,13 +88,4 @@ func HandBack(w workload.Workload, held v1alpha1.HeldWorkload, template json.Raw
 		patch.Set("/spec/template", template)
 	}
 	return patch
-}
-
-// Template returns the JSON of a ReplicaSet's template as it was before the native controller, or
-// we, added the hash label.
-func Template(set *appsv1.ReplicaSet) json.RawMessage {
-	template := set.Spec.Template.DeepCopy()
-	delete(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	data, _ := json.Marshal(template) // a template that was read always encodes
-	return data
 }
