@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -26,8 +28,16 @@ func TestWithoutPodsTheWorkloadHasTheStableTemplate(t *testing.T) {
 		goesOn   = "take over with the template of the release: the release of revision v2 goes on"
 	)
 	last := func(s *v1alpha1.BatchReleaseStatus) { s.CurrentStepIndex = 2 }
+	all := intstr.FromString("100%")
 	checkScripts(t, map[string]scripted{
 		"scaled to 0 it gets it before any pod goes": {held(0).at(0, 1).scaledFrom(10).sets(set("v1", 9), set("v2", 1)), []string{toStable}},
+		"... in a step of all pods too, if not all requests go to them": {
+			held(0).steps(v1alpha1.Step{Replicas: all, Traffic: "20%"}, step("100%")).at(0, 10).scaledFrom(10).sets(set("v1", 10), set("v2", 10)).traffic(silentFor(true, 0)), []string{toStable},
+		},
+		"... and not if they get all": {
+			held(0).steps(step("100%"), step("100%")).at(0, 10).scaledFrom(10).sets(set("v1", 0), set("v2", 10)),
+			[]string{"scale v2 10 -> 0: fewer replicas: the batch shrinks in proportion"},
+		},
 		"then the new pods go before the stable ones": {
 			withoutPods().scaledFrom(10).sets(set("v1", 9), set("v2", 1)),
 			[]string{"scale v2 1 -> 0: follow spec.replicas", "scale v1 9 -> 0: follow spec.replicas"},

@@ -154,10 +154,8 @@ func stand(d Decision) Decision {
 		// An earlier pass may have begun without a record, or the template has pods from before.
 		t = taskOf(d.snap, max(min(d.snap.pods.updated(), d.snap.steps().share().most(d.snap.workload.Replicas)), minUpdated(d.snap)))
 	}
-	// Scale surplus updated pods back to the step's target, e.g. after an external unpause. If only
-	// the annotation was removed, the native controller has added none.
-	change := d.snap.hold().change()
-	t.Blocked = d.snap.gates().awaited() || change != nil && change.Kind != v1alpha1.ReasonHoldRemoved
+	// Scale surplus updated pods back to the step's target, e.g. after an external unpause.
+	t.Blocked = d.snap.gates().awaited() || d.snap.hold().change() != nil
 	d, turns := turnRound(d, t.Blocked)
 	if turns {
 		return d

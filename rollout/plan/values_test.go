@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // A look is a value, and so is what it looks at: only the functions that make one write to it. All else makes another.
@@ -107,5 +109,33 @@ func rootOf(e ast.Expr) (root, field string) {
 		default:
 			return "", ""
 		}
+	}
+}
+
+func TestOnlyHandsBack(t *testing.T) {
+	t.Parallel()
+	before := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, Attempt: 2}
+	next := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseFinalizing, Attempt: 2}
+	for name, c := range map[string]struct {
+		change func(before, next *v1alpha1.BatchReleaseStatus)
+		want   bool
+	}{
+		"a rollout ends":              {func(_, _ *v1alpha1.BatchReleaseStatus) {}, true},
+		"a rollback ends":             {func(before, _ *v1alpha1.BatchReleaseStatus) { before.Phase = v1alpha1.PhaseRollingBack }, true},
+		"it has not begun":            {func(before, _ *v1alpha1.BatchReleaseStatus) { before.Phase = v1alpha1.PhaseInitial }, false},
+		"it goes on":                  {func(_, next *v1alpha1.BatchReleaseStatus) { next.Phase = v1alpha1.PhaseRollingUpdate }, false},
+		"another attempt":             {func(_, next *v1alpha1.BatchReleaseStatus) { next.Attempt++ }, false},
+		"a gate of its step was open": {func(before, _ *v1alpha1.BatchReleaseStatus) { before.Gates = []v1alpha1.GateReference{{}} }, false},
+		"a gate was forced":           {func(_, next *v1alpha1.BatchReleaseStatus) { next.Forced = []v1alpha1.ForcedGate{{}} }, false},
+		"a write is refused":          {func(_, next *v1alpha1.BatchReleaseStatus) { next.RefusedWrite = &v1alpha1.RefusedWrite{} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, n := *before.DeepCopy(), *next.DeepCopy()
+			c.change(&b, &n)
+			if got := OnlyHandsBack(&b, &n); got != c.want {
+				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
 	}
 }
