@@ -306,7 +306,7 @@ func (e Event) pass(s *State) bool {
 		s.judgeAnswers()
 		s.judgeReturn()
 	}
-	if putsOff := report.Wake > 0 && report.Wake <= soon; len(report.Done) == 0 && report.Ended == "" && !putsOff {
+	if putsOff := report.Unasked || report.Wake > 0 && report.Wake <= soon; len(report.Done) == 0 && report.Ended == "" && !putsOff {
 		back := s.Process.heldBack(s.Release.Generation, s.Now)
 		back.forwards = s.mayForward()
 		s.Workload.kind.judgeRest(s.World, back)

@@ -138,7 +138,8 @@ func withinShare(w *World, c change) string {
 	if !is {
 		return ""
 	}
-	if before.Shared && share.Share.Weight <= before.Weight && (before.Matched || len(share.Share.Matches) == 0) {
+	has := before.Shared || before.Held && c.pass.intent.Rollback != nil // somebody has restored the route for a moment, and no pod is ready that requests could go back to
+	if has && share.Share.Weight <= before.Weight && (before.Matched || len(share.Share.Matches) == 0) {
 		return "" // it gets no more than it has
 	}
 	most, matches, allowed := int32(0), false, w.allowed(c.pass.intent)

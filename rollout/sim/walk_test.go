@@ -285,8 +285,8 @@ func (w *walk) passAgain() {
 		return // what was deleted is still in a cache
 	}
 	passes := 0
-	for ; len(s.Process.passUnasked(s.World, Mishaps{}).Done) > 0; passes++ {
-		if passes == maxPasses {
+	for report := s.Process.passUnasked(s.World, Mishaps{}); len(report.Done) > 0 || report.Unasked; report = s.Process.passUnasked(s.World, Mishaps{}) {
+		if passes++; passes > maxPasses {
 			w.Fatalf("I9 passes soon write nothing%s\n  %-28s %s", w.story.String(), "passes", s.World)
 		}
 	}
