@@ -58,11 +58,7 @@ func (p ordinals) index(pod *corev1.Pod) (int32, bool) {
 	if !found || err != nil || ordinal < 0 || strconv.FormatInt(ordinal, 10) != text { // no sign, no zeros before it
 		return 0, false
 	}
-	first := int32(0)
-	if o := p.s.Spec.Ordinals; o != nil {
-		first = o.Start
-	}
-	return int32(ordinal) - first, true
+	return int32(ordinal) - p.s.FirstOrdinal(), true
 }
 
 func (p ordinals) revision(v *view, digest string) string {

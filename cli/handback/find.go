@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
@@ -78,7 +79,7 @@ func (c *Command) named(ctx context.Context, name Name) ([]target, error) {
 	case len(held) > 0:
 		there = held
 	case len(there) == 0 && len(failed) == 0:
-		failed = append(failed, fmt.Errorf("no Deployment, StatefulSet or DaemonSet %q found in namespace %s", key.Name, key.Namespace))
+		failed = append(failed, fmt.Errorf("no %s %q found in namespace %s", kinds.List(workload.Kinds), key.Name, key.Namespace))
 	}
 	return there, errors.Join(failed...)
 }

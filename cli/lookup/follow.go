@@ -17,8 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
-	"github.com/sluice-dev/sluice/rollout/workload"
+	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
 // ErrDone ends Follow: what was waited for is there.
@@ -148,15 +147,16 @@ func WholeRelease(release *v1alpha1.BatchRelease) Objects {
 	if source := release.Labels[v1alpha1.SourceLabel]; source != "" {
 		objects[&v1alpha1.ReleaseSource{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", source)}
 	}
-	switch w := workload.New(release.Spec.WorkloadRef.Kind).(type) {
-	case nil:
+	kind := kinds.Named(release.Spec.WorkloadRef.Kind)
+	if kind == nil {
 		return objects
-	case *deployment.Object:
-		objects[w.Object()], objects[&appsv1.ReplicaSet{}] = workloadOf(release), cache.ByObject{}
-	default:
-		objects[w.Object()], objects[&appsv1.ControllerRevision{}] = workloadOf(release), cache.ByObject{}
 	}
-	objects[&corev1.Pod{}] = cache.ByObject{}
+	versions := client.Object(&appsv1.ControllerRevision{})
+	if kind.BySets() {
+		versions = &appsv1.ReplicaSet{}
+	}
+	objects[kind.New().(client.Object)] = workloadOf(release)
+	objects[versions], objects[&corev1.Pod{}] = cache.ByObject{}, cache.ByObject{}
 	return objects
 }
 

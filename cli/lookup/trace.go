@@ -3,6 +3,7 @@ package lookup
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,13 +26,13 @@ func TracePod(ctx context.Context, c client.Reader, key client.ObjectKey) (*show
 	owner := metav1.GetControllerOf(&pod)
 	var trace *show.Trace
 	var err error
-	switch {
-	case owner != nil && owner.Kind == "ReplicaSet":
+	switch owners := kinds.PodOwners(); {
+	case owner == nil || !slices.Contains(owners, owner.Kind):
+		return nil, fmt.Errorf("pod %s is of no %s", key.Name, kinds.List(owners))
+	case owner.Kind == kinds.ReplicaSet:
 		trace, err = TraceSet(ctx, c, client.ObjectKey{Namespace: key.Namespace, Name: owner.Name})
-	case owner != nil && owner.Kind != kinds.Deployment && kinds.Named(owner.Kind) != nil:
-		trace, err = traceVersion(ctx, c, &pod, owner)
 	default:
-		return nil, fmt.Errorf("pod %s is of no ReplicaSet, StatefulSet or DaemonSet", key.Name)
+		trace, err = traceVersion(ctx, c, &pod, owner)
 	}
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func TracePod(ctx context.Context, c client.Reader, key client.ObjectKey) (*show
 	return trace, nil
 }
 
-// traceVersion goes back from the version that a pod of a StatefulSet or DaemonSet has.
+// traceVersion goes back from the version of a pod that its workload owns.
 func traceVersion(ctx context.Context, c client.Reader, pod *corev1.Pod, owner *metav1.OwnerReference) (*show.Trace, error) {
 	whole, err := readWhole(ctx, c, owner.Kind, client.ObjectKey{Namespace: pod.Namespace, Name: owner.Name})
 	if err != nil {
@@ -65,14 +66,14 @@ func TraceSet(ctx context.Context, c client.Reader, key client.ObjectKey) (*show
 		return nil, fmt.Errorf("read ReplicaSet: %w", err)
 	}
 	owner := metav1.GetControllerOf(&set)
-	if owner == nil || owner.Kind != "Deployment" {
+	if owner == nil || kinds.Named(owner.Kind) == nil {
 		return nil, fmt.Errorf("ReplicaSet %s is of no Deployment", key.Name)
 	}
-	var deployment appsv1.Deployment
-	if err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: owner.Name}, &deployment); err != nil {
-		return nil, fmt.Errorf("read Deployment: %w", err)
+	w := kinds.Named(owner.Kind).New().(client.Object)
+	if err := c.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: owner.Name}, w); err != nil {
+		return nil, fmt.Errorf("read %s: %w", owner.Kind, err)
 	}
-	traces, err := traceAll(ctx, c, &deployment, []show.Object{&set})
+	traces, err := traceAll(ctx, c, w, []show.Object{&set})
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +88,8 @@ func TraceWorkload(kind string) func(context.Context, client.Reader, client.Obje
 			return nil, err
 		}
 		var used []show.Object
-		if deployment, is := whole.Workload.(*appsv1.Deployment); is {
-			used = versions(show.SetsInUse(whole.Sets, deployment))
+		if kinds.Named(kind).BySets() {
+			used = versions(show.SetsInUse(whole.Sets, whole.Workload))
 		} else {
 			used = versions(show.RecordsInUse(whole))
 		}

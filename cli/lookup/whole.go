@@ -12,7 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/show"
-	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
@@ -74,7 +74,7 @@ func readParts(ctx context.Context, c client.Reader, whole *show.Whole, w worklo
 		return fmt.Errorf("read selector of %s: %w", w.Kind(), err)
 	}
 	selected := []client.ListOption{client.InNamespace(w.GetNamespace()), client.MatchingLabelsSelector{Selector: selector}}
-	if _, is := w.(*deployment.Object); is {
+	if kinds.Named(w.Kind()).BySets() {
 		err = readSets(ctx, c, whole, selected)
 	} else {
 		err = readRevisions(ctx, c, whole, selected)

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/rollout/drift"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
@@ -27,7 +28,7 @@ type comparison struct {
 
 // change compares a release with what it was; nil if it is new.
 func (c *comparison) change(was, is *spec.Release) (*Change, error) {
-	object, err := decode[v1alpha1.BatchRelease](is.Object())
+	object, err := decodeRelease(is)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func changeOf(release *spec.Release, kind Kind) *Change {
 		Namespace: release.Namespace, Name: release.Name, File: release.File, Kind: kind,
 		WorkloadKind: release.WorkloadKind, Workload: release.Workload,
 	}
-	if release.WorkloadKind == "Deployment" {
+	if release.WorkloadKind == kinds.Deployment {
 		change.Deployment = release.Workload
 	}
 	return change
@@ -215,10 +216,10 @@ func fields(was, is *spec.Release) ([]string, error) {
 	return found, nil
 }
 
-// movesNodes reports whether the templates of a DaemonSet are for other nodes (D11 in
+// movesNodes reports whether the templates of a kind that follows nodes are for others (D11 in
 // docs/architecture.md).
 func movesNodes(was, is *spec.Release) (bool, error) {
-	if is.WorkloadKind != "DaemonSet" || was.WorkloadKind != "DaemonSet" {
+	if !preflight.FollowsNodes(is.WorkloadKind) || was.WorkloadKind != is.WorkloadKind {
 		return false, nil
 	}
 	before, err := templateOf(was)
@@ -233,7 +234,7 @@ func movesNodes(was, is *spec.Release) (bool, error) {
 }
 
 func templateOf(release *spec.Release) (*corev1.PodTemplateSpec, error) {
-	object, err := decode[v1alpha1.BatchRelease](release.Object())
+	object, err := decodeRelease(release)
 	if err != nil {
 		return nil, err
 	}
@@ -255,14 +256,18 @@ func batchOf(foreseen *plan.Batch, share string, known bool) Batch {
 	return batch
 }
 
-func decode[T any](object *unstructured.Unstructured) (*T, error) {
+func decodeRelease(release *spec.Release) (*v1alpha1.BatchRelease, error) {
+	object := &v1alpha1.BatchRelease{}
+	return object, decode(release.Object(), object)
+}
+
+func decode(object *unstructured.Unstructured, into any) error {
 	data, err := object.MarshalJSON()
 	if err != nil {
-		return nil, fmt.Errorf("encode %s %s: %w", object.GetKind(), object.GetName(), err)
+		return fmt.Errorf("encode %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
-	into := new(T)
 	if err := json.Unmarshal(data, into); err != nil {
-		return nil, fmt.Errorf("decode %s %s: %w", object.GetKind(), object.GetName(), err)
+		return fmt.Errorf("decode %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
-	return into, nil
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/cli/preview"
+	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
@@ -65,7 +66,7 @@ func TestMeetVolumes(t *testing.T) {
 		found := rested()
 		found.Workload = &plan.Workload{Name: "web", Replicas: 12, Mover: statefulset.Mover{RollingUpdate: true}}
 		found.Release.Spec.WorkloadRef.Kind = "StatefulSet"
-		found.StatefulSet = set
+		found.Claims, found.Fixed = spec.ClaimsOf(set), new(spec.FixedOf(set))
 		return found
 	}
 	before := kindOf("StatefulSet", "spec:\n  replicas", volumes("1Gi"))

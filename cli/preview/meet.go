@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,9 +26,9 @@ type Live struct {
 	// Workload is the workload, whose pods have the template Running; nil if there is none, or it
 	// could not be read.
 	Workload *plan.Workload
-	// StatefulSet is the workload, if it is one, for its volume claim templates.
-	StatefulSet *appsv1.StatefulSet
-	// Fixed has the other fields of the workload that never change; nil if there are none.
+	// Claims are the volume claim templates of the workload, and Fixed has its other fields that never
+	// change. Fixed is nil if there is no workload, or it could not be read.
+	Claims  []corev1.PersistentVolumeClaim
 	Fixed   *spec.Fixed
 	Running *corev1.PodTemplateSpec
 	// Namespace are the objects that can limit a release.
@@ -98,7 +97,7 @@ func (c *Change) meet(live *Live, freeze *spec.Freeze, now time.Time) error {
 		return nil // it is gone, or stays as it is
 	}
 	c.scale(live.Workload)
-	c.compareClaims(live.StatefulSet)
+	c.compareClaims(live)
 	c.compareFixed(live.Fixed)
 	c.meetRoutes(live)
 	c.Cluster.Refused = cmp.Or(c.obstacle(live), c.Cluster.Refused)
@@ -124,15 +123,15 @@ func (c *Change) scale(workload *plan.Workload) {
 	c.batches(workload)
 }
 
-// compareClaims refuses volume claim templates that the StatefulSet that is there does not have. An
+// compareClaims refuses volume claim templates that the workload in the cluster does not have. An
 // earlier commit does not matter then.
-func (c *Change) compareClaims(set *appsv1.StatefulSet) {
+func (c *Change) compareClaims(live *Live) {
 	given, known := c.release.Claims()
-	if set == nil || !known {
+	if live.Fixed == nil || !known {
 		return
 	}
 	c.Claims = nil
-	if names := spec.ChangedClaims(given, set.Spec.VolumeClaimTemplates); len(names) > 0 {
+	if names := spec.ChangedClaims(given, live.Claims); len(names) > 0 {
 		at := c.release.ClaimsPlace()
 		c.Cluster.Refused = place(at.File, at.Line) + ": " + spec.ClaimsRefused(c.Workload, names)
 	}

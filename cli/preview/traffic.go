@@ -120,7 +120,7 @@ func keptWords(of *v1alpha1.Traffic) string {
 func (c *Change) compareTraffic(was *spec.Release) error {
 	before := &v1alpha1.BatchRelease{}
 	if was != nil {
-		decoded, err := decode[v1alpha1.BatchRelease](was.Object())
+		decoded, err := decodeRelease(was)
 		if err != nil {
 			return err
 		}

@@ -222,11 +222,11 @@ func evidenceWords(evidence v1alpha1.Evidence) string {
 	return line(words)
 }
 
-// SetsInUse returns the ReplicaSets of a Deployment that have pods, by name.
-func SetsInUse(sets []appsv1.ReplicaSet, deployment *appsv1.Deployment) []appsv1.ReplicaSet {
+// SetsInUse returns the ReplicaSets of a workload that have pods, by name.
+func SetsInUse(sets []appsv1.ReplicaSet, of Object) []appsv1.ReplicaSet {
 	var used []appsv1.ReplicaSet
 	for _, set := range sets {
-		if metav1.IsControlledBy(&set, deployment) && (set.Status.Replicas > 0 || replicasOf(set.Spec.Replicas) > 0) {
+		if metav1.IsControlledBy(&set, of) && (set.Status.Replicas > 0 || replicasOf(set.Spec.Replicas) > 0) {
 			used = append(used, set)
 		}
 	}

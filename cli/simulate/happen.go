@@ -19,8 +19,8 @@ func (r *run) apply(event *Event) []string {
 	}
 	if event.Scale != nil {
 		r.World.Scale(*event.Scale)
-		tell(r.Kind() != sim.DaemonSet, "scale to %d", *event.Scale)
-		tell(r.Kind() == sim.DaemonSet, "there are %d nodes", *event.Scale)
+		tell(!r.onNodes(), "scale to %d", *event.Scale)
+		tell(r.onNodes(), "there are %d nodes", *event.Scale)
 	}
 	if event.Broken != nil {
 		r.Sick = *event.Broken

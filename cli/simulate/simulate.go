@@ -12,10 +12,9 @@ package simulate
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/sim"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Timeline is the course of a release.
@@ -63,11 +62,11 @@ const (
 
 // Run simulates a release of a workload, nil if its manifest is not known. The release must be
 // valid.
-func Run(release *v1alpha1.BatchRelease, manifest runtime.Object, trace *Trace) (*Timeline, error) {
+func Run(release *v1alpha1.BatchRelease, manifest client.Object, trace *Trace) (*Timeline, error) {
 	if err := trace.fits(release.Spec.WorkloadRef.Kind); err != nil {
 		return nil, fmt.Errorf("simulate BatchRelease %s: trace: %w", release.Name, err)
 	}
-	o := ownOf(manifest)
+	o := ownOf(release.Spec.WorkloadRef.Kind, manifest)
 	if err := o.fits(); err != nil {
 		return nil, fmt.Errorf("simulate BatchRelease %s: %s %s: %w", release.Name, release.Spec.WorkloadRef.Kind, release.Spec.WorkloadRef.Name, err)
 	}

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluice-dev/sluice/internal/kinds"
+	"github.com/sluice-dev/sluice/rollout/preflight"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
-
-	"github.com/sluice-dev/sluice/rollout/sim"
 )
 
 // Trace is a list of events of a release: a file for people to write.
@@ -162,13 +162,15 @@ func (t *Trace) hasLabel(key string) bool {
 	return slices.ContainsFunc(t.Nodes, func(n Nodes) bool { return n.Labels[key] != "" })
 }
 
-// fits reports what the trace says that means nothing for a kind of workload.
+// fits reports what the trace says that means nothing for a kind of workload, or that it is none.
 func (t *Trace) fits(kind string) error {
-	switch {
-	case kind == sim.DaemonSet && t.Replicas != nil:
-		return errors.New("replicas: a DaemonSet has a pod on each node; use nodes")
-	case kind != sim.DaemonSet && len(t.Nodes) > 0:
-		return fmt.Errorf("nodes: they are for DaemonSets, and a %s has no pods by node; use replicas", kind)
+	switch onNodes := preflight.FollowsNodes(kind); {
+	case kinds.Named(kind) == nil:
+		return fmt.Errorf("a %s can't be released", kind)
+	case onNodes && t.Replicas != nil:
+		return fmt.Errorf("replicas: a %s has a pod on each node; use nodes", kind)
+	case !onNodes && len(t.Nodes) > 0:
+		return fmt.Errorf("nodes: they are for %s, and a %s has no pods by node; use replicas", kinds.OnNodes(), kind)
 	}
 	return nil
 }

@@ -9,53 +9,55 @@ import (
 	"strconv"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/preflight"
 	"github.com/sluice-dev/sluice/rollout/sim"
+	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // own holds the fields of a workload's manifest; nil for those that the API server would default.
 type own struct {
-	replicas, deadline       *int32
-	maxSurge, maxUnavailable *intstr.IntOrString
-	parallel                 bool
-	first                    int32 // ordinal
+	kinds.Sizes
+	deadline *int32
+	// first is the first ordinal.
+	first int32
+	// ordered reports whether the native controller waits for each pod before it makes the next.
+	ordered bool
 }
 
-// ownOf reads the manifest of a workload; nil if it is not known.
-func ownOf(object runtime.Object) own {
-	o := own{}
-	switch w := object.(type) {
-	case *appsv1.Deployment:
-		o.replicas, o.deadline = w.Spec.Replicas, w.Spec.ProgressDeadlineSeconds
-		if rolling := w.Spec.Strategy.RollingUpdate; rolling != nil {
-			o.maxSurge, o.maxUnavailable = rolling.MaxSurge, rolling.MaxUnavailable
-		}
-	case *appsv1.StatefulSet:
-		o.replicas, o.parallel = w.Spec.Replicas, w.Spec.PodManagementPolicy == appsv1.ParallelPodManagement
-		if rolling := w.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
-			o.maxUnavailable = rolling.MaxUnavailable
-		}
-		if w.Spec.Ordinals != nil {
-			o.first = w.Spec.Ordinals.Start
-		}
-	case *appsv1.DaemonSet:
-		if rolling := w.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
-			o.maxUnavailable = rolling.MaxUnavailable
-		}
+// ordinals is a workload whose pods have ordinals.
+type ordinals interface {
+	Ordered() bool
+	FirstOrdinal() int32
+}
+
+// ownOf reads the manifest of a workload of a kind; nil if it is not known.
+func ownOf(kind string, manifest client.Object) own {
+	w := workload.New(kind)
+	if manifest != nil {
+		w, _ = workload.Of(manifest) // which is of a kind that can be released
+	}
+	of := kinds.Named(kind)
+	o := own{Sizes: of.Sizes(w.Object()), deadline: w.Deadline()}
+	if !of.BySets() { // a pod with a place goes before the next comes
+		o.MaxSurge = nil
+	}
+	if placed, are := w.(ordinals); are {
+		o.first, o.ordered = placed.FirstOrdinal(), placed.Ordered()
 	}
 	return o
 }
 
 // fits returns an error for a manifest that can't be simulated: no API server has checked it.
 func (o own) fits() error {
-	problems := []error{countable("spec.replicas", o.replicas), limit("maxSurge", o.maxSurge), limit("maxUnavailable", o.maxUnavailable)}
+	problems := []error{countable("spec.replicas", o.Replicas), limit("maxSurge", o.MaxSurge), limit("maxUnavailable", o.MaxUnavailable)}
 	if o.first < 0 || o.first > math.MaxInt32-MaxPods {
 		problems = append(problems, fmt.Errorf("spec.ordinals.start: must be from 0 to %d", math.MaxInt32-MaxPods))
 	}
@@ -78,16 +80,17 @@ func setup(release *v1alpha1.BatchRelease, o own, trace *Trace) sim.Setup {
 	s := sim.Setup{
 		Kind: release.Spec.WorkloadRef.Kind, Replicas: defaultReplicas, Steps: strategy.Steps, HistoryLimit: 10,
 	}
-	s.Ordered = s.Kind == sim.StatefulSet && !o.parallel
-	if strategy.Traffic != nil && s.Kind == sim.Deployment {
+	kind := kinds.Named(s.Kind)
+	s.Ordered = o.ordered
+	if strategy.Traffic != nil && kind.BySets() {
 		s.Traffic = numbered(strategy.Traffic)
 	}
-	s.MaxSurge, s.MaxUnavailable = defaultBounds(s.Kind)
-	setFrom(&s.MaxSurge, cmp.Or(strategy.MaxSurge, o.maxSurge))
-	setFrom(&s.MaxUnavailable, cmp.Or(strategy.MaxUnavailable, o.maxUnavailable))
+	s.MaxSurge, s.MaxUnavailable = defaultBounds(kind)
+	setFrom(&s.MaxSurge, cmp.Or(strategy.MaxSurge, o.MaxSurge))
+	setFrom(&s.MaxUnavailable, cmp.Or(strategy.MaxUnavailable, o.MaxUnavailable))
 	switch {
-	case s.Kind != sim.DaemonSet:
-		setFrom(&s.Replicas, cmp.Or(trace.Replicas, o.replicas))
+	case !kind.ByNodes:
+		setFrom(&s.Replicas, cmp.Or(trace.Replicas, o.Replicas))
 	case len(trace.Nodes) > 0:
 		s.Replicas = trace.nodes()
 	default:
@@ -117,8 +120,8 @@ func pods(limit *intstr.IntOrString, of int32) int {
 }
 
 // defaultBounds returns those of workloads that have none.
-func defaultBounds(kind string) (surge, unavailable intstr.IntOrString) {
-	if kind == sim.Deployment {
+func defaultBounds(kind *kinds.Kind) (surge, unavailable intstr.IntOrString) {
+	if kind.BySets() {
 		return deployment.DefaultBound, deployment.DefaultBound
 	}
 	return intstr.FromInt32(0), inplace.DefaultUnavailable
@@ -164,18 +167,21 @@ func (r *run) leaveOut(strategy *v1alpha1.ReleaseStrategy) {
 		r.note("routes are in effect at once: a real Gateway takes a moment to accept what is written")
 	}
 	switch {
-	case r.Kind() == sim.DaemonSet && strategy.PausePoints:
+	case r.onNodes() && strategy.PausePoints:
 		strategy.PausePoints = false
 		r.note("pausePoints are left out: pods of the simulation have no annotations")
-	case r.Kind() != sim.DaemonSet && (len(strategy.Order) > 0 || strategy.PausePoints):
+	case !r.onNodes() && (len(strategy.Order) > 0 || strategy.PausePoints):
 		strategy.Order, strategy.PausePoints = nil, false
 		r.note("order and pausePoints are left out: which pod goes first is not simulated")
 	}
 }
 
+// onNodes reports whether there is a pod on each node.
+func (r *run) onNodes() bool { return preflight.FollowsNodes(r.Kind()) }
+
 // label gives the nodes their labels, and says so where nobody has told of them.
 func (r *run) label(strategy *v1alpha1.ReleaseStrategy) {
-	if r.Kind() != sim.DaemonSet {
+	if !r.onNodes() {
 		return
 	}
 	if len(r.trace.Nodes) == 0 {

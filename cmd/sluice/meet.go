@@ -14,7 +14,6 @@ import (
 	"github.com/sluice-dev/sluice/cli/preview"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/rollout/hold"
-	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 	"github.com/sluice-dev/sluice/rollout/survey"
@@ -77,10 +76,7 @@ func (s *surroundings) of(ctx context.Context, change *preview.Change) (*preview
 		return live, nil
 	}
 	live.Workload, live.Running = workloadOf(w), w.PodTemplate()
-	live.Fixed = new(spec.FixedOf(w.Object()))
-	if set, is := w.(*statefulset.Object); is {
-		live.StatefulSet = set.StatefulSet
-	}
+	live.Fixed, live.Claims = new(spec.FixedOf(w.Object())), spec.ClaimsOf(w.Object())
 	around, err := s.namespace(ctx, change.Namespace)
 	live.Namespace = around.objects
 	live.Missing = append(live.Missing, around.missing...)

@@ -13,7 +13,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/simulate"
 	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/internal/plain"
+	"github.com/sluice-dev/sluice/rollout/preflight"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
@@ -76,8 +78,8 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if kind := chosen.WorkloadKind; cmd.Flags().Changed("nodes") && kind != "DaemonSet" {
-		return fmt.Errorf("--nodes is for DaemonSets, and %s %s has no pods by node: use replicas in a trace", kind, chosen.Workload)
+	if kind := chosen.WorkloadKind; cmd.Flags().Changed("nodes") && !preflight.FollowsNodes(kind) {
+		return fmt.Errorf("--nodes is for %s, and %s %s has no pods by node: use replicas in a trace", kinds.OnNodes(), kind, chosen.Workload)
 	}
 	timeline, err := play(chosen, trace)
 	if err != nil {
@@ -141,15 +143,15 @@ func play(chosen *spec.Release, trace *simulate.Trace) (*simulate.Timeline, erro
 	if err := decodeObject(chosen.Object(), release); err != nil {
 		return nil, err
 	}
-	if !chosen.HasWorkload() {
-		if trace.Replicas == nil && chosen.WorkloadKind != "DaemonSet" {
-			return nil, fmt.Errorf("the %s is not in the repository: say in a trace how many replicas it has", chosen.WorkloadKind)
-		}
-		return simulate.Run(release, nil, trace)
-	}
 	of := workload.New(chosen.WorkloadKind)
 	if of == nil {
 		return nil, fmt.Errorf("a %s can't be released: sluice lint says what can", chosen.WorkloadKind)
+	}
+	if !chosen.HasWorkload() {
+		if trace.Replicas == nil && !preflight.FollowsNodes(chosen.WorkloadKind) {
+			return nil, fmt.Errorf("the %s is not in the repository: say in a trace how many replicas it has", chosen.WorkloadKind)
+		}
+		return simulate.Run(release, nil, trace)
 	}
 	if err := decodeObject(chosen.WorkloadObject(), of.Object()); err != nil {
 		return nil, err

@@ -23,7 +23,11 @@ func workloadName(text string) (kind, name string, err error) {
 	}
 	kind = workloadKind(before)
 	if kind == "" || name == "" || strings.Contains(name, "/") {
-		return "", "", fmt.Errorf("%q does not name a workload: write NAME, deployment/NAME, statefulset/NAME or daemonset/NAME", text)
+		forms := []string{"NAME"}
+		for _, kind := range kinds.Names() {
+			forms = append(forms, strings.ToLower(kind)+"/NAME")
+		}
+		return "", "", fmt.Errorf("%q does not name a workload: write %s", text, kinds.List(forms))
 	}
 	return kind, name, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,15 @@ func (r *Release) Claims() ([]corev1.PersistentVolumeClaim, bool) {
 	}
 	err := json.Unmarshal(r.workload.object, &set)
 	return set.Spec.VolumeClaimTemplates, err == nil
+}
+
+// ClaimsOf returns the volume claim templates of a workload of the cluster; nil for a kind that has
+// none.
+func ClaimsOf(workload any) []corev1.PersistentVolumeClaim {
+	if set, is := workload.(*appsv1.StatefulSet); is {
+		return set.Spec.VolumeClaimTemplates
+	}
+	return nil
 }
 
 // claimProblems returns what is wrong with the types of volume claim templates, which are compared

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Object is an object of the API.
@@ -28,12 +29,26 @@ type Kind struct {
 	New func() Object
 	// Template returns the pod template of an object of the kind; nil for another object.
 	Template func(Object) *corev1.PodTemplateSpec
-	// ByNodes reports whether the native controller follows at once the nodes that a template names,
-	// whatever the update strategy (D11 in docs/architecture.md).
+	// Sizes returns the fields of an object of the kind that size it.
+	Sizes func(Object) Sizes
+	// ByNodes reports whether there is a pod on each node of a workload, and no spec.replicas. The
+	// native controller follows at once the nodes that a template names, whatever the update strategy
+	// (D11 in docs/architecture.md).
 	ByNodes bool
 	// Pods returns how to find the pods of a revision of the workload with a name.
 	Pods func(name, revision string) Pods
 }
+
+// Sizes holds how many pods a workload has, and how many come and go at once, as it is written: nil
+// for a field that is left out, or that the kind does not have.
+type Sizes struct {
+	Replicas                 *int32
+	MaxSurge, MaxUnavailable *intstr.IntOrString
+}
+
+// BySets reports whether the native controller keeps each version, and its pods, in a ReplicaSet.
+// Others keep it in a ControllerRevision, and replace the pods of the workload.
+func (k *Kind) BySets() bool { return k.Pods("", "").OwnerKind == ReplicaSet }
 
 // Pods says how the pods of a revision are found: by labels, among the pods of their owner.
 type Pods struct {
@@ -48,6 +63,9 @@ const (
 	DaemonSet   = "DaemonSet"
 )
 
+// ReplicaSet is the kind that holds the pods of a version where BySets.
+const ReplicaSet = "ReplicaSet"
+
 // All lists every kind that can be released, in the order in which they are documented. The pods of
 // a Deployment belong to a ReplicaSet of the revision, others to the workload itself. A StatefulSet
 // labels them with the name of the ControllerRevision, a DaemonSet with its hash.
@@ -60,8 +78,19 @@ var All = []Kind{
 			}
 			return nil
 		},
+		Sizes: func(o Object) (sizes Sizes) {
+			d, is := o.(*appsv1.Deployment)
+			if !is {
+				return sizes
+			}
+			sizes.Replicas = d.Spec.Replicas
+			if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil {
+				sizes.MaxSurge, sizes.MaxUnavailable = rolling.MaxSurge, rolling.MaxUnavailable
+			}
+			return sizes
+		},
 		Pods: func(name, revision string) Pods {
-			return Pods{map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: revision}, "ReplicaSet", name + "-" + revision}
+			return Pods{map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: revision}, ReplicaSet, name + "-" + revision}
 		},
 	},
 	{
@@ -71,6 +100,17 @@ var All = []Kind{
 				return &s.Spec.Template
 			}
 			return nil
+		},
+		Sizes: func(o Object) (sizes Sizes) {
+			s, is := o.(*appsv1.StatefulSet)
+			if !is {
+				return sizes
+			}
+			sizes.Replicas = s.Spec.Replicas
+			if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+				sizes.MaxUnavailable = rolling.MaxUnavailable
+			}
+			return sizes
 		},
 		Pods: func(name, revision string) Pods {
 			return Pods{map[string]string{appsv1.ControllerRevisionHashLabelKey: name + "-" + revision}, StatefulSet, name}
@@ -83,6 +123,16 @@ var All = []Kind{
 				return &d.Spec.Template
 			}
 			return nil
+		},
+		Sizes: func(o Object) (sizes Sizes) {
+			d, is := o.(*appsv1.DaemonSet)
+			if !is {
+				return sizes
+			}
+			if rolling := d.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+				sizes.MaxSurge, sizes.MaxUnavailable = rolling.MaxSurge, rolling.MaxUnavailable
+			}
+			return sizes
 		},
 		Pods: func(name, revision string) Pods {
 			return Pods{map[string]string{appsv1.ControllerRevisionHashLabelKey: revision}, DaemonSet, name}
@@ -97,6 +147,35 @@ func Names() []string {
 		names = append(names, All[i].Name)
 	}
 	return names
+}
+
+// PodOwners returns the kinds of objects that own the pods of workloads.
+func PodOwners() []string {
+	owners := make([]string, 0, len(All))
+	for i := range All {
+		owners = append(owners, All[i].Pods("", "").OwnerKind)
+	}
+	return owners
+}
+
+// OnNodes names the kinds that have a pod on each node, in the plural.
+func OnNodes() string {
+	var names []string
+	for i := range All {
+		if All[i].ByNodes {
+			names = append(names, All[i].Name+"s")
+		}
+	}
+	return List(names)
+}
+
+// List joins names for a sentence, such as "Deployment, StatefulSet or DaemonSet".
+func List(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // Named returns the kind of a name; nil if it can't be released.

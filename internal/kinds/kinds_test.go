@@ -29,3 +29,27 @@ func TestKindsAreFound(t *testing.T) {
 		t.Error("a pod, or nothing, can't be released")
 	}
 }
+
+// Sizes are those of the manifest; names are joined for a sentence.
+func TestSizesAndNames(t *testing.T) {
+	t.Parallel()
+	for i := range All {
+		k := &All[i]
+		if sizes := k.Sizes(k.New()); sizes != (Sizes{}) || k.Sizes(nil) != (Sizes{}) {
+			t.Errorf("%s without fields has sizes %v", k.Name, sizes)
+		}
+	}
+	three := &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}}
+	if got := Named(StatefulSet).Sizes(three).Replicas; got == nil || *got != 3 {
+		t.Errorf("want 3 replicas, got %v", got)
+	}
+	for want, got := range map[string]string{
+		"DaemonSets":                           OnNodes(),
+		"ReplicaSet, StatefulSet or DaemonSet": List(PodOwners()),
+		"":                                     List(nil),
+	} {
+		if got != want {
+			t.Errorf("want %q, got %q", want, got)
+		}
+	}
+}

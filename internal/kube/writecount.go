@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"k8s.io/client-go/transport"
 )
 
@@ -46,17 +47,14 @@ const (
 	remove = "delete"
 )
 
-// written is what Sluice writes, by kind and verb.
-var written = map[string][]string{
+// written holds the verbs of each kind that Sluice writes.
+var written = withWorkloads(map[string][]string{
 	"BatchRelease":         {create, patchV, remove},
 	"BatchRelease/status":  {patchV},
 	"ReleaseSource":        {patchV},
 	"ReleaseSource/status": {patchV},
 	"Gate":                 {create, patchV, remove},
 	"Gate/status":          {patchV},
-	"Deployment":           {create, patchV},
-	"StatefulSet":          {create, patchV},
-	"DaemonSet":            {create, patchV},
 	"ReplicaSet":           {create, patchV},
 	"ControllerRevision":   {create, patchV, remove},
 	"Pod":                  {patchV, remove},
@@ -64,11 +62,19 @@ var written = map[string][]string{
 	"Ingress":              {create, patchV, remove},
 	"HTTPRoute":            {patchV},
 	"GRPCRoute":            {patchV},
+})
+
+// withWorkloads adds every kind of workload.
+func withWorkloads(verbs map[string][]string) map[string][]string {
+	for _, kind := range kinds.Names() {
+		verbs[kind] = []string{create, patchV}
+	}
+	return verbs
 }
 
 // kindsOf has each kind by its resource in paths.
 var kindsOf = func() map[string]string {
-	kinds := map[string]string{}
+	byResource := map[string]string{}
 	for kind := range written {
 		name, status, _ := strings.Cut(kind, "/")
 		resource := strings.ToLower(name) + "s"
@@ -78,9 +84,9 @@ var kindsOf = func() map[string]string {
 		if status != "" {
 			resource += "/" + status
 		}
-		kinds[resource] = kind
+		byResource[resource] = kind
 	}
-	return kinds
+	return byResource
 }()
 
 // otherKind stands for what is not in written, so that the series have an end.

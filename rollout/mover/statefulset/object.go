@@ -166,6 +166,14 @@ func From(s *Object, window string) Mover {
 // Ordered reports whether the native controller waits for each pod before it makes the next.
 func (s *Object) Ordered() bool { return s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement }
 
+// FirstOrdinal returns the ordinal of the first pod.
+func (s *Object) FirstOrdinal() int32 {
+	if s.Spec.Ordinals == nil {
+		return 0
+	}
+	return s.Spec.Ordinals.Start
+}
+
 // Observed reports whether the native controller has seen the template, and named its revision.
 func (s *Object) Observed() bool { return s.Seen() >= s.Generation && s.Status.UpdateRevision != "" }
 
