@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -19,11 +18,7 @@ func (x *pass) carryOut(action plan.Action) {
 		x.refuse(action, false, false)
 		return
 	}
-	excused := x.world.Past.OutOfBand
-	before := change{action: action, pass: x, sets: slices.Clone(x.world.Sets), places: slices.Clone(x.world.Places), workload: x.world.Workload}
-	if x.world.Traffic != nil {
-		before.traffic, before.seen, before.view = x.world.Traffic.clone(), x.facts.Traffic, x.world.view()
-	}
+	x.world.see(actionSent{x, action})
 	switch a := action.(type) {
 	case plan.Annotate:
 		x.annotate(a)
@@ -46,18 +41,15 @@ func (x *pass) carryOut(action plan.Action) {
 	case plan.Traffic:
 		x.moveTraffic(a)
 	}
-	if x.refused && !excused {
-		x.judgeUnforeseen(before)
-	}
-	if x.report.Ended != "" && len(before.replaced()) > 0 { // some of the pods
-		x.world.judge(before)
-	}
-	if x.report.Ended == "" && !x.refused {
+	done := x.report.Ended == "" && !x.refused
+	if done {
 		x.process.refusals = x.process.refusals.After(action)
 		if _, scales := scaleOf(action); scales && x.refusedEver {
 			x.partly = true
 		}
-		x.world.judge(before)
+	}
+	x.world.see(actionDone{x})
+	if done {
 		x.wrote(Write{Action: action})
 	}
 }
@@ -92,9 +84,6 @@ func (x *pass) keep(a plan.RecordRevision) {
 	switch {
 	case a.Template != nil:
 		x.request()
-		if given := x.templateOf(*a.Template); !w.Policied && Digest(given) != a.Digest {
-			w.breach("the history has what was released", fmt.Sprintf("%s is recorded as %s", given, a.Revision))
-		}
 	case w.Workload.Absent || Digest(w.Workload.Template) != a.Digest:
 		x.sawWorkload()
 		x.outdated("the template of the workload")
@@ -202,7 +191,7 @@ func (x *pass) handBack(a plan.HandBack) {
 		return
 	}
 	if x.process.handed = x.report.Ended == ""; x.process.handed {
-		x.world.Past.Noted = false
+		x.world.noted = false
 	}
 }
 
@@ -213,8 +202,7 @@ func (deployments) move(x *pass, write mover.Write) {
 		x.createSet(w)
 	case deployment.Scale:
 		x.scaleSet(w)
-	case deployment.OrderPods:
-		x.world.breach("pods are ordered only where a release says so, and none here does", w.String())
+	case deployment.OrderPods: // no release here has an order
 	}
 }
 

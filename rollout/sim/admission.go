@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sluice-dev/sluice/rollout/plan"
@@ -59,11 +57,6 @@ func (w *World) TouchWorkload() bool {
 	if d.Absent || w.admitted(before) == before {
 		return false
 	}
-	if d.Hold != nil || !w.Release.Purged && w.Release.Status.Held != nil {
-		w.Past.changedOutOfBand()
-	} else {
-		w.Past.nowStable(w.admitted(before))
-	}
 	w.updateWorkload(func(*Workload) {})
 	return true
 }
@@ -102,20 +95,6 @@ func (x *pass) tried() {
 	}
 }
 
-// judgeUnforeseen is I17 for a write that admission has changed though a dry run could show it.
-func (x *pass) judgeUnforeseen(c change) {
-	w := x.world
-	if !w.Policied || w.Refusing != "" || x.raced {
-		return
-	}
-	excused := w.Past.OutOfBand
-	w.Past.OutOfBand = false
-	if how := bringsApproved(w, c); how != "" {
-		w.breach("I17 a write leaves the workload with a template that was approved", how)
-	}
-	w.Past.OutOfBand = excused
-}
-
 // secureAgain holds a workload again whose template has changed with a write.
 func (x *pass) secureAgain(held plan.Hold) {
 	if x.report.Ended != "" {
@@ -125,50 +104,5 @@ func (x *pass) secureAgain(held plan.Hold) {
 	x.writeWorkload(func(d *Workload) {
 		d.kind.secure(d)
 		d.Hold = &held
-	})
-}
-
-// bringsApproved checks I17 for writes: whatever admission makes of templates, they leave the
-// workload with the one that is released, one that is stable, or the one that it had. What closes
-// an open partition lets no pod come of any.
-func bringsApproved(w *World, c change) string {
-	before, now := c.workload.Template, w.Workload.Template
-	a, taken := c.action.(plan.TakeOver)
-	closes := taken && a.Template == nil && c.workload.isOpen() && !w.Workload.isOpen()
-	switch {
-	case same(now, c.pass.intent.UpdateRevision):
-		w.Past.brought(now)
-		return ""
-	case w.Past.OutOfBand || same(before, now) || w.Past.isStable(now) || closes:
-		return ""
-	default:
-		return fmt.Sprintf("it had %s, and has %s", before, now)
-	}
-}
-
-// brought notes a revision that a write has given the workload.
-func (p *Past) brought(revision string) {
-	if !slices.Contains(p.Brought, revision) {
-		p.Brought = append(slices.Clone(p.Brought), revision)
-		slices.Sort(p.Brought)
-	}
-}
-
-// judgeMade is I17 for pods: none is made, nor anything for pods to be in, of a template that
-// nobody has approved. Where somebody has written the workload while it is held, admission may have
-// changed its template with that.
-func (w *World) judgeMade(revision string) {
-	known := func(r string) bool { return same(r, revision) }
-	if w.Past.OutOfBand || w.Past.isStable(revision) || slices.ContainsFunc(w.Past.Brought, known) {
-		return
-	}
-	w.breach("I17 no pod is made of a template that nobody approved", revision)
-}
-
-// knowsRewritten reports whether the process waits to try a take-over again that admission has
-// changed.
-func (x *pass) knowsRewritten() bool {
-	return slices.ContainsFunc(x.process.refusals, func(r plan.Refusal) bool {
-		return r.Rewritten && strings.HasPrefix(r.Write.Key, "TakeOver") && r.Generation == x.release.Generation
 	})
 }

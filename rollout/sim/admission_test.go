@@ -14,9 +14,9 @@ import (
 // policed is a release of v2, whose template has the stamp blue of a policy. What ran before has none.
 func policed(setup Setup) *State {
 	setup.Policied = true
-	s := NewState(setup)
-	s.Admit("blue")
-	s.Give("v2")
+	s := newState(setup)
+	Event{Kind: Admit, Text: "blue"}.Apply(s)
+	Event{Kind: Give, Text: "v2"}.Apply(s)
 	return s
 }
 
@@ -24,8 +24,8 @@ func policed(setup Setup) *State {
 func policedSince(sick bool) func(Setup) *State {
 	return func(setup Setup) *State {
 		s := calmed(policed(setup), ended)
-		s.Admit("green")
-		s.Give("v3")
+		Event{Kind: Admit, Text: "green"}.Apply(s)
+		Event{Kind: Give, Text: "v3"}.Apply(s)
 		if sick {
 			s.Sick = "v3@green"
 			return s
@@ -145,9 +145,9 @@ func TestPolicyChangesForGood(t *testing.T) {
 func policyChangesForGood(t *testing.T, s *State, touched bool) {
 	t.Helper()
 	from := s.String()
-	s.Admit("green")
+	Event{Kind: Admit, Text: "green"}.Apply(s)
 	if touched {
-		s.TouchWorkload()
+		Event{Kind: TouchWorkload}.Apply(s)
 	}
 	for range 3 { // until nothing happens any more, and then a deadline later
 		s.withoutCure(t)
@@ -161,7 +161,7 @@ func policyChangesForGood(t *testing.T, s *State, touched bool) {
 	case status.Phase != v1alpha1.PhaseCompleted && !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled):
 		t.Fatalf("from %s on: it stands as %s and says nothing: %s", from, s.World, status.Message)
 	}
-	s.Cure()
+	Event{Kind: Cure}.Apply(s)
 	Event{Kind: Retry}.Apply(s)
 	if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
 		t.Fatalf("from %s on: cured it ends as %s: %s, broken: %v", from, s.World, s.Unfinished(), s.Broken)

@@ -6,9 +6,16 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-func releasing(setup Setup) *State {
+// newState returns a state whose world is held against the laws.
+func newState(setup Setup) *State {
 	s := NewState(setup)
-	s.Give("v2")
+	s.observer = newChecker(s.World)
+	return s
+}
+
+func releasing(setup Setup) *State {
+	s := newState(setup)
+	Event{Kind: Give, Text: "v2"}.Apply(s)
 	return s
 }
 
@@ -83,7 +90,8 @@ func rolledBackAfter(setup Setup) *State {
 func rolledBackUnseen(setup Setup) *State {
 	before := released(setup).Kept
 	s := rolledBackAfter(setup)
-	s.Process, s.Lag.Kept = &Process{}, &before
+	Event{Kind: Restart}.Apply(s)
+	s.Lag.Kept = &before
 	return s
 }
 
@@ -142,7 +150,7 @@ func midway(setup Setup) *State { return calmed(releasing(setup), inStep(1)) }
 func invalidSteps(way int32) func(Setup) *State {
 	return func(setup Setup) *State {
 		s := calmed(releasing(setup), atStep(0))
-		s.Spoil(way)
+		Event{Kind: Spoil, N: way}.Apply(s)
 		(Event{Kind: Pass}).Apply(s)
 		return s
 	}
@@ -151,8 +159,8 @@ func invalidSteps(way int32) func(Setup) *State {
 // crowded is a release of v2 that is completed, and one of v3 that waits for room.
 func crowded(setup Setup) *State {
 	s := released(setup)
-	s.Give("v3")
-	s.Crowd()
+	Event{Kind: Give, Text: "v3"}.Apply(s)
+	Event{Kind: Crowd}.Apply(s)
 	Event{Kind: Pass}.Apply(s)
 	return s
 }
@@ -160,10 +168,10 @@ func crowded(setup Setup) *State {
 // madeAnew is a release of v2, which is older than v3, because somebody has created the workload again from it.
 func madeAnew(setup Setup) *State {
 	s := released(setup)
-	s.Give("v3")
+	Event{Kind: Give, Text: "v3"}.Apply(s)
 	s = calmed(s, ended)
-	s.DeleteWorkload()
-	s.Give("v2")
-	s.CreateWorkload("v2")
+	Event{Kind: DeleteWorkload}.Apply(s)
+	Event{Kind: Give, Text: "v2"}.Apply(s)
+	Event{Kind: CreateWorkload, Text: "v2"}.Apply(s)
 	return calmed(s, ended)
 }

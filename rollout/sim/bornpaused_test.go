@@ -13,8 +13,8 @@ func TestBornPaused(t *testing.T) {
 	born := func(given string) *State {
 		s := ten("1", "50%", "100%")
 		s.Newborn, s.Paused = true, true
-		state := NewState(s)
-		state.Give(given)
+		state := newState(s)
+		Event{Kind: Give, Text: given}.Apply(state)
 		return state
 	}
 	t.Run("the template it has", func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestBornPaused(t *testing.T) {
 		if status := s.Release.Status; status.Reason != v1alpha1.ReasonNativeRollout || status.StableRevision != "" || s.Workload.Hold != nil {
 			t.Errorf("it waits for %s %q, %q is stable; want it to wait until the Deployment is resumed: %s", status.Reason, status.Message, status.StableRevision, s.World)
 		}
-		s.Unpause("")
+		Event{Kind: Unpause}.Apply(s)
 		s = calmed(s, completed)
 		wantLaws(t, "resumed", s)
 		if left := s.Unfinished(); left != "" {

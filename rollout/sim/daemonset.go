@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/sluice-dev/sluice/rollout/mover"
@@ -75,7 +74,6 @@ func (daemonSets) scale(w *World, nodes int32) bool {
 		node := w.Nodes[at]
 		w.Nodes = slices.Delete(slices.Clone(w.Nodes), int(at), int(at)+1)
 		w.leave(node)
-		w.Past.Losses = true
 	}
 	if w.Leaving != PodsGo {
 		w.Workload.nodes = nodes
@@ -103,8 +101,6 @@ func (w *World) leave(node string) {
 func (daemonSets) secure(d *Workload) { d.Strategy = OnDelete }
 
 func (daemonSets) secured(d *Workload) bool { return d.Strategy == OnDelete }
-
-func (k daemonSets) exposed(d *Workload) bool { return !k.secured(d) }
 
 func (daemonSets) loosen(d *Workload) { d.Strategy = RollingUpdate }
 
@@ -177,10 +173,6 @@ func (daemonSets) turn(w *World, sees Spec) bool {
 
 func (k daemonSets) turnLate(w *World, sees Spec) bool { return k.turn(w, sees) }
 
-func (k daemonSets) settled(w *World) bool {
-	return !slices.ContainsFunc(w.Places, func(p Place) bool { return p.Going }) && !k.turn(w.Clone(), w.Workload.Spec)
-}
-
 // nodes is the DaemonSet controller with the spec that it sees.
 type nodes struct {
 	*World
@@ -205,7 +197,7 @@ func (n nodes) manage() bool {
 		switch p := n.on(node); {
 		case p == nil:
 			n.addPlace(Place{Name: podOn(node), Node: node, Revision: n.Template})
-			n.judgeMade(n.Template)
+			n.see(podMade{n.Template, n.Spec})
 			changed = true
 		case p.Stage == Ended && !p.Going && !n.Backoff:
 			n.deletePlace(p.UID)
@@ -275,49 +267,5 @@ func (n nodes) count() {
 	if d.Status == status && d.Replicas == desired {
 		return
 	}
-	if d.Replicas != desired {
-		n.Past.Sizes.become(d.Replicas, desired)
-	}
 	d.Status, d.Replicas, d.Version = status, desired, n.next()
 }
-
-// comes returns the revision in which a pod comes back.
-func (daemonSets) comes(_ *Workload, spec *Spec, _ *Place) string { return spec.Template }
-
-// reached counts the nodes of a revision: those that lack a pod get one of the template. Nodes
-// count that the status counts, or that have a pod.
-func (daemonSets) reached(d *Workload, places []Place, revision string) int32 {
-	n, others, gone := int32(0), int32(0), int32(0)
-	for i := range places {
-		switch p := &places[i]; {
-		case !p.belongs():
-		case !p.stands():
-			gone++
-		case same(p.Revision, revision):
-			n++
-		default:
-			others++
-		}
-	}
-	if same(d.Template, revision) {
-		return max(min(or(d.nodes, d.Replicas), d.Replicas), n+others+gone) - others
-	}
-	return n
-}
-
-// serving returns the available pods that the native controller leaves alone, on the nodes that are
-// to have one.
-func (daemonSets) serving(_ *Workload, places []Place) int32 {
-	return serving(places, math.MaxInt32)
-}
-
-func (daemonSets) closes(*Workload) {}
-
-// goesBack: updated pods stay.
-func (daemonSets) goesBack() bool { return false }
-
-func (daemonSets) single(*World) bool { return false }
-
-func (daemonSets) lacks(*World) bool { return false }
-
-func (daemonSets) open(*World) string { return "" }

@@ -43,33 +43,12 @@ func (deployments) giveBack(d *Workload, held v1alpha1.HeldWorkload) {
 
 func (deployments) secured(d *Workload) bool { return d.Paused }
 
-func (deployments) exposed(d *Workload) bool { return !d.Paused && d.Strategy == Recreate }
-
 func (deployments) loosen(d *Workload) { d.Paused = false }
 
 func (deployments) loosens(w *World) bool { return w.Workload.Paused }
 
 // observe has nothing to do: the pass has the ReplicaSets from their cache.
 func (deployments) observe(*pass) {}
-
-func (deployments) laws() []law { return deploymentLaws }
-
-func (deployments) has(w *World, revision string) bool { return w.setOf(revision) != nil }
-
-func (deployments) running(w *World, revision string) int32 {
-	if s := w.setOf(revision); s != nil {
-		return s.Replicas
-	}
-	return 0
-}
-
-func (deployments) wanted(w *World) int32 { return total(w.Sets) }
-
-func (deployments) allUpdated(c change) bool {
-	w := c.pass.world
-	s := w.updated()
-	return s != nil && total(w.Sets) == s.Replicas && s.Replicas >= c.pass.window.least(w)
-}
 
 func (deployments) podEvents(w *World, kinds ...Kind) []Event {
 	var events []Event
@@ -129,13 +108,3 @@ func (deployments) show(w *World, text *strings.Builder) {
 		fmt.Fprintf(text, " %s=%d(%d/%d%s)", s.Revision, s.Replicas, s.Pods.Available, s.Pods.total(), s.Pods.rest())
 	}
 }
-
-func (deployments) tellEnd(w *World, text *strings.Builder) {
-	for i := range w.Sets {
-		s := &w.Sets[i]
-		fmt.Fprintf(text, "set %s replicas=%d available=%d pods=%d\n", s.Revision, s.Replicas, s.Pods.Available, s.Pods.total())
-	}
-}
-
-// key has nothing to add: keys have the ReplicaSets already.
-func (deployments) key(*encoder, *State) {}

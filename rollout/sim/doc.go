@@ -1,10 +1,9 @@
-// Package sim simulates whole releases, for the tests of rollout/plan.
+// Package sim simulates whole releases, for sluice simulate and for the tests of rollout/plan.
 //
-// A World is all that is outside the controller's process: objects as the API server has them, the
-// native controllers with the habits that a workload meets that is taken over, pods, people,
-// autoscalers, and what the caches have not seen yet: ours, and the native controller's of the
-// workload. A Process is one run of our controller: it asks plan.Next and carries the plans out as
-// the shell in package rollout does.
+// A World holds everything outside the controller's process: the objects in the API server, the
+// native controllers, the pods, people and autoscalers, and what the caches of our controller and
+// of the native one do not show yet. A Process is one run of our controller: it calls plan.Next and
+// carries the plans out as the shell in package rollout does. An Event changes a world.
 //
 //	Event ──► World ◄── writes ── Process ──► plan.Next
 //	            │ lagging caches     ▲
@@ -14,9 +13,9 @@
 // controllers with the traps T1 to T6 of docs/architecture.md, except the annotations, which do not
 // matter to our writes. The pods of a StatefulSet and of a DaemonSet have places of their own;
 // their native controllers are those of Kubernetes 1.36, with the traps that the packages
-// rollout/mover/statefulset and rollout/mover/daemonset tell of.
+// rollout/mover/statefulset and rollout/mover/daemonset list.
 //
-// Worlds and processes are values: Clone is cheap and nothing that they point to is ever changed,
-// so that Explore can try every order of events. Every write of the process is checked against the
-// laws of laws.go and placelaws.go.
+// Worlds and processes are values: Clone is cheap, and nothing that they point to ever changes. The
+// tests put an observer into a world (observer.go), which checks every write of the process against
+// the laws (laws_test.go, placelaws_test.go), and explore every order of events.
 package sim

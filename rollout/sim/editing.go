@@ -34,22 +34,17 @@ func (w *World) EditStep(more bool) bool {
 	return true
 }
 
-// approve takes what the steps say now for what was approved: a step is entered.
-func (p *Past) approve(w *World) {
-	if p.Cleared = false; w.Release.Edited && w.Release.Spoiled == 0 {
-		w.Sound = w.Release.Spec
+// shareOf returns what a step gives to the new version, by the words of the API.
+func shareOf(steps []v1alpha1.Step, index int) int32 {
+	if index >= len(steps)-1 {
+		return 100
 	}
-}
-
-// again reports whether a step that was edited is entered again. Its gates must have passed before.
-func (p *Past) again(w *World, intent *v1alpha1.BatchReleaseStatus) bool {
-	was := w.Release.Status
-	same := was.Entered() && was.Attempt == intent.Attempt && was.CurrentStepIndex == intent.CurrentStepIndex
-	if !w.Release.Edited || !same || was.StepStartedAt.Equal(intent.StepStartedAt) || w.Sound == w.Release.Spec {
-		return false
+	for ; index >= 0; index-- {
+		if text := steps[index].Traffic; text != "" {
+			var n int32
+			_, _ = fmt.Sscanf(text, "%d%%", &n)
+			return n
+		}
 	}
-	if !p.Cleared && !w.gatesPassed(intent, int(intent.CurrentStepIndex)) {
-		w.breach("I3 a step that says more is entered again once its gates have passed", fmt.Sprintf("step %d", intent.CurrentStepIndex))
-	}
-	return true
+	return 0
 }

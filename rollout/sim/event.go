@@ -15,10 +15,6 @@ type State struct {
 	Process *Process
 	// Next, if not nil, stands in for plan.Next.
 	Next func(plan.Observation) plan.Plan
-	// Used counts the events of each kind that have happened, for their budgets.
-	Used [kinds]uint8
-	// writes and requests are how many the last pass made.
-	writes, requests int
 }
 
 // NewState makes a state in which nothing has happened yet.
@@ -26,7 +22,7 @@ func NewState(s Setup) *State { return &State{World: New(s), Process: &Process{}
 
 // Clone returns a copy that shares nothing that can change.
 func (s *State) Clone() *State {
-	return &State{World: s.World.Clone(), Process: s.Process.Clone(), Next: s.Next, Used: s.Used}
+	return &State{World: s.World.Clone(), Process: s.Process.Clone(), Next: s.Next}
 }
 
 // Kind is a kind of event.
@@ -138,8 +134,8 @@ func (e Event) String() string {
 	return text
 }
 
-// Apply lets the event happen. It reports whether it changed anything.
-func (e Event) Apply(s *State) bool {
+// happen lets the event happen. It reports whether it changed anything.
+func (e Event) happen(s *State) bool {
 	switch e.Kind {
 	case Pass, PassDies, PassRaces:
 		return e.pass(s)
@@ -300,23 +296,7 @@ func (e Event) pass(s *State) bool {
 		s.Until(s.Now.Add(report.Wake)) // nobody else has done anything until then
 		report = s.Process.Pass(s.World, mishaps)
 	}
-	s.Past.Emptied = s.Past.Emptied && (e.Kind != Pass || report.Ended != "" || s.Lag.any() || s.Workload.behind() > 0)
-	s.writes, s.requests = len(report.Done)+report.Parts, report.Requests
-	if e.Kind == Pass && len(report.Done)+report.Refused == 0 && report.Ended == "" {
-		s.judgeAnswers()
-		s.judgeReturn()
-	}
-	if putsOff := report.Unasked || report.Wake > 0 && report.Wake <= soon; len(report.Done) == 0 && report.Ended == "" && !putsOff {
-		back := s.Process.heldBack(s.Release.Generation, s.Now)
-		back.forwards = s.mayForward()
-		s.Workload.kind.judgeRest(s.World, back)
-		s.Workload.kind.judgeFollowed(s.World, back)
-		if e.Kind == Pass { // or the workload has changed since it was read
-			s.judgeCapacity(back)
-			s.judgeNumbers()
-			s.judgeNamed()
-		}
-	}
+	s.see(passEnded{s, e, report})
 	s.Process.recall(s.World)
 	return len(report.Done) > 0 || s.Process.known() != before
 }

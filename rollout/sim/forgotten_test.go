@@ -41,11 +41,11 @@ func TestStatusLostInARollbackAtTheEnd(t *testing.T) {
 				for n := int32(1); ; n++ {
 					s := ending(setup)
 					for range 2 * passes {
-						s.SyncWorkload()
+						Event{Kind: SyncWorkload}.Apply(s)
 						Event{Kind: Pass}.Apply(s)
 					}
 					Event{Kind: PassDies, N: n}.Apply(s)
-					died := s.writes == int(n)
+					died := checkerOf(s.World).writes == int(n)
 					for _, e := range []Event{{Kind: Rollback, Text: "true"}, {Kind: Pass}, {Kind: LoseStatus}} {
 						e.Apply(s)
 					}
@@ -111,7 +111,7 @@ func TestWhatIsTakenBackIsRecalled(t *testing.T) {
 				for _, e := range []Event{{Kind: LoseStatus}, {Kind: Give, Text: "v1"}, {Kind: PassDies, N: n}} {
 					e.Apply(s)
 				}
-				died := s.writes == int(n)
+				died := checkerOf(s.World).writes == int(n)
 				s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
 				status, left := s.Release.Status, s.Unfinished()
 				if len(s.Broken) > 0 || left != "" || status.Rollback == nil || status.Rollback.From != "v2" || status.RolledBackTo() != "v1" {

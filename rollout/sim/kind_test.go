@@ -116,7 +116,7 @@ func placedFamilies() map[string]family {
 				w := calmed(releasing(s), until)
 				Event{Kind: Rollback, Text: "true"}.Apply(w)
 				w = calmed(w, halfBack)
-				w.Give("v3")
+				Event{Kind: Give, Text: "v3"}.Apply(w)
 				return w
 			},
 			Exploration: Exploration{Offers: []Event{{Kind: PodLost, Text: "v1"}, {Kind: PodLost, Text: "v2"}, {Kind: Scale, N: 8}, {Kind: PassDies}}},

@@ -49,7 +49,7 @@ func TestLeftAnywhere(t *testing.T) {
 				what := fmt.Sprintf("stopped after write %d", stop)
 				wantLet(t, told.State.Clone(), what, false, &told.text)
 				wantLet(t, told.State.Clone(), what+", the release gone", true, &told.text)
-				told.DeleteRelease()
+				Event{Kind: DeleteRelease}.Apply(told.State)
 				wantLeft(t, calmed(told.State, ended), what+", the release deleted", &told.text)
 			}
 		})

@@ -87,13 +87,13 @@ func (n native) create() {
 	s := Set{Revision: n.Template, Number: n.number()}
 	n.annotate(&s)
 	n.addSet(s)
-	n.judgeMade(n.Template)
+	n.see(podMade{n.Template, n.Spec})
 }
 
 // annotate notes for how many replicas a ReplicaSet is scaled, and how many there may be in all.
 func (n native) annotate(s *Set) {
 	s.Desired, s.Max = n.Replicas, n.Replicas+n.surge()
-	n.Past.Noted = n.Past.Noted || n.Workload.Hold == nil
+	n.noted = n.noted || n.Workload.Hold == nil
 }
 
 // surge returns MaxSurge: none unless the strategy is a rolling update.
@@ -117,9 +117,6 @@ func (w *World) setOf(template string) *Set {
 	}
 	return nil
 }
-
-// updated returns the ReplicaSet of the workload's template.
-func (w *World) updated() *Set { return w.setOf(w.Workload.Template) }
 
 func (n native) old() []*Set {
 	current := n.current()
@@ -148,7 +145,7 @@ func (n native) scale() bool {
 	changed := false
 	switch {
 	case n.saturated():
-		n.judgeSaturated()
+		n.see(othersEmptied{n})
 		for _, s := range n.old() {
 			changed = n.resize(s, 0) || changed
 		}
@@ -254,14 +251,7 @@ func (n native) resize(s *Set, replicas int32) bool {
 	if s.Replicas == replicas {
 		return false
 	}
-	if replicas > s.Replicas {
-		n.judgeNative(s, replicas)
-	} else {
-		n.judgeServing(s)
-	}
-	if n.Workload.Hold != nil && replicas == 0 && len(n.active()) == 1 && !same(s.Revision, n.Template) {
-		n.Past.Emptied = true
-	}
+	n.see(setResized{n, s, replicas})
 	n.World.resize(s, replicas)
 	n.annotate(s)
 	return true

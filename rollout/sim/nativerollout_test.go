@@ -10,10 +10,10 @@ import (
 // it is completed, and its version one to go back to, when that is over and not before.
 func TestNativeRolloutUnderWay(t *testing.T) {
 	t.Parallel()
-	s := NewState(ten("1", "100%"))
-	s.Drift("v2")
-	s.SyncWorkload() // the first pods of v2 are made
-	s.Give("v2")
+	s := newState(ten("1", "100%"))
+	Event{Kind: Drift, Text: "v2"}.Apply(s)
+	Event{Kind: SyncWorkload}.Apply(s) // the first pods of v2 are made
+	Event{Kind: Give, Text: "v2"}.Apply(s)
 	for moment := s; moment != nil; moment, _ = Calm(moment) {
 		s = moment
 		Event{Kind: Pass}.Apply(s)
@@ -37,11 +37,11 @@ func TestNativeRolloutUnderWay(t *testing.T) {
 func TestNativeScalingThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	s := scalingForEver()
-	s.Give("v2")
+	Event{Kind: Give, Text: "v2"}.Apply(s)
 	if s = calmed(s, completed); !s.native().scalingEvent() || s.Unfinished() != "" || s.Set("v2").Desired != 9 {
 		t.Errorf("nothing was held, and left is %q; a scaling event %t, of %d: %s", s.Unfinished(), s.native().scalingEvent(), s.Set("v2").Desired, s.World)
 	}
-	s.Give("v3")
+	Event{Kind: Give, Text: "v3"}.Apply(s)
 	if s = calmed(s, ended); s.native().scalingEvent() || s.Unfinished() != "" || !same(s.Workload.Template, "v3") {
 		t.Errorf("a release that held the workload leaves %q: %s", s.Unfinished(), s.World)
 	}
@@ -56,10 +56,10 @@ func TestNativeScalingThatDoesNotEnd(t *testing.T) {
 func TestNativeScalingHoldsItsRolloutUp(t *testing.T) {
 	t.Parallel()
 	s := scalingForEver()
-	s.Drift("v1")
-	s.Give("v1")
-	s.SyncWorkload()
-	if s.SyncWorkload() || s.Set("v1").Replicas > 0 {
+	Event{Kind: Drift, Text: "v1"}.Apply(s)
+	Event{Kind: Give, Text: "v1"}.Apply(s)
+	Event{Kind: SyncWorkload}.Apply(s)
+	if (Event{Kind: SyncWorkload}).Apply(s) || s.Set("v1").Replicas > 0 {
 		t.Fatalf("the native controller goes on: %s", s.World)
 	}
 	if s = calmed(s, ended); s.Unfinished() != "" || s.Workload.Replicas != 4 {
@@ -69,10 +69,10 @@ func TestNativeScalingHoldsItsRolloutUp(t *testing.T) {
 
 // scalingForEver is a workload whose native rollout to v2 was scaled from 9 to the 3 pods that v2 had while those of v1 were going.
 func scalingForEver() *State {
-	s := NewState(ten("1", "100%").of(9).limits(3, 9))
-	s.Drift("v2")
-	s.SyncWorkload() // 3 pods of v2 are made
-	s.Scale(3)
-	s.SyncWorkloadLate(1) // all of v1 go
+	s := newState(ten("1", "100%").of(9).limits(3, 9))
+	Event{Kind: Drift, Text: "v2"}.Apply(s)
+	Event{Kind: SyncWorkload}.Apply(s) // 3 pods of v2 are made
+	Event{Kind: Scale, N: 3}.Apply(s)
+	Event{Kind: SyncWorkloadLate, N: 1}.Apply(s) // all of v1 go
 	return s
 }

@@ -21,7 +21,6 @@ func (deployments) scale(w *World, replicas int32) bool {
 	if d.Replicas == replicas {
 		return false
 	}
-	w.Past.Sizes.become(d.Replicas, replicas)
 	w.rescaleWorkload(func(d *Workload) { d.Replicas = replicas })
 	return true
 }
@@ -31,7 +30,6 @@ func (w *World) Give(revision string) bool {
 	if w.Release.Purged || w.Release.Template == revision {
 		return false
 	}
-	w.Past.Bad, w.Past.Barred = "", ""
 	w.updateRelease(func(r *Release) { r.Template, r.Generation = revision, r.Generation+1 })
 	return true
 }
@@ -61,7 +59,6 @@ func (w *World) Jump(to int32) bool {
 	if w.Release.Purged || w.Release.Status.NextStepIndex != nil {
 		return false
 	}
-	w.Past.Asked |= 1 << to
 	patched := *w.Release.Status
 	patched.NextStepIndex = &to
 	w.Release.Status, w.Release.Version = &patched, w.next()
@@ -73,14 +70,12 @@ func (w *World) ReleaseTo(to int32) bool {
 	wanted, had := &to, w.Release.Spec.ReleaseTo
 	if to < 0 {
 		wanted = nil
-	} else {
-		w.Past.Asked |= 1 << to
 	}
 	if w.Release.Purged || wanted == nil && had == nil || wanted != nil && had != nil && *wanted == *had {
 		return false
 	}
 	spec := *w.Release.Spec
-	spec.ReleaseTo, w.Past.Answered = wanted, false
+	spec.ReleaseTo = wanted
 	w.updateRelease(func(r *Release) { r.Spec, r.Generation = &spec, r.Generation+1 })
 	return true
 }
@@ -100,10 +95,6 @@ func (w *World) Confirm() bool {
 	if w.Release.Purged || status.CurrentStepState == v1alpha1.StepCompleted {
 		return false
 	}
-	w.Past.Confirmed = slices.Clone(w.Past.Confirmed)
-	for _, gate := range status.Gates {
-		w.Past.Confirmed = append(w.Past.Confirmed, gate.Name)
-	}
 	patched := *status
 	patched.CurrentStepState = v1alpha1.StepCompleted
 	w.Release.Status, w.Release.Version = &patched, w.next()
@@ -116,9 +107,7 @@ func (w *World) Approve() bool {
 	for i := range w.Gates {
 		gate := &w.Gates[i]
 		if gate.Decision != v1alpha1.DecisionPassed && w.passes(gate) {
-			w.Past.judge(w, gate)
 			gate.Decision = v1alpha1.DecisionPassed
-			w.Past.Cleared = w.Past.Cleared || w.Release.Status.Entered() && w.gatesPassed(w.Release.Status, int(w.Release.Status.CurrentStepIndex))
 			return true
 		}
 	}
@@ -162,9 +151,6 @@ func (w *World) Reject() bool {
 	return false
 }
 
-// changedOutOfBand suspends the laws that what the native controller does then breaks.
-func (p *Past) changedOutOfBand() { p.OutOfBand, p.Acknowledged = true, false }
-
 // Unpause is what kubectl rollout resume does, or somebody who gives a workload of another kind a
 // strategy with which its native controller rolls it. An apply of all that Git does not give gives
 // one that is held another template too.
@@ -172,13 +158,6 @@ func (w *World) Unpause(template string) bool {
 	d := &w.Workload
 	if d.Absent || !d.kind.loosens(w) || template != "" && d.Hold == nil {
 		return false
-	}
-	if d.Hold != nil || w.Release.Status.Held != nil {
-		w.Past.changedOutOfBand()
-	}
-	if own := &w.Past.Own; d.Hold == nil {
-		own.Paused, own.Disputed = false, own.Disputed || w.Release.Status.Held != nil
-		w.Past.nowStable(w.admitted(d.Template))
 	}
 	w.updateWorkload(func(d *Workload) {
 		d.kind.loosen(d)
@@ -195,7 +174,6 @@ func (w *World) EditTemplate(revision string) bool {
 	if d.Absent || d.Hold == nil || d.Template == revision {
 		return false
 	}
-	w.Past.changedOutOfBand()
 	w.updateWorkload(func(d *Workload) { d.Template = revision })
 	return true
 }
@@ -207,13 +185,7 @@ func (w *World) StripHold() bool {
 	if d.Absent || d.Hold == nil || w.Release.Status.Held == nil {
 		return false
 	}
-	w.Past.changedOutOfBand()
-	own := &w.Past.Own
-	own.Disputed = own.Disputed || !d.kind.secured(d) // what somebody has resumed, and let nobody hold, is theirs, as in the other order
 	w.updateWorkload(func(d *Workload) { d.Hold = nil })
-	if !d.kind.secured(d) { // the native controller rolls it out in full
-		w.Past.nowStable(d.Template)
-	}
 	return true
 }
 
@@ -224,8 +196,6 @@ func (w *World) Drift(revision string) bool {
 	if d.Absent || d.Hold != nil || d.Paused || w.Release.Status.Held != nil || d.Template == revision {
 		return false
 	}
-	w.Past.nowStable(w.admitted(revision))
-	w.Past.brought(w.admitted(revision)) // the native controller may still act on it when it is rolled back
 	w.updateWorkload(func(d *Workload) { d.Template = revision })
 	return true
 }
@@ -252,8 +222,6 @@ func (w *World) DeleteWorkload() bool {
 	}
 	w.Workload.Absent, w.Workload.Version = true, w.next()
 	w.Sets, w.Places = nil, nil
-	w.Past.changedOutOfBand()
-	w.Past.Answered = false
 	return true
 }
 
@@ -271,10 +239,6 @@ func (w *World) LoseStatus() bool {
 	if w.Release.Purged {
 		return false
 	}
-	w.Past.Turned = w.Release.Status.Rollback != nil
-	if same(w.Release.Annotations[v1alpha1.CurrentStableAnnotation], w.Past.Undone) {
-		w.Past.Undone = "" // the annotation names it as stable, and only the status said that it was rolled back
-	}
 	w.Release.Status, w.Release.Version = &v1alpha1.BatchReleaseStatus{}, w.next()
 	return true
 }
@@ -284,4 +248,15 @@ func (w *World) LoseStatus() bool {
 func (w *World) Touch() bool {
 	w.updateRelease(func(*Release) {})
 	return !w.Release.Purged
+}
+
+// allowMixedVersions sets spec.strategy.allowMixedVersions. It reports whether it was not set.
+func (w *World) allowMixedVersions() bool {
+	if w.Release.Purged || w.Release.Spec.Strategy.AllowMixedVersions {
+		return false
+	}
+	spec := *w.Release.Spec
+	spec.Strategy.AllowMixedVersions = true
+	w.updateRelease(func(r *Release) { r.Spec, r.Generation = &spec, r.Generation+1 })
+	return true
 }

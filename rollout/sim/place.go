@@ -194,14 +194,13 @@ func (placed) podEvent(w *World, e Event) bool {
 	case PodAvailable:
 		p.Stage = Available
 	case PodFails:
-		p.Stage, w.Past.Losses = Failing, true
+		p.Stage = Failing
 	case PodEnds:
-		p.Stage, w.Past.Losses = Ended, true
+		p.Stage = Ended
 	case PodGone:
 		gone := p.UID
 		w.Places = slices.DeleteFunc(w.Places, func(p Place) bool { return p.UID == gone })
 	default:
-		w.Past.Losses = true
 		w.deletePlace(p.UID)
 	}
 	return true
@@ -218,69 +217,11 @@ func (placed) show(w *World, text *strings.Builder) {
 	}
 }
 
-func (placed) tellEnd(w *World, text *strings.Builder) {
-	for i := range w.Places {
-		fmt.Fprintf(text, "pod %s %s\n", w.Places[i].Name, &w.Places[i])
-	}
-}
+func (placed) size(d *Workload, _ []Place) int32 { return d.Replicas }
 
-// key tells pods apart by their places, and what is seen of them by whether it is still so.
-func (placed) key(e *encoder, s *State) {
-	p := s.Process.Clone()
-	p.recall(s.World)
-	for _, d := range []*Workload{&s.Workload, s.Lag.Workload, p.workload} {
-		e.placedWorkload(d)
+func one(is bool) int32 {
+	if is {
+		return 1
 	}
-	for i := range s.Workload.Earlier {
-		e.number(int64(s.Workload.Earlier[i].Partition))
-		e.number(int64(s.Workload.Earlier[i].AtOnce))
-	}
-	e.places(s.Places)
-	if e.flag(s.Lag.Places != nil); s.Lag.Places != nil {
-		e.places(*s.Lag.Places)
-	}
-	e.flag(s.Past.Let)
-	e.number(int64(s.Past.Opened))
-	e.number(int64(s.Start))
-	for _, node := range s.Nodes {
-		e.text(node)
-	}
-	for _, node := range p.vacant.Nodes() {
-		e.text(node)
-	}
-	for _, uid := range p.gone {
-		if at := findPlace(*s.Lag.Places, uid); at != nil {
-			e.text(at.Name)
-		}
-	}
-}
-
-func (e *encoder) placedWorkload(d *Workload) {
-	if e.flag(d != nil); d == nil {
-		return
-	}
-	e.number(int64(d.Partition))
-	e.number(int64(d.AtOnce))
-	for _, revision := range []string{d.Status.Current, d.Status.Update} {
-		e.text(revision)
-	}
-	for _, n := range []int32{d.Status.Replicas, d.Status.Ready, d.Status.Available, d.Status.Updated, d.Status.Misscheduled} {
-		e.number(int64(n))
-	}
-	if d.Hold != nil {
-		e.text(d.Hold.Window)
-		e.text(d.Hold.Foreign)
-	}
-}
-
-func (e *encoder) places(places []Place) {
-	e.number(int64(len(places)))
-	for i := range places {
-		p := &places[i]
-		present := findPlace(e.world.Places, p.UID)
-		e.flag(present != nil && present.Version == p.Version, p.Going, p.Orphan, p.Misplaced, p.Uncounted)
-		e.text(p.Name)
-		e.text(p.Revision)
-		e.number(int64(p.Stage))
-	}
+	return 0
 }

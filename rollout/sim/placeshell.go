@@ -54,7 +54,7 @@ func (placed) observe(x *pass) {
 func (placed) read(x *pass) {
 	x.request()
 	x.places, x.listed, x.live, x.process.gone = slices.Clone(x.world.Places), true, true, nil
-	x.window.readSets()
+	x.world.see(factRead{plan.ReadCounts})
 }
 
 func (placed) refused(write mover.Write) Writes {

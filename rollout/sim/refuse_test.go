@@ -43,7 +43,7 @@ func TestRefusedForGood(t *testing.T) {
 func refusedForGood(t *testing.T, s *State, writes Writes) {
 	t.Helper()
 	from := s.String()
-	s.Refuse(writes)
+	Event{Kind: Refuse, Text: string(writes)}.Apply(s)
 	sent := 0
 	for range 4 { // until nothing happens any more, and then a deadline later
 		sent += s.withoutCure(t)
@@ -59,7 +59,7 @@ func refusedForGood(t *testing.T, s *State, writes Writes) {
 	if sent > afterRefusal {
 		t.Errorf("%s: from %s on: %d writes, want at most %d", writes, from, sent, afterRefusal)
 	}
-	s.Cure()
+	Event{Kind: Cure}.Apply(s)
 	Event{Kind: Retry}.Apply(s)
 	if s = calmed(s, ended); s.Unfinished() != "" {
 		t.Fatalf("%s: from %s on: cured it ends as %s: %s", writes, from, s.World, s.Unfinished())
@@ -131,7 +131,7 @@ func TestRecordOfWhatIsLeftIsSentAgain(t *testing.T) {
 			setup := ten("1", "100%").of(4)
 			setup.Rollback = Steps("1 manual", "100%") // as long as it waits here
 			s := scaledToZero(setup)
-			s.Refuse(Templates)
+			Event{Kind: Refuse, Text: string(Templates)}.Apply(s)
 			Event{Kind: Rollback, Text: "true"}.Apply(s)
 			for range 20 { // to the gate
 				for _, event := range calmTurns(s) {
@@ -163,8 +163,8 @@ func TestRecordOfWhatIsLeftIsSentAgain(t *testing.T) {
 func TestRetryOfAPutBack(t *testing.T) {
 	t.Parallel()
 	s := calmed(releasing(ten("1", "100%").of(4)), atStep(0))
-	s.Refuse(Resumed)
-	s.Unpause("")
+	Event{Kind: Refuse, Text: string(Resumed)}.Apply(s)
+	Event{Kind: Unpause}.Apply(s)
 	for range 6 {
 		Event{Kind: Pass}.Apply(s)
 		Event{Kind: Wait}.Apply(s)
@@ -172,7 +172,7 @@ func TestRetryOfAPutBack(t *testing.T) {
 	if !s.Workload.exposed() || !slices.ContainsFunc(s.Process.refusals, func(r plan.Refusal) bool { return r.Until.IsZero() }) {
 		t.Fatalf("it stands as %s, want that it is sent no more: %+v", s.World, s.Process.refusals)
 	}
-	s.Cure()
+	Event{Kind: Cure}.Apply(s)
 	Event{Kind: Retry}.Apply(s)
 	Event{Kind: Pass}.Apply(s)
 	if s.Workload.exposed() || s.Release.Annotations[v1alpha1.RetryAnnotation] != "" {

@@ -94,7 +94,6 @@ func (w *World) FailPod(s *Set) bool {
 	}
 	s.Pods.Available--
 	s.Pods.Failing++
-	w.Past.Losses = true
 	return true
 }
 
@@ -114,7 +113,6 @@ func (w *World) LosePod(s *Set) bool {
 		return false
 	}
 	s.Pods.Available--
-	w.Past.Losses = true
 	return true
 }
 
@@ -128,7 +126,7 @@ func (w *World) Crowd() bool {
 // Cure lets the pods of the sick revision become available after all, and the API server take
 // the template and the writes that it refused; a quota has room, and versions may be mixed.
 func (w *World) Cure() bool {
-	allowed := w.Past.Own.Strategy == Recreate && w.allowMixedVersions()
+	allowed := w.ownStrategy == Recreate && w.allowMixedVersions()
 	ill := allowed || w.Sick+w.Refused != "" || w.Crowded || w.Refusing != "" || w.cureAdmission()
 	w.Sick, w.Refused, w.Crowded, w.Refusing = "", "", false, ""
 	return ill

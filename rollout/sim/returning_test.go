@@ -12,8 +12,8 @@ func TestRolledBackWhileAnotherWaits(t *testing.T) {
 	t.Parallel()
 	s := calmed(releasing(ten("1", "50%", "100%")), completed)
 	pass := func() { Event{Kind: Pass}.Apply(s) }
-	s.Give("v3")
-	s.Crowd()
+	Event{Kind: Give, Text: "v3"}.Apply(s)
+	Event{Kind: Crowd}.Apply(s)
 	pass()
 	s.Annotate(v1alpha1.RollbackAnnotation, "v1")
 	for range 3 {
@@ -22,11 +22,11 @@ func TestRolledBackWhileAnotherWaits(t *testing.T) {
 	if from := s.Release.Status.Rollback.From; from != "v2" {
 		t.Errorf("the rollback leaves %s, want v2, which ran", from)
 	}
-	s.SyncWorkload()
-	s.Give("v2")
+	Event{Kind: SyncWorkload}.Apply(s)
+	Event{Kind: Give, Text: "v2"}.Apply(s)
 	for range 6 {
 		pass()
-		s.SyncWorkload()
+		Event{Kind: SyncWorkload}.Apply(s)
 	}
 	if len(s.Broken) > 0 || s.Release.Status.Rollback != nil {
 		t.Errorf("v2 returns as a revert, by the rollback to %q: %v", s.Release.Status.RolledBackTo(), s.Broken)

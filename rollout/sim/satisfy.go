@@ -97,7 +97,7 @@ func (x *pass) readWorkload() {
 		return
 	}
 	x.sawWorkload()
-	x.window.readWorkload(x.world)
+	x.world.see(factRead{plan.ReadWorkload})
 }
 
 func (x *pass) rememberWorkload() {
@@ -111,7 +111,7 @@ func (deployments) read(x *pass) {
 	for _, s := range x.world.Sets {
 		x.sawSet(s)
 	}
-	x.window.readSets()
+	x.world.see(factRead{plan.ReadCounts})
 }
 
 // readDrift compares the template of the workload, as it is now, with a released one.

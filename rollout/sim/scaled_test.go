@@ -13,7 +13,7 @@ import (
 // others lets everybody but the controller and people take turns until nobody has anything left to do.
 func (s *State) others() {
 	for changed := true; changed; {
-		changed = s.SyncWorkload()
+		changed = (Event{Kind: SyncWorkload}).Apply(s)
 		for i := range s.Sets {
 			changed = s.SyncSet(&s.Sets[i]) || changed
 			changed = s.MakeReady(&s.Sets[i]) || changed
@@ -74,7 +74,7 @@ func scaledAt(t *testing.T, s *State, sizes []int32, there bool) {
 	t.Helper()
 	what := fmt.Sprintf("scaled to %d, controller there %t, at %s", sizes, there, s.World)
 	for _, n := range sizes {
-		s.Scale(n)
+		Event{Kind: Scale, N: n}.Apply(s)
 		if there {
 			s.rested(t)
 		} else {
@@ -115,7 +115,7 @@ func zeroAt(t *testing.T, s *State, back int32, there [2]bool) {
 	t.Helper()
 	what := fmt.Sprintf("scaled to 0 and %d, controller there %v, at %s", back, there, s.World)
 	for i, n := range []int32{0, back} {
-		s.Scale(n)
+		Event{Kind: Scale, N: n}.Apply(s)
 		if s.others(); there[i] {
 			s.rested(t)
 		}
@@ -136,7 +136,7 @@ func TestScaledToZeroAndUpAtOnce(t *testing.T) {
 				for _, back := range []int32{1, 2, 5} {
 					s, what := moment.Clone(), fmt.Sprintf("scaled to 0 and %d, at %s", back, moment.World)
 					for _, n := range []int32{0, back} {
-						s.Scale(n)
+						Event{Kind: Scale, N: n}.Apply(s)
 						Event{Kind: Pass}.Apply(s)
 						wantLaws(t, what, s)
 					}
@@ -154,18 +154,18 @@ func TestGivenBackInANativeRollout(t *testing.T) {
 	for name, setup := range map[string]Setup{"surge": ten("2", "100%").of(7).limits(1, 0), "none": ten("2", "100%").of(7).limits(0, 1)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			moment := NewState(setup)
+			moment := newState(setup)
 			Event{Kind: Drift, Text: "v3"}.Apply(moment)
 			for turns := 0; moment.Set("v1").Replicas > 0; turns++ {
 				s, what := moment.Clone(), fmt.Sprintf("given what runs, at %s", moment.World)
-				s.Give("v1")
+				Event{Kind: Give, Text: "v1"}.Apply(s)
 				for range 3 {
 					Event{Kind: Pass}.Apply(s)
 					s.others()
 					wantLaws(t, what, s)
 				}
 				wantGoodEnd(t, what, s)
-				if moment.SyncWorkload(); turns%2 > 0 {
+				if (Event{Kind: SyncWorkload}).Apply(moment); turns%2 > 0 {
 					moment.others()
 				}
 			}
@@ -183,14 +183,14 @@ func TestRolledBackWithoutPods(t *testing.T) {
 			for moment := releasing(setup); moment != nil; moment, _ = Calm(moment) {
 				s, what := moment.Clone(), fmt.Sprintf("scaled to 0 and rolled back, at %s", moment.World)
 				began := s.Release.Status.Phase != "" && s.Release.Status.Phase != v1alpha1.PhaseCompleted
-				s.Scale(0)
+				Event{Kind: Scale, N: 0}.Apply(s)
 				s.rested(t)
 				Event{Kind: Rollback, Text: "true"}.Apply(s)
 				s.rested(t)
 				if began && s.Workload.Template != "v1" {
 					t.Errorf("%s: it runs %s", what, s.Workload.Template)
 				}
-				s.Scale(10)
+				Event{Kind: Scale, N: 10}.Apply(s)
 				wantGoodEnd(t, what, s)
 			}
 		})
@@ -223,7 +223,7 @@ func TestScaledWhileStepsAreInvalid(t *testing.T) {
 				for way := fewerSteps; way <= rollbackSteps; way++ {
 					for _, sizes := range [][]int32{{4}, {20}, {20, 10}, {4, 20}, {0, 10}} {
 						spoilt := moment.Clone()
-						spoilt.Spoil(way)
+						Event{Kind: Spoil, N: way}.Apply(spoilt)
 						scaledAt(t, spoilt, sizes, true)
 					}
 				}
@@ -241,11 +241,11 @@ func (s *State) slow(t *testing.T, deadline time.Duration) bool {
 		came = s.MakeReady(&s.Sets[i]) || came
 	}
 	for changed := true; changed; {
-		changed = s.SyncWorkload()
+		changed = (Event{Kind: SyncWorkload}).Apply(s)
 		for i := range s.Sets {
 			changed = s.SyncSet(&s.Sets[i]) || changed
 		}
-		changed = s.Approve() || (Event{Kind: Pass}).Apply(s) || changed
+		changed = (Event{Kind: Approve}).Apply(s) || (Event{Kind: Pass}).Apply(s) || changed
 	}
 	return came
 }
@@ -264,11 +264,11 @@ func TestSlowReleaseIsNeverFailed(t *testing.T) {
 			scaled := false
 			for range 200 {
 				if set := s.Set("v2"); !scaled && set != nil && set.Pods.Available == from {
-					s.Scale(to)
+					Event{Kind: Scale, N: to}.Apply(s)
 					scaled = true
 				}
 				if s.slow(t, deadline); s.waitsForPerson() {
-					s.Confirm()
+					Event{Kind: Confirm}.Apply(s)
 				}
 			}
 			if status := s.Release.Status; !completed(s) || status.Rollback != nil {

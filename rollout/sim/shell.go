@@ -41,8 +41,6 @@ type Process struct {
 	// been as they are.
 	written      written
 	trafficWatch traffic.Watch
-	// watched is how long the process has looked at a release that got no further, for the laws.
-	watched time.Duration
 }
 
 // Clone returns a copy that shares nothing that can change.
@@ -114,7 +112,6 @@ type pass struct {
 	// sawTraffic is who gets requests as the facts have it.
 	sawTraffic *Traffic
 	lastScale  time.Time
-	window     window
 	// refused says that a write of this turn was refused, and refusedEver that one was refused and not
 	// done since.
 	refused, refusedEver bool
@@ -126,8 +123,8 @@ type pass struct {
 	partly bool
 	// raced says that a policy has changed between a dry run and its write.
 	raced bool
-	// died says that the process ended in this pass, and judged that it has written something.
-	died, judged bool
+	// died says that the process ended in this pass.
+	died bool
 }
 
 // Pass observes, and asks and carries out the plan until there is nothing left to do now.
@@ -178,9 +175,6 @@ func (p *Process) observe(w *World) *pass {
 	if p.ends(x.stored) {
 		x.release.Status = p.ending
 	}
-	if x.stored.Attempt == 0 {
-		w.Past.Attempt = -1 // whatever is begun now is another attempt, though it may have the number of one whose status was lost
-	}
 	x.workload = cached(w.Lag.Workload, w.Workload)
 	if p.workload != nil {
 		x.workload = *p.workload
@@ -198,6 +192,7 @@ func (p *Process) observe(w *World) *pass {
 	}
 	x.facts.Kept = slices.Clone(cached(w.Lag.Kept, w.Kept))
 	x.lookAtTraffic()
+	w.see(passBegun{x})
 	return x
 }
 
@@ -300,7 +295,7 @@ func (x *pass) Settle(_ context.Context, last plan.Plan, told []plan.Event) ([]p
 	}
 	if x.report.Ended == "" {
 		x.Tell(told)
-		x.judgeTold(last)
+		x.world.see(passSettled{x, last})
 		x.report.Wake = last.Wake()
 	}
 	return last.Wakes, x.ended()
@@ -335,7 +330,7 @@ func (x *pass) request() {
 	if x.mishaps.Before != nil {
 		before := x.world.Clone()
 		x.mishaps.Before(x.world)
-		x.window.passed(before, x.world)
+		x.world.see(raced{before})
 	}
 }
 
@@ -343,10 +338,16 @@ func (x *pass) request() {
 func (x *pass) wrote(done Write) {
 	x.report.Done = append(x.report.Done, done)
 	if x.mishaps.Dies != nil && x.mishaps.Dies() {
-		x.end("the process stopped")
-		x.died = true
-		*x.process = Process{}
+		x.die()
 	}
+}
+
+// die ends the process.
+func (x *pass) die() {
+	x.end("the process stopped")
+	x.died = true
+	*x.process = Process{}
+	x.world.see(processEnded{})
 }
 
 // outdated ends the pass: an object is not what it was. It is known now as it is.
@@ -366,9 +367,7 @@ func (x *pass) wrotePart() bool {
 		x.request()
 		return false
 	}
-	x.end("the process stopped")
-	x.died = true
-	*x.process = Process{}
+	x.die()
 	return true
 }
 
@@ -380,13 +379,7 @@ func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
 		x.outdated("the release")
 		return
 	}
-	w.Past.begin(w, status, !x.judged)
-	w.Past.recorded(w, status)
-	x.judgeCompleted(status)
-	w.judgeStep(&x.release, status)
-	w.judgeTurned(status)
-	x.judgeFailed(status)
-	w.judgeJump(status)
+	w.see(statusSent{x, status})
 	w.Release.Status, w.Release.Version = status, w.next()
 	x.process.wrote, x.process.handed, x.process.waited, x.process.ending, x.process.endsFrom = true, false, false, nil, nil
 	x.sawRelease()

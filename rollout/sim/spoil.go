@@ -24,7 +24,6 @@ func (w *World) Spoil(way int32) bool {
 	default:
 		spec.Rollback = &v1alpha1.RollbackStrategy{Steps: Steps("100%", "1", "100%")}
 	}
-	w.Past.Sizes.Spoilt = true
 	w.updateRelease(func(r *Release) { r.Spec, r.Spoiled, r.Generation = &spec, way, r.Generation+1 })
 	return true
 }
@@ -41,19 +40,4 @@ func (w *World) Repair() bool {
 	}
 	w.updateRelease(func(r *Release) { r.Spec, r.Spoiled, r.Generation = &spec, 0, r.Generation+1 })
 	return true
-}
-
-// unreadable reports whether the steps that count now are invalid.
-func (r *Release) unreadable(status *v1alpha1.BatchReleaseStatus) bool {
-	return r.Spoiled == rollbackSteps || r.Spoiled != 0 && status.Rollback == nil
-}
-
-// proportion returns how many updated pods there are to be when somebody scales the workload while
-// nobody can read whether the step said a number or a percentage: the one updated pod of a small
-// share stays while there is another.
-func proportion(target, of, replicas int32) int32 {
-	if of == 0 || replicas >= of {
-		return max(min(target, replicas-1), 0)
-	}
-	return max(min(max(int32(int64(target)*int64(replicas)/int64(of)), min(target, 1)), replicas-1), 0)
 }

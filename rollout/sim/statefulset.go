@@ -32,7 +32,6 @@ func (statefulSets) start(w *World, newborn bool) {
 	d.Status = Places{Current: d.Template, Update: d.Template, Replicas: n, Ready: n, Available: n, Updated: n}
 	if d.Strategy == OnDelete { // people have updated the pods since, one by one
 		d.Status.Current = "v0"
-		w.Past.brought("v0")
 	}
 }
 
@@ -43,10 +42,6 @@ func (statefulSets) scale(w *World, replicas int32) bool {
 	if d.Replicas == replicas {
 		return false
 	}
-	if replicas > d.Replicas && (!d.kind.secured(d) || windowOf(d.Hold) != inplace.Held || d.behind() > 0) {
-		w.Past.Let = true
-	}
-	w.Past.Sizes.become(d.Replicas, replicas)
 	w.rescaleWorkload(func(d *Workload) { d.Replicas = replicas })
 	return true
 }
@@ -63,10 +58,6 @@ func (w *World) Shift(by int32) bool {
 	for i := range w.Places {
 		w.Places[i].Index -= by
 	}
-	if !d.kind.secured(d) || windowOf(d.Hold) != inplace.Held || d.behind() > 0 {
-		w.Past.Let = true
-	}
-	w.Past.Losses = true
 	before := d.Spec
 	w.updateWorkload(func(*Workload) {})
 	d.Generation++
@@ -86,8 +77,6 @@ func (statefulSets) secured(d *Workload) bool {
 	}
 	return d.Partition == inplace.Held || open != inplace.Anywhere && d.Partition >= open
 }
-
-func (k statefulSets) exposed(d *Workload) bool { return !k.secured(d) }
 
 func (statefulSets) loosen(d *Workload) { d.Strategy, d.Partition, d.AtOnce = RollingUpdate, 0, 0 }
 
@@ -126,10 +115,6 @@ func (k statefulSets) turnLate(w *World, sees Spec) bool {
 		d.Seen, d.Version, changed = seen, w.next(), true
 	}
 	return changed
-}
-
-func (k statefulSets) settled(w *World) bool {
-	return !slices.ContainsFunc(w.Places, func(p Place) bool { return p.Going || p.Stage == Ended }) && !k.turn(w.Clone(), w.Workload.Spec)
 }
 
 // ordinals is the StatefulSet controller with the spec that it sees.
@@ -213,11 +198,7 @@ func (n ordinals) create(index int32) {
 		revision = current
 	}
 	n.addPlace(Place{Name: n.ordinalName(index), Index: index, Revision: revision})
-	n.judgeMade(revision)
-	if n.Spec == n.Workload.Spec { // or it goes by a partition that was right when it was set
-		n.judgeUpdated(revision)
-		n.judgeUndone(revision)
-	}
+	n.see(podMade{revision, n.Spec})
 }
 
 // condemned is processCondemned for each. It reports whether the controller goes on.
@@ -280,78 +261,4 @@ func (n ordinals) rollSeveral(update string) {
 			room--
 		}
 	}
-}
-
-// comes returns the revision in which a pod comes back.
-func (statefulSets) comes(d *Workload, spec *Spec, p *Place) string {
-	if current := d.Status.Current; spec.Strategy == RollingUpdate && p.Index < spec.Partition && current != "" {
-		return current
-	}
-	return spec.Template
-}
-
-// reached counts the places of a revision: from the partition up all come to be updated.
-func (k statefulSets) reached(d *Workload, places []Place, revision string) int32 {
-	n := int32(0)
-	stand := map[int32]string{}
-	for i := range places {
-		if p := &places[i]; p.stands() {
-			stand[p.Index] = p.Revision
-		}
-	}
-	for i := range d.Replicas {
-		has, stands := stand[i]
-		comes := k.comes(d, &d.Spec, &Place{Index: i})
-		open := d.Strategy == RollingUpdate && i >= d.Partition
-		if stands && same(has, revision) || same(comes, revision) && (open || !stands) {
-			n++
-		}
-	}
-	return n
-}
-
-// serving returns the available pods that the native controller leaves alone.
-func (statefulSets) serving(d *Workload, places []Place) int32 {
-	n := int32(0)
-	for i := range places {
-		p := &places[i]
-		leaves := d.Strategy == OnDelete || p.Index < d.Partition || same(p.Revision, d.Template)
-		if p.available() && p.inside(d.Replicas) && leaves {
-			n++
-		}
-	}
-	return n
-}
-
-func (statefulSets) closes(d *Workload) { d.Strategy, d.Partition = RollingUpdate, inplace.Held }
-
-func (statefulSets) goesBack() bool { return true }
-
-// single reports whether every pod comes in one version.
-func (statefulSets) single(w *World) bool {
-	return w.Workload.Status.Current == w.Workload.Status.Update && w.Workload.behind() <= 0
-}
-
-// lacks reports whether a pod is missing, and can't be made.
-func (statefulSets) lacks(w *World) bool {
-	for i := range w.Workload.Replicas {
-		if !w.at(i).stands() {
-			return true
-		}
-	}
-	return false
-}
-
-// open says how far pods may be updated without a write. It does no harm where all may be, and some
-// are not.
-func (k statefulSets) open(w *World) string {
-	d, status := &w.Workload, w.Release.Status
-	all := status.Rollback != nil || w.share(status, d.Replicas) >= d.Replicas
-	if all && w.running(status.UpdateRevision) < d.Replicas {
-		return ""
-	}
-	if d.Strategy == OnDelete || d.Partition != inplace.Held {
-		return strategyText(&d.Spec)
-	}
-	return ""
 }

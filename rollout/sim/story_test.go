@@ -211,12 +211,12 @@ func (s *telling) clone() *telling {
 }
 
 func (s story) begin(stop int, f fault) *telling {
-	state := NewState(s.setup)
+	state := newState(s.setup)
 	state.Sick = s.sick
 	for range s.failing {
 		Event{Kind: PodFails, Text: "v1"}.Apply(state)
 	}
-	state.Give("v2")
+	Event{Kind: Give, Text: "v2"}.Apply(state)
 	told := &telling{State: state, twists: s.twists, stop: stop, fault: f}
 	fmt.Fprintf(&told.text, "%s\n", state.World)
 	return told

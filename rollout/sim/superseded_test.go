@@ -37,20 +37,20 @@ func TestGivenAtAnyMomentOfARollback(t *testing.T) {
 func turnedRound(setup Setup) *State {
 	last := int32(len(setup.Steps) - 1)
 	s := calmed(releasing(setup), func(s *State) bool { return completed(s) || atStep(last)(s) })
-	s.Give("v1")
+	Event{Kind: Give, Text: "v1"}.Apply(s)
 	return s
 }
 
 func givenAt(t *testing.T, s *State, given string, size int32, there bool) {
 	t.Helper()
 	what := fmt.Sprintf("%s is given, then scaled to %d, controller there %t, at %s", given, size, there, s.World)
-	s.Give(given)
+	Event{Kind: Give, Text: given}.Apply(s)
 	for range 3 { // the native controller has something to say between any two passes
 		Event{Kind: Pass}.Apply(s)
-		s.SyncWorkload()
+		Event{Kind: SyncWorkload}.Apply(s)
 		wantLaws(t, what, s)
 	}
-	if s.Scale(size); there {
+	if (Event{Kind: Scale, N: size}).Apply(s); there {
 		s.rested(t)
 	} else {
 		s.others()
@@ -77,12 +77,12 @@ func TestScaledDownWhenSuperseded(t *testing.T) {
 				for _, size := range []int32{0, 1, 2} {
 					s := moment.Clone()
 					what := fmt.Sprintf("superseded and scaled to %d at %s", size, s.World)
-					s.Give("v3")
+					Event{Kind: Give, Text: "v3"}.Apply(s)
 					Event{Kind: Pass}.Apply(s)
-					s.SyncWorkload()
-					s.Scale(size)
+					Event{Kind: SyncWorkload}.Apply(s)
+					Event{Kind: Scale, N: size}.Apply(s)
 					s.rested(t)
-					s.Scale(8)
+					Event{Kind: Scale, N: 8}.Apply(s)
 					s.others()
 					wantLaws(t, what, s)
 					wantGoodEnd(t, what, s)

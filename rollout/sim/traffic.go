@@ -163,11 +163,6 @@ func (t *Traffic) strays() bool {
 	return slices.ContainsFunc(t.Routes, func(r Route) bool { return r.Shared && !r.Held })
 }
 
-// untold reports whether the status of a route does not tell that it is as it is.
-func (t *Traffic) untold() bool {
-	return slices.ContainsFunc(t.Routes, func(r Route) bool { return !r.Gone && r.Told != r.Generation })
-}
-
 // writeRoute writes a route.
 func (w *World) writeRoute(r *Route, change func(*Route)) {
 	w.remember()
@@ -231,20 +226,6 @@ func (w *World) Accept(name string) bool {
 	}
 	r.Told, r.Since = r.Generation, w.Now
 	return true
-}
-
-// settled reports whether nobody but the process and people has anything left to do for the
-// traffic, apart from time.
-func (w *World) trafficSettled() bool {
-	if w.Traffic == nil {
-		return true
-	}
-	for _, name := range w.Traffic.sides() {
-		if side := w.Traffic.side(name); side.Slices != w.endpoints(side) {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(w.Traffic.Routes, func(r Route) bool { return r.follows() })
 }
 
 // trafficTurns returns those of the others that move requests.
@@ -331,13 +312,13 @@ func (e Event) applyToTraffic(s *State) bool {
 // settle lets time go by, in which the controller looks at what there is and finds nothing to do.
 // No cache lags as long as that.
 func (s *State) settle() bool {
-	before := s.Key()
+	before := s.key()
 	s.Lag.Traffic = nil
 	s.Process.recall(s.World)
 	s.Process.lookAtTraffic(s.World)
 	s.watch(settling)
 	s.Process.lookAtTraffic(s.World)
-	return s.Key() != before
+	return s.observer == nil || s.key() != before
 }
 
 // showTraffic tells of the sides and the routes.

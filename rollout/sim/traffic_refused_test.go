@@ -46,7 +46,7 @@ func TestRequestsRefusedForGood(t *testing.T) {
 func requestsRefused(t *testing.T, s *State, writes Writes) {
 	t.Helper()
 	from := s.String()
-	s.Refuse(writes)
+	Event{Kind: Refuse, Text: string(writes)}.Apply(s)
 	for range 2 {
 		turnCalmly(s, 25, []Kind{Cure, Retry, Give, Resume, CreateWorkload, Confirm})
 		Event{Kind: Elapse}.Apply(s)
@@ -60,7 +60,7 @@ func requestsRefused(t *testing.T, s *State, writes Writes) {
 	case !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled) && status.Reason != v1alpha1.ReasonDrifted:
 		t.Errorf("%s: from %s on: it stands as %s and says nothing: %s", writes, from, s.World, status.Message)
 	}
-	s.Cure()
+	Event{Kind: Cure}.Apply(s)
 	Event{Kind: Retry}.Apply(s)
 	if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
 		t.Errorf("%s: from %s on: cured it ends as %s: %s, broken %v", writes, from, s.World, s.Unfinished(), s.Broken)

@@ -137,7 +137,7 @@ func drifted(setup Setup) *State {
 	s := calmed(releasing(setup), untilRest)
 	(Event{Kind: Drift, Text: "v3"}).Apply(s)
 	s = calmed(s, untilRest)
-	s.Give("v4")
+	Event{Kind: Give, Text: "v4"}.Apply(s)
 	return s
 }
 
@@ -184,7 +184,7 @@ func TestRollbackWithoutTakingNotesOff(t *testing.T) {
 		if setup.Traffic.KeepOldPods {
 			s := lastShare(setup)
 			s.Set("v1").Desired = setup.Replicas // as a controller left it that did not know of the trap
-			s.Refuse(Notes)
+			Event{Kind: Refuse, Text: string(Notes)}.Apply(s)
 			(Event{Kind: Rollback, Text: "true"}).Apply(s)
 			for range 60 { // to the end
 				for _, event := range calmTurns(s) {
@@ -196,7 +196,7 @@ func TestRollbackWithoutTakingNotesOff(t *testing.T) {
 			if s.Traffic.Routes[0].Weight != 0 || s.Release.Status.RefusedWrite == nil {
 				t.Errorf("%s: it stands as %s, and tells of no refused write, or requests are left: %+v", name, s.World, s.Release.Status.RefusedWrite)
 			}
-			s.Cure()
+			Event{Kind: Cure}.Apply(s)
 			(Event{Kind: Retry}).Apply(s)
 			if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
 				t.Errorf("%s: cured it ends as %s: %s, broken: %v", name, s.World, s.Unfinished(), s.Broken)

@@ -107,7 +107,8 @@ func (w *World) ForgetTraffic() bool {
 // controller has made them.
 func (w *World) beyondStep() bool {
 	status := w.Release.Status
-	return w.running(status.UpdateRevision) > status.TargetReplicas
+	update := w.setOf(status.UpdateRevision) // routes are of Deployments
+	return update != nil && update.Replicas > status.TargetReplicas
 }
 
 func withoutTraffic(steps []v1alpha1.Step) []v1alpha1.Step {

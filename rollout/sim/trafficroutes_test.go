@@ -94,7 +94,7 @@ func givenBack(setup Setup) *State {
 		told := s.Release.Status.Traffic
 		return told != nil && told.Ending != nil && !s.Traffic.Routes[0].Shared
 	})
-	s.Give("v3")
+	Event{Kind: Give, Text: "v3"}.Apply(s)
 	return s
 }
 
@@ -110,7 +110,7 @@ func TestFewPodsGetNoMoreThanTheyBear(t *testing.T) {
 	if weight := s.Traffic.Routes[0].Weight; weight > 0 || len(s.Broken) > 0 {
 		t.Fatalf("one of four pods gets %d%%, want 50%% once it is one of two: %v", weight, s.Broken)
 	}
-	s.World.Scale(2)
+	Event{Kind: Scale, N: 2}.Apply(s)
 	s = calmed(s, func(s *State) bool { return s.Traffic.Routes[0].Weight > 0 })
 	if weight := s.Traffic.Routes[0].Weight; weight != 50 || len(s.Broken) > 0 {
 		t.Errorf("one of two pods gets %d%%, want 50%%: %v", weight, s.Broken)

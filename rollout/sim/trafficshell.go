@@ -141,16 +141,6 @@ func (x *pass) lookAtTraffic() {
 	x.facts.Traffic, x.sawTraffic = x.process.lookAtTraffic(x.world), x.process.traffic(x.world)
 }
 
-// overtaken reports whether routes have changed that the pass can't know of.
-func (x *pass) overtaken(before *Traffic) bool {
-	for i := range before.Routes {
-		if r := &before.Routes[i]; x.sawTraffic.route(r.Name).Version != r.Version {
-			return true
-		}
-	}
-	return false
-}
-
 // moveTraffic does one write to a route or to Services, if they are what was decided on.
 func (x *pass) moveTraffic(a plan.Traffic) {
 	switch w := a.Write.(type) {

@@ -160,13 +160,13 @@ func TestRequestsFitPodsWhoseGrowthIsRefused(t *testing.T) {
 				Traffic: trafficOf(func(t *v1alpha1.Traffic) { t.KeepOldPods = name == "blue-green" }),
 			}), atStep(0))
 			standCalmly(s, nil)
-			s.Refuse(NewPods)
+			Event{Kind: Refuse, Text: string(NewPods)}.Apply(s)
 			(Event{Kind: Scale, N: 18}).Apply(s)
 			standCalmly(s, []Kind{Cure, Retry})
 			if weight := s.Traffic.Routes[0].Weight; weight != test.most || s.Release.Status.RefusedWrite == nil {
 				t.Errorf("%s: want %d%% and the refused write told: %+v", s.World, test.most, s.Release.Status.RefusedWrite)
 			}
-			s.Cure()
+			Event{Kind: Cure}.Apply(s)
 			(Event{Kind: Retry}).Apply(s)
 			standCalmly(s, nil)
 			if weight := s.Traffic.Routes[0].Weight; weight != 50 {

@@ -64,43 +64,6 @@ func (v View) and(other View) View {
 	return all
 }
 
-// of returns what a revision gets by both sides, of the requests to one of the user's Services.
-func (v View) of(revision string) Gets {
-	all, second := Gets{Revision: revision}, int32(0)
-	for _, g := range v.Gets {
-		if g.Revision != revision {
-			continue
-		}
-		all.Matched = all.Matched || g.Matched
-		if g.Side == secondStable || g.Side == secondCanary {
-			second += g.Percent
-		} else {
-			all.Percent += g.Percent
-		}
-	}
-	all.Percent = min(max(all.Percent, second), 100)
-	return all
-}
-
-// by returns what a revision gets by one side.
-func (v View) by(side traffic.SideName, revision string) Gets {
-	for _, g := range v.Gets {
-		if g.Side == side && g.Revision == revision {
-			return g
-		}
-	}
-	return Gets{Side: side, Revision: revision}
-}
-
-// view returns who may get requests, by the routes or by what their data planes still go by.
-func (w *World) view() View {
-	var view View
-	for i := range w.Traffic.Routes {
-		view = view.and(w.viewOf(&w.Traffic.Routes[i]))
-	}
-	return view
-}
-
 // viewOf returns that of one route. What a data plane had before counts until the route's status
 // has told for long enough that it is in effect as it is now: for readySeconds for new requests,
 // and for drainSeconds for those that are on their way. Where nobody gets more requests, a status

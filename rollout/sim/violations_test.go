@@ -14,7 +14,7 @@ func TestTamperedPlanIsSeen(t *testing.T) {
 	for name, to := range map[string]func(int32) int32{
 		"I1": func(int32) int32 { return 100 }, "I3": func(to int32) int32 { return to + to/5 }, // one more than half of ten
 	} {
-		s := NewState(ten("1", "50%", "100%"))
+		s := newState(ten("1", "50%", "100%"))
 		s.Next = func(o plan.Observation) plan.Plan {
 			next := plan.Next(o)
 			for i, action := range next.Actions {
@@ -25,7 +25,7 @@ func TestTamperedPlanIsSeen(t *testing.T) {
 			}
 			return next
 		}
-		s.Give("v2")
+		Event{Kind: Give, Text: "v2"}.Apply(s)
 		for range maxEvents {
 			next, _ := Calm(s)
 			if next == nil || len(next.Broken) > 0 {

@@ -76,11 +76,11 @@ func begin(t *rapid.T, replicas int32) *walk {
 }
 
 func beginWith(t *rapid.T, setup Setup) *walk {
-	w := &walk{T: t, state: NewState(setup)}
+	w := &walk{T: t, state: newState(setup)}
 	w.state.Next = w.next
 	w.state.Sick = rapid.SampledFrom([]string{"", "", "v1", "v2", "v3"}).Draw(t, "sick")
 	w.state.Refused = rapid.SampledFrom([]string{"", "", "", "v2", "v3"}).Draw(t, "refused")
-	w.state.Give("v2")
+	Event{Kind: Give, Text: "v2"}.Apply(w.state)
 	fmt.Fprintf(&w.story, "\n  %-28s %s", "start", w.state.World)
 	return w
 }

@@ -94,7 +94,7 @@ func TestStuckReleaseFailsInTime(t *testing.T) {
 // turns lets everybody take turns, with no time to speak of.
 func (s *State) turns() {
 	for changed := true; changed; {
-		changed = s.SyncWorkload()
+		changed = (Event{Kind: SyncWorkload}).Apply(s)
 		for i := range s.Sets {
 			changed = s.SyncSet(&s.Sets[i]) || changed
 			if s.Sets[i].Revision != s.Sick {

@@ -73,10 +73,15 @@ type World struct {
 	// MinReady says that pods are ready for a while before they count as available
 	// (spec.minReadySeconds), and Graceful that they take a while to go.
 	MinReady, Graceful bool
-	// Past is what the laws remember; nobody else reads it.
-	Past Past
 	// Broken says which laws were broken, and how.
 	Broken []string
+
+	// ownStrategy is the strategy with which a user made the workload.
+	ownStrategy string
+	// noted says that the Deployment controller has noted a size on a ReplicaSet, since no release holds
+	// the workload.
+	noted    bool
+	observer observer
 
 	version, made, born, joined int64
 }
@@ -261,8 +266,7 @@ func (w *World) bear(spec Spec) {
 	w.born++
 	spec = d.kind.born(spec)
 	spec.Template = w.admitted(spec.Template)
-	w.Past.Own = Own{Strategy: strategyText(&spec), Paused: spec.Paused}
-	w.Past.nowStable(spec.Template)
+	w.ownStrategy = strategyText(&spec)
 	*d = Workload{
 		Spec: spec, kind: d.kind, UID: types.UID(fmt.Sprintf("workload-%d", w.born)), Version: w.next(), Generation: 1,
 		MaxSurge: d.MaxSurge, MaxUnavailable: d.MaxUnavailable, HistoryLimit: d.HistoryLimit,
@@ -286,6 +290,9 @@ func (w *World) Clone() *World {
 	c.Lag.Sets = slices.Clone(w.Lag.Sets)
 	c.Traffic = w.Traffic.clone()
 	c.Broken = slices.Clone(w.Broken)
+	if w.observer != nil {
+		c.observer = w.observer.clone()
+	}
 	return &c
 }
 
@@ -334,34 +341,6 @@ func total(sets []Set) int32 {
 		n += sets[i].Replicas
 	}
 	return n
-}
-
-// effective returns how many pods are available if each set lets go of what it has too many of.
-func effective(sets []Set) int32 {
-	var n int32
-	for i := range sets {
-		status := sets[i].Status
-		n += spared(status.Ready, status.Available, sets[i].Replicas)
-	}
-	return n
-}
-
-// trulyEffective returns effective for the pods as they really are. Which of them have come up
-// since the status was written nobody can know.
-func trulyEffective(sets []Set) int32 {
-	var n int32
-	for i := range sets {
-		pods := sets[i].Pods
-		n += spared(min(pods.ready(), max(sets[i].Status.Ready, pods.Available)), pods.Available, sets[i].Replicas)
-	}
-	return n
-}
-
-// spared returns how many available pods are left of so many ready ones, at the worst: those that
-// are not ready go first, but whether a ready one is available the ReplicaSet controller does not
-// ask.
-func spared(ready, available, replicas int32) int32 {
-	return max(available-max(ready-replicas, 0), 0)
 }
 
 // resize writes spec.replicas.
@@ -419,6 +398,11 @@ func annotate(annotations map[string]string, changes map[string]string) map[stri
 		}
 	}
 	return changed
+}
+
+// breach notes that a law is broken.
+func (w *World) breach(law, how string) {
+	w.Broken = append(w.Broken, law+": "+how+" in "+w.String())
 }
 
 // String shows the world in one line.

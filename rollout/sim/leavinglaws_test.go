@@ -58,7 +58,7 @@ func (p *Past) forgive(w *World, c change) {
 	if !same(w.Workload.Template, released) {
 		return
 	}
-	updated, all := w.running(released), w.Workload.kind.wanted(w)
+	updated, all := w.running(released), byKind(&w.Workload).wanted(w)
 	share, replicas := w.share(status, w.Workload.Replicas), w.Workload.Replicas
 	if updated <= share && all-updated >= replicas-share {
 		p.OutOfBand, p.Acknowledged = false, false
@@ -88,7 +88,7 @@ func leavesNamed(w *World, c change) string {
 		return ""
 	}
 	before := c.workload.Template
-	if c.workload.Hold.Emptied && w.Past.isStable(before) { // nobody has changed it since
+	if c.workload.Hold.Emptied && past(w).isStable(before) { // nobody has changed it since
 		before = c.pass.intent.UpdateRevision // it has the stable one only until it has pods
 	}
 	return w.wronglyLeft(before, w.Release.Spec.DeletionPolicy)
@@ -105,7 +105,7 @@ func (w *World) wronglyLeft(before string, policy v1alpha1.DeletionPolicy) strin
 		return "" // a workload of no pods has the stable template until it is let go of
 	case policy == v1alpha1.DeletionProceed:
 		return fmt.Sprintf("it is left with %s, it had %s", left, before)
-	case !w.Past.isStable(left):
+	case !past(w).isStable(left):
 		return fmt.Sprintf("it is left with %s, which nobody has approved in full", left)
 	default:
 		return ""
@@ -154,7 +154,7 @@ func (w *World) templateLeft() string {
 	if !w.Release.Purged || d.Absent || d.Hold != nil || w.Release.Spec.DeletionPolicy == v1alpha1.DeletionProceed {
 		return ""
 	}
-	if !w.Past.isStable(d.Template) {
+	if !past(w).isStable(d.Template) {
 		return fmt.Sprintf("the release is gone, and the workload is left with %s, which nobody has approved in full", d.Template)
 	}
 	return ""

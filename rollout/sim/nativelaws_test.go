@@ -12,21 +12,21 @@ import (
 // counts from the size that it sees, which may be an earlier one.
 func (n native) judgeNative(s *Set, replicas int32) {
 	w, d, status := n.World, &n.Workload, n.Release.Status
-	if d.Hold == nil || w.Past.OutOfBand || same(s.Revision, w.Release.stable()) || status.Rollback != nil || w.Past.Turned {
+	if d.Hold == nil || past(w).OutOfBand || same(s.Revision, w.Release.stable()) || status.Rollback != nil || past(w).Turned {
 		return
 	}
-	if w.Past.isStable(s.Revision) {
+	if past(w).isStable(s.Revision) {
 		return // it was approved in full once
 	}
-	if w.Past.Emptied {
-		w.Past.OutOfBand, w.Past.Acknowledged = true, true // scaled to 0 and up again, at a step that has no pod yet (T1): they are taken back
+	if past(w).Emptied {
+		past(w).OutOfBand, past(w).Acknowledged = true, true // scaled to 0 and up again, at a step that has no pod yet (T1): they are taken back
 		return
 	}
 	limit := int32(0)
 	switch {
 	case same(s.Revision, status.UpdateRevision):
 		limit = max(most(w.allowed(status), d.Replicas), most(w.allowed(status), n.Replicas))
-	case w.Past.isFull(s.Revision):
+	case past(w).isFull(s.Revision):
 		return // it was, and has been superseded
 	}
 	if replicas > limit {
@@ -39,7 +39,7 @@ func (n native) judgeNative(s *Set, replicas int32) {
 func (n native) judgeSaturated() {
 	w, d, status := n.World, &n.Workload, n.Release.Status
 	emptied := total(n.Sets) > n.current().Replicas
-	if !emptied || d.Hold == nil || w.Past.OutOfBand || !same(n.Template, d.Template) || !same(status.UpdateRevision, d.Template) || status.Rollback != nil {
+	if !emptied || d.Hold == nil || past(w).OutOfBand || !same(n.Template, d.Template) || !same(status.UpdateRevision, d.Template) || status.Rollback != nil {
 		return
 	}
 	if most(w.allowed(status), d.Replicas) < d.Replicas {
@@ -52,14 +52,14 @@ func (n native) judgeSaturated() {
 // one that somebody has unpaused is theirs, and one version alone follows spec.replicas.
 func (n native) judgeServing(s *Set) {
 	w := n.World
-	if w.Traffic == nil || !n.Paused && w.Past.OutOfBand || len(n.active()) < 2 || s.Pods.Warming+s.Pods.Available == 0 {
+	if w.Traffic == nil || !n.Paused && past(w).OutOfBand || len(n.active()) < 2 || s.Pods.Warming+s.Pods.Available == 0 {
 		return // of a version without ready pods it takes none that serve
 	}
 	gets := w.view().of(s.Revision)
 	// While a step moves pods, no request is spent on the note of an old set that gives up some as soon
 	// as it may, and so loses it, if no more than half of the requests go to another. People who give
 	// the workload its template just then, or scale to 0, have that controller take the new pods.
-	byPeople, spec := w.Past.OutOfBand || !w.Past.Sizes.unscaled(), w.Release.Spec.Strategy.Traffic
+	byPeople, spec := past(w).OutOfBand || !past(w).Sizes.unscaled(), w.Release.Spec.Strategy.Traffic
 	if byPeople && w.Release.Status.CurrentStepState != v1alpha1.StepBlocking && spec != nil && !spec.KeepOldPods && gets.Percent <= 50 {
 		return
 	}
@@ -67,3 +67,6 @@ func (n native) judgeServing(s *Set) {
 		w.breach("I2 the native controller takes no pods that get requests", fmt.Sprintf("%d of %s, which gets %d%%", s.Replicas, s.Revision, gets.Percent))
 	}
 }
+
+// updated returns the ReplicaSet of the workload's template.
+func (w *World) updated() *Set { return w.setOf(w.Workload.Template) }

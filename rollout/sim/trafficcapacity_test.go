@@ -41,7 +41,7 @@ func bearsShare(_ *World, c change) string {
 // share of the requests.
 func (s *State) judgeCapacity(back heldBack) {
 	status, spec := s.Release.Status, s.Release.Spec.Strategy.Traffic
-	under := status.Held != nil && status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Attempt == s.Past.Attempt
+	under := status.Held != nil && status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Attempt == past(s.World).Attempt
 	if s.Traffic == nil || spec == nil || spec.AllowOverload || !under || s.Workload.Hold == nil || s.Release.Deleting ||
 		back.takeOver || back.grow || back.shrink || !s.settled() || !s.trafficSettled() || s.Traffic.untold() || !s.allAvailable() {
 		return
@@ -103,8 +103,18 @@ func (c change) worth() int32 {
 // scaled, since the step's percentage is rounded down then.
 func (w *World) worth(status *v1alpha1.BatchReleaseStatus, replicas, ready int32) int32 {
 	steps := w.steps(status)
-	if w.Past.Sizes.unscaled() || int(status.CurrentStepIndex) >= len(steps) {
+	if past(w).Sizes.unscaled() || int(status.CurrentStepIndex) >= len(steps) {
 		return ready
 	}
 	return max(ready, min(Target(steps[status.CurrentStepIndex], replicas), ready+1))
+}
+
+// overtaken reports whether routes have changed that the pass can't know of.
+func (x *pass) overtaken(before *Traffic) bool {
+	for i := range before.Routes {
+		if r := &before.Routes[i]; x.sawTraffic.route(r.Name).Version != r.Version {
+			return true
+		}
+	}
+	return false
 }

@@ -10,7 +10,7 @@ import (
 // leavesBad checks I6.
 func leavesBad(w *World, c change) string {
 	s := c.grown()
-	if s == nil || w.Past.Bad == "" || !same(s.Revision, w.Past.Bad) {
+	if s == nil || past(w).Bad == "" || !same(s.Revision, past(w).Bad) {
 		return ""
 	}
 	return s.Revision + " was rolled back"
@@ -18,10 +18,10 @@ func leavesBad(w *World, c change) string {
 
 // keepsOut checks I6 for what is given: whatever happens, it is not what the workload is to run.
 func keepsOut(w *World, c change) string {
-	if takeOver, is := c.action.(plan.TakeOver); !is || takeOver.Template == nil || w.Past.Barred == "" || !same(w.Workload.Template, w.Past.Barred) {
+	if takeOver, is := c.action.(plan.TakeOver); !is || takeOver.Template == nil || past(w).Barred == "" || !same(w.Workload.Template, past(w).Barred) {
 		return ""
 	}
-	return w.Past.Barred + " was rolled back and is still what is given"
+	return past(w).Barred + " was rolled back and is still what is given"
 }
 
 // turnsRound holds each rollback that nobody asks for against what the release says of it.
@@ -140,7 +140,7 @@ func goesBackToStable(w *World, c change) string {
 	if !is || takeOver.Template == nil || rollback == nil || rollback.Trigger != v1alpha1.TriggerGitRevert || w.Workload.Hold.Emptied {
 		return ""
 	}
-	if !w.Past.isStable(w.Workload.Template) {
+	if !past(w).isStable(w.Workload.Template) {
 		return w.Workload.Template + " was never stable, or has been rolled back"
 	}
 	return ""
@@ -150,7 +150,7 @@ func goesBackToStable(w *World, c change) string {
 // been rolled back.
 func namesStable(w *World, c change) string {
 	a, is := c.action.(plan.Annotate)
-	if last := a.Set[v1alpha1.LastStableAnnotation]; is && last != "" && !w.Past.isStable(last) {
+	if last := a.Set[v1alpha1.LastStableAnnotation]; is && last != "" && !past(w).isStable(last) {
 		return last + " is named as the last stable revision"
 	}
 	return ""

@@ -25,16 +25,17 @@ func (s *State) Key() Key {
 	e.workload(&s.World.Workload)
 	e.earlier(s.World.Workload.Earlier)
 	e.sets(s.World.Sets)
-	s.Workload.kind.key(&e, s)
+	byKind(&s.Workload).key(&e, s)
 	e.gates(s.Gates)
 	e.kept(s.Kept)
-	e.past(&s.Past)
+	e.past(past(s.World))
 	e.lag(&s.Lag)
 	e.process(s.Process)
 	if s.Traffic != nil {
 		e.traffic(s)
 	}
-	e.bytes = append(e.bytes, s.Used[:]...)
+	used := checkerOf(s.World).used
+	e.bytes = append(e.bytes, used[:]...)
 	e.text(s.Sick)
 	e.flag(s.Skew > 0, s.Skew < 0)
 	e.flag(s.Crowded, s.Release.Spec.Strategy.AllowMixedVersions)
@@ -264,7 +265,7 @@ func (e *encoder) past(p *Past) {
 		e.steps(e.world.Sound.Strategy.Steps)
 		e.flag(p.Cleared)
 	}
-	e.flag(p.Sizes.Fell, p.Sizes.Spoilt, p.Losses, p.OutOfBand, p.Acknowledged, p.Answered, p.Turned, p.Entered, p.Sent, p.Stuck, p.Noted, p.Allowed, p.Emptied, p.Own.Paused, p.Own.Disputed)
+	e.flag(p.Sizes.Fell, p.Sizes.Spoilt, p.Losses, p.OutOfBand, p.Acknowledged, p.Answered, p.Turned, p.Entered, p.Sent, p.Stuck, e.world.noted, p.Allowed, p.Emptied, p.Own.Paused, p.Own.Disputed)
 	e.number(p.Attempt)
 	e.number(int64(p.Had))
 	e.number(int64(p.Step))
@@ -316,7 +317,7 @@ func (e *encoder) process(p *Process) {
 	e.quarters(watched.Timed)
 	e.quarters(watched.Refusal)
 	e.quarters(watched.Queue)
-	e.quarters(c.watched)
+	e.quarters(checkerOf(e.world).looked)
 	e.flag(c.scaled.IsZero(), c.wrote, c.release != nil, c.workload != nil)
 	if c.release != nil {
 		e.release(c.release)

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
@@ -25,6 +26,7 @@ var placeLaws = []law{
 	{"I6 what was rolled back goes first", undoneGoesFirst},
 	{"I6 what was rolled back is not released again", keepsOut},
 	{"I3 what goes without gates was stable", goesBackToStable},
+	{"the history has what was released", recordsReleased},
 	{"I6 what a rollback goes back to was stable", namesStable},
 	{"I6 a release goes back only on request", turnsRound},
 	{"I8 what is held is kept from its native controller", staysPaused},
@@ -83,7 +85,7 @@ func staysServed(w *World, c change) string {
 	if !moves {
 		return ""
 	}
-	least, lost := c.pass.window.leastAvailable(w), c.pass.window.lost
+	least, lost := checkerOf(c.pass.world).window.leastAvailable(w), checkerOf(c.pass.world).window.lost
 	if n := int32(len(w.Nodes)); w.Leaving != PodsGo { // nobody counts the nodes that are left before the native controller has
 		_, unavailable := w.Workload.bounds(n)
 		least = min(least, n-unavailable)
@@ -157,7 +159,7 @@ func serving(places []Place, replicas int32) int32 {
 // pods ran before.
 func keepsCurrent(w *World, c change) string {
 	now := &w.Workload
-	if _, taken := c.action.(plan.TakeOver); !taken || w.Past.Losses || now.Status.Current == "" || same(c.workload.Template, now.Template) {
+	if _, taken := c.action.(plan.TakeOver); !taken || past(w).Losses || now.Status.Current == "" || same(c.workload.Template, now.Template) {
 		return ""
 	}
 	status := c.workload.Status
@@ -173,7 +175,7 @@ func keepsCurrent(w *World, c change) string {
 // reachesStep checks I3, with I4.
 func reachesStep(w *World, c change) string {
 	status := c.pass.intent
-	if w.Past.OutOfBand {
+	if past(w).OutOfBand {
 		return ""
 	}
 	if _, moves := c.moved(); !moves && !w.Workload.places().goesBack() {
@@ -193,7 +195,7 @@ func reachesStep(w *World, c change) string {
 	if status.Rollback != nil { // what does not serve is replaced whatever the step says
 		is = min(is, was+c.served())
 	}
-	if is > was && is-c.pass.window.grown-c.uncounted() > limit {
+	if is > was && is-checkerOf(c.pass.world).window.grown-c.uncounted() > limit {
 		return fmt.Sprintf("%d -> %d updated pods, at most %d", was, is, limit)
 	}
 	return ""
@@ -203,7 +205,7 @@ func reachesStep(w *World, c change) string {
 // controller has seen of the workload, and what is deleted to go back does not.
 func comesBackReleased(w *World, c change) string {
 	d := &w.Workload
-	if len(c.pass.window.workloads) > 0 || w.Past.OutOfBand {
+	if len(checkerOf(c.pass.world).window.workloads) > 0 || past(w).OutOfBand {
 		return ""
 	}
 	for _, p := range c.replaced() {
@@ -229,7 +231,7 @@ func comesBackReleased(w *World, c change) string {
 // somebody has scaled the workload up while pods were replaced, by a jump back that is to take them
 // away, and one of them where there was no old pod left.
 func neverTakesBack(w *World, c change) string {
-	p, status := &w.Past, c.pass.intent
+	p, status := past(w), c.pass.intent
 	if p.OutOfBand || len(c.replaced()) == 0 || !c.takesBack() {
 		return ""
 	}
@@ -240,13 +242,13 @@ func neverTakesBack(w *World, c change) string {
 	if step, back := w.steppedBack(status); back && is >= p.Sizes.least(step, w.Workload.Replicas) {
 		return ""
 	}
-	least := min(was, c.pass.window.least(w)-1)
+	least := min(was, checkerOf(c.pass.world).window.least(w)-1)
 	switch {
 	case p.Sizes.Fell || c.pass.stored.Replicas > w.Workload.Replicas:
 		step := w.steps(status)[status.CurrentStepIndex]
-		least = -c.pass.window.extreme(w, func(d *Workload) int32 { return -p.Sizes.least(step, d.Replicas) })
+		least = -checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return -p.Sizes.least(step, d.Replicas) })
 	case p.Let:
-		least = min(least, -c.pass.window.extreme(w, func(d *Workload) int32 { return -w.share(status, d.Replicas) }))
+		least = min(least, -checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return -w.share(status, d.Replicas) }))
 	}
 	if is >= least {
 		return ""
@@ -257,11 +259,11 @@ func neverTakesBack(w *World, c change) string {
 // asksWhenBack checks opensWhenBack.
 func asksWhenBack(w *World, c change) string {
 	step, back := w.steppedBack(c.pass.intent)
-	if _, opens := c.action.(plan.OpenGate); !opens || !back || w.Past.OutOfBand || w.Lag.Places != nil || !w.Workload.places().goesBack() || w.Workload.places().single(w) {
+	if _, opens := c.action.(plan.OpenGate); !opens || !back || past(w).OutOfBand || w.Lag.Places != nil || !w.Workload.places().goesBack() || w.Workload.places().single(w) {
 		return ""
 	}
-	target := w.Past.Sizes.most(step, w.Workload.Replicas)
-	if n := w.running(c.pass.intent.UpdateRevision) - c.pass.window.grown; n > target {
+	target := past(w).Sizes.most(step, w.Workload.Replicas)
+	if n := w.running(c.pass.intent.UpdateRevision) - checkerOf(c.pass.world).window.grown; n > target {
 		return fmt.Sprintf("there are %d updated pods, not %d", n, target)
 	}
 	return ""
@@ -269,11 +271,11 @@ func asksWhenBack(w *World, c change) string {
 
 // reachesNoBad checks I6.
 func reachesNoBad(w *World, c change) string {
-	if _, moves := c.moved(); !moves || w.Past.Bad == "" {
+	if _, moves := c.moved(); !moves || past(w).Bad == "" {
 		return ""
 	}
-	if was, is := c.reached(w.Past.Bad); is > was+c.pass.window.grown {
-		return w.Past.Bad + " was rolled back"
+	if was, is := c.reached(past(w).Bad); is > was+checkerOf(c.pass.world).window.grown {
+		return past(w).Bad + " was rolled back"
 	}
 	return ""
 }
@@ -284,7 +286,7 @@ func placesStand(w *World, c change) string {
 	intent := c.pass.intent
 	stands := c.pass.stands() && intent.Rollback == nil || intent.Rollback != nil && c.pass.release.unreadable(intent)
 	switch {
-	case !stands || w.Past.OutOfBand:
+	case !stands || past(w).OutOfBand:
 		return ""
 	case len(c.replaced()) > 0 && !c.takesBack():
 		return "pods are updated"
@@ -321,8 +323,8 @@ func (d *Workload) isOpen() bool { return windowOf(d.Hold) != inplace.Held }
 func (w *World) judgeUpdated(revision string) {
 	d, status := &w.Workload, w.Release.Status
 	back := slices.ContainsFunc(status.Jumps(), func(j v1alpha1.EarlierJump) bool { return j.To <= j.From })
-	if d.Hold == nil || w.Past.OutOfBand || w.Past.Let || back || status.Rollback != nil ||
-		!same(revision, status.UpdateRevision) || w.Past.isStable(revision) || d.places().single(w) || same(revision, d.Status.Current) {
+	if d.Hold == nil || past(w).OutOfBand || past(w).Let || back || status.Rollback != nil ||
+		!same(revision, status.UpdateRevision) || past(w).isStable(revision) || d.places().single(w) || same(revision, d.Status.Current) {
 		return
 	}
 	n := int32(0)
@@ -333,7 +335,7 @@ func (w *World) judgeUpdated(revision string) {
 	}
 	limit := w.share(status, d.Replicas)
 	if d.isOpen() { // who clears the status takes nothing back that was approved before
-		limit = max(limit, w.Past.Opened)
+		limit = max(limit, past(w).Opened)
 	}
 	if n > limit {
 		w.breach("I3 the native controller is let update no more pods than are approved", fmt.Sprintf("%s has %d pods, at most %d", revision, n, limit))
@@ -372,7 +374,7 @@ func (w *World) judgeReturns() {
 // updated, and no more pods are updated than the steps allow.
 func (placed) judgeFollowed(w *World, back heldBack) {
 	d, status := &w.Workload, w.Release.Status
-	under := d.Hold != nil && !w.Release.Deleting && !w.Past.OutOfBand && back == (heldBack{}) && status.Attempt == w.Past.Attempt
+	under := d.Hold != nil && !w.Release.Deleting && !past(w).OutOfBand && back == (heldBack{}) && status.Attempt == past(w).Attempt
 	if !under {
 		return
 	}
@@ -422,5 +424,72 @@ func (placed) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) {
 	if s := d.Status; s.Updated < min(s.Replicas, d.Replicas) && d.behind() == 0 { // others are about to go
 		x.world.breach("what the status says of pods is true",
 			fmt.Sprintf("%s is completed, and %d of %d pods are updated", status.UpdateRevision, s.Updated, s.Replicas))
+	}
+}
+
+func (placed) tellEnd(w *World, text *strings.Builder) {
+	for i := range w.Places {
+		fmt.Fprintf(text, "pod %s %s\n", w.Places[i].Name, &w.Places[i])
+	}
+}
+
+// key tells pods apart by their places, and what is seen of them by whether it is still so.
+func (placed) key(e *encoder, s *State) {
+	p := s.Process.Clone()
+	p.recall(s.World)
+	for _, d := range []*Workload{&s.Workload, s.Lag.Workload, p.workload} {
+		e.placedWorkload(d)
+	}
+	for i := range s.Workload.Earlier {
+		e.number(int64(s.Workload.Earlier[i].Partition))
+		e.number(int64(s.Workload.Earlier[i].AtOnce))
+	}
+	e.places(s.Places)
+	if e.flag(s.Lag.Places != nil); s.Lag.Places != nil {
+		e.places(*s.Lag.Places)
+	}
+	e.flag(past(s.World).Let)
+	e.number(int64(past(s.World).Opened))
+	e.number(int64(s.Start))
+	for _, node := range s.Nodes {
+		e.text(node)
+	}
+	for _, node := range p.vacant.Nodes() {
+		e.text(node)
+	}
+	for _, uid := range p.gone {
+		if at := findPlace(*s.Lag.Places, uid); at != nil {
+			e.text(at.Name)
+		}
+	}
+}
+
+func (e *encoder) placedWorkload(d *Workload) {
+	if e.flag(d != nil); d == nil {
+		return
+	}
+	e.number(int64(d.Partition))
+	e.number(int64(d.AtOnce))
+	for _, revision := range []string{d.Status.Current, d.Status.Update} {
+		e.text(revision)
+	}
+	for _, n := range []int32{d.Status.Replicas, d.Status.Ready, d.Status.Available, d.Status.Updated, d.Status.Misscheduled} {
+		e.number(int64(n))
+	}
+	if d.Hold != nil {
+		e.text(d.Hold.Window)
+		e.text(d.Hold.Foreign)
+	}
+}
+
+func (e *encoder) places(places []Place) {
+	e.number(int64(len(places)))
+	for i := range places {
+		p := &places[i]
+		present := findPlace(e.world.Places, p.UID)
+		e.flag(present != nil && present.Version == p.Version, p.Going, p.Orphan, p.Misplaced, p.Uncounted)
+		e.text(p.Name)
+		e.text(p.Revision)
+		e.number(int64(p.Stage))
 	}
 }

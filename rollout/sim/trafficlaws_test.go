@@ -62,7 +62,7 @@ func givesToReady(w *World, c change) string {
 // for one that is left.
 func keepsServing(w *World, c change) string {
 	s := c.shrunk()
-	if s == nil || w.Traffic == nil || w.Past.OutOfBand || c.seen == nil { // a controller without --traffic, which no status tells of any
+	if s == nil || w.Traffic == nil || past(w).OutOfBand || c.seen == nil { // a controller without --traffic, which no status tells of any
 		return ""
 	}
 	if least := min(w.serving(c, s.Revision), c.before(s), w.ready(c, s)); s.Replicas < least {
@@ -73,7 +73,7 @@ func keepsServing(w *World, c change) string {
 
 // serving returns how many pods a version needs for the requests that it gets.
 func (w *World) serving(c change, revision string) int32 {
-	gets, replicas := w.view().of(revision), c.pass.window.least(w)
+	gets, replicas := w.view().of(revision), checkerOf(c.pass.world).window.least(w)
 	if w.isLeft(c.pass.intent, revision) {
 		_, unavailable := w.Workload.bounds(replicas)
 		replicas -= unavailable
@@ -104,21 +104,6 @@ func (w *World) isLeft(intent *v1alpha1.BatchReleaseStatus, revision string) boo
 
 // percentOf returns how many of some pods a percentage is, rounded up.
 func percentOf(pods, percent int32) int32 { return (pods*percent + 99) / 100 }
-
-// shareOf returns what a step gives to the new version, by the words of the API.
-func shareOf(steps []v1alpha1.Step, index int) int32 {
-	if index >= len(steps)-1 {
-		return 100
-	}
-	for ; index >= 0; index-- {
-		if text := steps[index].Traffic; text != "" {
-			var n int32
-			_, _ = fmt.Sscanf(text, "%d%%", &n)
-			return n
-		}
-	}
-	return 0
-}
 
 // shareOf returns that, or as much of it as the pods of the step bear that an old pod stays beside.
 func (w *World) shareOf(steps []v1alpha1.Step, index int, overload bool) int32 {
@@ -233,7 +218,7 @@ func leavesServed(w *World, c change) string {
 // step have passed.
 func keepsOldPods(w *World, c change) string {
 	s, spec, intent := c.shrunk(), c.pass.release.Spec.Strategy.Traffic, c.pass.intent
-	if s == nil || spec == nil || !spec.KeepOldPods || intent.Rollback != nil || w.Past.OutOfBand || !same(s.Revision, intent.StableRevision) {
+	if s == nil || spec == nil || !spec.KeepOldPods || intent.Rollback != nil || past(w).OutOfBand || !same(s.Revision, intent.StableRevision) {
 		return ""
 	}
 	if side := w.Traffic.Stable; side.Made && !same(side.Revision, s.Revision) && w.view().of(s.Revision).Percent == 0 {
@@ -242,7 +227,7 @@ func keepsOldPods(w *World, c change) string {
 	if ending := intent.Traffic; ending != nil && ending.Ending != nil && w.passed(intent) == len(w.steps(intent)) {
 		return ""
 	}
-	if least := min(c.before(s), c.pass.window.least(w)); s.Replicas < least {
+	if least := min(c.before(s), checkerOf(c.pass.world).window.least(w)); s.Replicas < least {
 		return fmt.Sprintf("%d -> %d pods of %s, at least %d", c.before(s), s.Replicas, s.Revision, least)
 	}
 	return ""
@@ -266,15 +251,15 @@ func (c change) mostServing() int32 {
 	if w.Traffic == nil || spec == nil || status.Rollback != nil {
 		return 0
 	}
-	replicas, updated := c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas }), c.share()
-	if s := w.setOf(status.UpdateRevision); s != nil && w.Past.OutOfBand { // that the native controller made once somebody had unpaused it stay
+	replicas, updated := checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return d.Replicas }), c.share()
+	if s := w.setOf(status.UpdateRevision); s != nil && past(w).OutOfBand { // that the native controller made once somebody had unpaused it stay
 		updated = max(updated, c.before(s))
 	}
 	if spec.KeepOldPods || c.pass.overtaken(c.traffic) {
 		return updated + replicas
 	}
 	gets := max(w.view().of(w.Traffic.Stable.Revision).Percent, 100-w.shareOf(w.steps(status), int(status.CurrentStepIndex), spec.AllowOverload))
-	if w.Past.OutOfBand && !w.Traffic.held() { // once old pods are back, the routes begin with all requests for them
+	if past(w).OutOfBand && !w.Traffic.held() { // once old pods are back, the routes begin with all requests for them
 		gets = 100
 	}
 	return updated + percentOf(replicas, gets)
@@ -313,4 +298,60 @@ func (s *State) judgeReturn() {
 			s.breach("T8 requests go back at once in a rollback", fmt.Sprintf("%s gives %d%%", r.Name, r.Weight))
 		}
 	}
+}
+
+// untold reports whether the status of a route does not tell that it is as it is.
+func (t *Traffic) untold() bool {
+	return slices.ContainsFunc(t.Routes, func(r Route) bool { return !r.Gone && r.Told != r.Generation })
+}
+
+// settled reports whether nobody but the process and people has anything left to do for the
+// traffic, apart from time.
+func (w *World) trafficSettled() bool {
+	if w.Traffic == nil {
+		return true
+	}
+	for _, name := range w.Traffic.sides() {
+		if side := w.Traffic.side(name); side.Slices != w.endpoints(side) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(w.Traffic.Routes, func(r Route) bool { return r.follows() })
+}
+
+// of returns what a revision gets by both sides, of the requests to one of the user's Services.
+func (v View) of(revision string) Gets {
+	all, second := Gets{Revision: revision}, int32(0)
+	for _, g := range v.Gets {
+		if g.Revision != revision {
+			continue
+		}
+		all.Matched = all.Matched || g.Matched
+		if g.Side == secondStable || g.Side == secondCanary {
+			second += g.Percent
+		} else {
+			all.Percent += g.Percent
+		}
+	}
+	all.Percent = min(max(all.Percent, second), 100)
+	return all
+}
+
+// by returns what a revision gets by one side.
+func (v View) by(side traffic.SideName, revision string) Gets {
+	for _, g := range v.Gets {
+		if g.Side == side && g.Revision == revision {
+			return g
+		}
+	}
+	return Gets{Side: side, Revision: revision}
+}
+
+// view returns who may get requests, by the routes or by what their data planes still go by.
+func (w *World) view() View {
+	var view View
+	for i := range w.Traffic.Routes {
+		view = view.and(w.viewOf(&w.Traffic.Routes[i]))
+	}
+	return view
 }

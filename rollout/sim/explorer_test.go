@@ -153,10 +153,10 @@ func (x *explorer) try(s *State, event Event) *State {
 	}
 	next := s.Clone()
 	if _, limited := x.budget(event.Kind); limited {
-		next.Used[event.Kind]++
+		checkerOf(next.World).used[event.Kind]++
 	}
 	if event.Race != nil {
-		next.Used[event.Race.Kind]++
+		checkerOf(next.World).used[event.Race.Kind]++
 	}
 	if event.Kind <= PassRaces {
 		x.out.Passes++
@@ -180,7 +180,7 @@ func (x *explorer) budget(kind Kind) (uint8, bool) {
 func (x *explorer) offers(s, passed *State) []Event {
 	events := always(s)
 	for _, offer := range x.Offers {
-		if limit, _ := x.budget(offer.Kind); s.Used[offer.Kind] >= limit {
+		if limit, _ := x.budget(offer.Kind); checkerOf(s.World).used[offer.Kind] >= limit {
 			continue
 		}
 		switch offer.Kind {
@@ -209,7 +209,7 @@ func always(s *State) []Event {
 // deaths returns a pass that stops after each of the writes that it makes.
 func deaths(passed *State) []Event {
 	var events []Event
-	for n := range passed.writes {
+	for n := range checkerOf(passed.World).writes {
 		events = append(events, Event{Kind: PassDies, N: int32(n + 1)})
 	}
 	return events
@@ -220,64 +220,14 @@ func (x *explorer) races(s, passed *State) []Event {
 	var events []Event
 	for _, offer := range append(always(s), x.Offers...) {
 		limit, limited := x.budget(offer.Kind)
-		if limited && s.Used[offer.Kind] >= limit || offer.Kind <= Restart || offer.Kind == Thaw {
+		if limited && checkerOf(s.World).used[offer.Kind] >= limit || offer.Kind <= Restart || offer.Kind == Thaw {
 			continue
 		}
-		for n := range passed.requests {
+		for n := range checkerOf(passed.World).requests {
 			events = append(events, Event{Kind: PassRaces, N: int32(n + 1), Race: &offer})
 		}
 	}
 	return events
-}
-
-// Calm returns what a state becomes next if nothing goes wrong any more, and by which event;
-// nil if it is at rest.
-func Calm(s *State) (*State, Event) {
-	var next *State
-	for _, event := range calmTurns(s) {
-		if event.idle(s) {
-			continue
-		}
-		if next == nil {
-			next = s.Clone()
-		}
-		if event.Apply(next) || len(next.Broken) > len(s.Broken) {
-			return next, event
-		}
-		if event.Kind == Pass {
-			next = nil // it takes time, though it has changed nothing
-		}
-	}
-	return nil, Event{}
-}
-
-func calmTurns(s *State) []Event {
-	events := []Event{{Kind: Thaw}, {Kind: Cure}, {Kind: Resume}, {Kind: Repair}}
-	events = append(events, s.Workload.kind.podEvents(s.World, SyncSet, PodReady, PodAvailable, PodGone, PodHeals)...)
-	events = append(events, s.trafficTurns()...)
-	if s.Traffic != nil {
-		events = append(events, s.mendedTraffic()...)
-	}
-	events = append(events, Event{Kind: SyncWorkload}, Event{Kind: Approve}, Event{Kind: CreateWorkload, Text: "v1"})
-	switch {
-	case s.Release.Status.State == v1alpha1.StateRejected && !s.unacknowledged():
-		events = append(events, Event{Kind: Pass}, Event{Kind: Give, Text: s.Release.Template + "-repaired"})
-	case s.Release.Status.State == v1alpha1.StateNativeRollout && s.Workload.Paused: // as only a Deployment can be
-		events = append(events, Event{Kind: Unpause})
-	case s.Release.Status.State == v1alpha1.StateNativeRollout && s.endlessScaling():
-		events = append(events, Event{Kind: Pass}, Event{Kind: Scale, N: s.Workload.Replicas + 1})
-	case s.unacknowledged():
-		events = append(events, Event{Kind: Pass}, Event{Kind: Retry})
-	case s.waitsForPerson():
-		events = append(events, Event{Kind: Confirm})
-	case s.Traffic != nil && s.Release.Status.Phase == v1alpha1.PhaseFailed && s.Release.Status.Rollback == nil && s.beyondStep():
-		// More updated pods than the step says leave the version before no room for all requests, with
-		// which a route begins: the failure says so.
-		events = append(events, Event{Kind: Rollback, Text: "true"})
-	case s.Release.Status.Phase == v1alpha1.PhaseFailed, s.waitsForRetry():
-		events = append(events, Event{Kind: Retry})
-	}
-	return append(events, Event{Kind: Pass}, Event{Kind: Settle}, Event{Kind: Wait})
 }
 
 // findCircle looks for calm states that become each other for ever.

@@ -43,8 +43,6 @@ func (w *World) let(revision string) int32 {
 
 func (placed) wanted(w *World) int32 { return w.Workload.Replicas }
 
-func (placed) size(d *Workload, _ []Place) int32 { return d.Replicas }
-
 func (placed) passed(before, after *World) (grown, lost int32) {
 	update := after.Workload.Template // which the status may not tell of yet
 	k := after.Workload.places()
@@ -87,13 +85,6 @@ func (placed) counts(w *World, _ string) counts {
 		is.available += available * one(inside)
 	}
 	return is
-}
-
-func one(is bool) int32 {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // left wants a pod of the template in each place, available, and no more.

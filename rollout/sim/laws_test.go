@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
@@ -68,6 +69,8 @@ var deploymentLaws = []law{
 	{"I6 no write raises a revision that is rolled back", leavesBad},
 	{"I6 what was rolled back is not released again", keepsOut},
 	{"I3 what goes without gates was stable", goesBackToStable},
+	{"the history has what was released", recordsReleased},
+	{"pods are ordered only where a release says so, and none here does", ordersNothing},
 	{"I6 what a rollback goes back to was stable", namesStable},
 	{"I6 a release goes back only on request", turnsRound},
 	{"I8 what is held is paused", staysPaused},
@@ -80,10 +83,11 @@ var deploymentLaws = []law{
 
 // judge checks a write against the laws.
 func (w *World) judge(c change) {
-	w.Past.begin(w, c.pass.intent, !c.pass.judged)
-	c.pass.judged = true
-	w.Past.wrote(w, c)
-	laws := w.Workload.kind.laws()
+	k := checkerOf(w)
+	k.begin(w, c.pass.intent, !k.judged)
+	k.judged = true
+	k.wrote(w, c)
+	laws := byKind(&w.Workload).laws()
 	if w.Traffic != nil {
 		laws = slices.Concat(laws, trafficLaws)
 	}
@@ -92,16 +96,12 @@ func (w *World) judge(c change) {
 			w.breach(l.name, fmt.Sprintf("%s (%s): %s", c.action, c.action.Why(), how))
 		}
 	}
-	w.Past.forgive(w, c)
-	w.Past.noteOpened(w, c)
+	k.forgive(w, c)
+	k.noteOpened(w, c)
 }
 
 // running returns how many pods there are to be of a revision.
-func (w *World) running(revision string) int32 { return w.Workload.kind.running(w, revision) }
-
-func (w *World) breach(law, how string) {
-	w.Broken = append(w.Broken, law+": "+how+" in "+w.String())
-}
+func (w *World) running(revision string) int32 { return byKind(&w.Workload).running(w, revision) }
 
 // withinSurge checks I1, and I14: where a write adds pods, those that run, except those that are
 // going away, and those that are yet to be made are within the surge. What a write before has taken
@@ -116,15 +116,15 @@ func withinSurge(w *World, c change) string {
 		return ""
 	}
 	serving := c.mostServing()
-	limit := max(c.pass.window.mostPods(w), serving)
+	limit := max(checkerOf(c.pass.world).window.mostPods(w), serving)
 	alone := s.Replicas == total(w.Sets) && s.Replicas == w.Workload.Replicas
 	if alone || s.Replicas == 1 && c.before(s) <= 0 && pinned(w.Sets, s) {
-		limit = max(limit, c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas + 1 }))
+		limit = max(limit, checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return d.Replicas + 1 }))
 		if serving > 0 { // beside those that requests need, too, a version may have to come before another one can make room (T1)
 			limit = max(limit, serving+1)
 		}
 	}
-	if peak := w.peak() - c.pass.window.grown; peak > limit {
+	if peak := w.peak() - checkerOf(c.pass.world).window.grown; peak > limit {
 		return fmt.Sprintf("%d pods, at most %d", peak, limit)
 	}
 	return ""
@@ -162,13 +162,13 @@ func staysAvailable(w *World, c change) string {
 	if c.shrunk() == nil {
 		return ""
 	}
-	least, lost := c.pass.window.leastAvailable(w), c.pass.window.lost
+	least, lost := checkerOf(c.pass.world).window.leastAvailable(w), checkerOf(c.pass.world).window.lost
 	was, is := effective(c.sets), effective(w.Sets)
 	if is < was && is+lost < least {
 		return fmt.Sprintf("%d -> %d available, at least %d", was, is, least)
 	}
 	was, truly := trulyEffective(c.sets), trulyEffective(w.Sets)
-	if !w.Past.Losses && truly < is && truly < was && truly+lost < least {
+	if !past(w).Losses && truly < is && truly < was && truly+lost < least {
 		return fmt.Sprintf("%d -> %d really available, at least %d", was, truly, least)
 	}
 	return ""
@@ -186,7 +186,7 @@ func withinStep(w *World, c change) string {
 	if c.beside() { // the status still names the stable version as what is rolled back to
 		limit = max(limit, 1)
 	}
-	if status.Rollback != nil && w.Past.OutOfBand {
+	if status.Rollback != nil && past(w).OutOfBand {
 		return "" // good pods that were there when the step began are made up for
 	}
 	if status.Rollback != nil {
@@ -226,14 +226,14 @@ func (c change) beside() bool {
 // updated than the steps allow, it is the same as if updated pods had come.
 func keepsOld(w *World, c change) string {
 	s, status := c.shrunk(), c.pass.intent
-	if s == nil || same(s.Revision, status.UpdateRevision) || status.Rollback != nil || w.Past.OutOfBand {
+	if s == nil || same(s.Revision, status.UpdateRevision) || status.Rollback != nil || past(w).OutOfBand {
 		return ""
 	}
 	old := total(w.Sets)
 	if update := w.setOf(status.UpdateRevision); update != nil {
 		old -= update.Replicas
 	}
-	least := -c.pass.window.extreme(w, func(d *Workload) int32 { return w.share(status, d.Replicas) - d.Replicas })
+	least := -checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return w.share(status, d.Replicas) - d.Replicas })
 	if old >= least {
 		return ""
 	}
@@ -244,7 +244,7 @@ func keepsOld(w *World, c change) string {
 // of spec.replicas.
 func (c change) share() int32 {
 	w := c.pass.world
-	limit := c.pass.window.extreme(w, func(d *Workload) int32 { return w.share(c.pass.intent, d.Replicas) })
+	limit := checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return w.share(c.pass.intent, d.Replicas) })
 	if w.Leaving != PodsGo { // a node that is deleted counts as long as it has a pod
 		limit = max(limit, w.share(c.pass.intent, w.Workload.kind.size(&c.workload, c.places)))
 	}
@@ -259,7 +259,7 @@ func (w *World) share(status *v1alpha1.BatchReleaseStatus, replicas int32) int32
 	for i, step := range w.allowed(status) {
 		target := Target(step, replicas)
 		if int32(i) <= status.CurrentStepIndex {
-			target = w.Past.Sizes.most(step, replicas)
+			target = past(w).Sizes.most(step, replicas)
 		}
 		limit = max(limit, target)
 	}
@@ -339,7 +339,7 @@ func handsBackAtEnd(w *World, c change) string {
 
 // notDone says what is left to be done of what the workload's template began; empty if nothing is.
 func (w *World) notDone(c change) string {
-	if !w.Workload.kind.allUpdated(c) {
+	if !byKind(&w.Workload).allUpdated(c) {
 		return "not all pods are updated"
 	}
 	if status := c.pass.intent; w.passed(status) < len(w.steps(status)) {
@@ -352,17 +352,17 @@ func (w *World) notDone(c change) string {
 // step's share of them and no further; by a jump back that is to take them away; and one of them
 // where there was no old pod left.
 func neverFalls(w *World, c change) string {
-	s, p, status := c.shrunk(), &w.Past, c.pass.intent
+	s, p, status := c.shrunk(), past(w), c.pass.intent
 	if s == nil || !same(s.Revision, status.UpdateRevision) || p.OutOfBand {
 		return ""
 	}
 	if step, back := w.steppedBack(status); back && s.Replicas >= p.Sizes.least(step, w.Workload.Replicas) {
 		return ""
 	}
-	least := min(c.before(s), c.pass.window.least(w)-1)
+	least := min(c.before(s), checkerOf(c.pass.world).window.least(w)-1)
 	if p.Sizes.Fell || c.pass.stored.Replicas > w.Workload.Replicas { // or so says the status, if a later one was lost
 		step := w.steps(status)[status.CurrentStepIndex]
-		least = -c.pass.window.extreme(w, func(d *Workload) int32 { return -p.Sizes.least(step, d.Replicas) })
+		least = -checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return -p.Sizes.least(step, d.Replicas) })
 	}
 	if s.Replicas >= least {
 		return ""
@@ -388,4 +388,60 @@ func (p *Past) judge(w *World, gate *Gate) {
 	if gate.Spec.Type == v1alpha1.GateManual && !slices.Contains(p.Confirmed, gate.Name) {
 		w.breach("I4 an approval counts for one gate", gate.Name+" was never confirmed")
 	}
+}
+
+// recordsReleased refuses a record of another template than that of its revision.
+func recordsReleased(w *World, c change) string {
+	a, is := c.action.(plan.RecordRevision)
+	if !is || a.Template == nil || w.Policied {
+		return ""
+	}
+	if given := c.pass.templateOf(*a.Template); Digest(given) != a.Digest {
+		return fmt.Sprintf("%s is recorded as %s", given, a.Revision)
+	}
+	return ""
+}
+
+// ordersNothing refuses an order of pods: no release here has one.
+func ordersNothing(_ *World, c change) string {
+	a, _ := c.action.(plan.MovePods)
+	if order, is := a.Write.(deployment.OrderPods); is {
+		return order.String()
+	}
+	return ""
+}
+
+// unobserved returns a copy without an observer.
+func (w *World) unobserved() *World {
+	c := *w
+	c.observer = nil
+	return c.Clone()
+}
+
+// effective returns how many pods are available if each set lets go of what it has too many of.
+func effective(sets []Set) int32 {
+	var n int32
+	for i := range sets {
+		status := sets[i].Status
+		n += spared(status.Ready, status.Available, sets[i].Replicas)
+	}
+	return n
+}
+
+// trulyEffective returns effective for the pods as they really are. Which of them have come up
+// since the status was written nobody can know.
+func trulyEffective(sets []Set) int32 {
+	var n int32
+	for i := range sets {
+		pods := sets[i].Pods
+		n += spared(min(pods.ready(), max(sets[i].Status.Ready, pods.Available)), pods.Available, sets[i].Replicas)
+	}
+	return n
+}
+
+// spared returns how many available pods are left of so many ready ones, at the worst: those that
+// are not ready go first, but whether a ready one is available the ReplicaSet controller does not
+// ask.
+func spared(ready, available, replicas int32) int32 {
+	return max(available-max(ready-replicas, 0), 0)
 }

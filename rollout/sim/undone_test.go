@@ -29,8 +29,8 @@ func (p *Past) fixed(w *World, status *v1alpha1.BatchReleaseStatus) {
 // fixes returns the revision that was rolled back, where another one is released; empty if none
 // was, or nobody can say what there is.
 func (w *World) fixes(status *v1alpha1.BatchReleaseStatus) string {
-	undone := w.Past.Undone
-	if undone == "" || w.Past.OutOfBand || status.Rollback != nil || !status.Entered() || same(undone, status.UpdateRevision) {
+	undone := past(w).Undone
+	if undone == "" || past(w).OutOfBand || status.Rollback != nil || !status.Entered() || same(undone, status.UpdateRevision) {
 		return ""
 	}
 	return undone
@@ -40,7 +40,7 @@ func (w *World) fixes(status *v1alpha1.BatchReleaseStatus) string {
 // rolled back.
 func undoneGoesFirst(w *World, c change) string {
 	undone := w.fixes(c.pass.intent)
-	if _, moves := c.moved(); undone == "" || !moves || w.Past.Stuck && w.Workload.places().goesBack() {
+	if _, moves := c.moved(); undone == "" || !moves || past(w).Stuck && w.Workload.places().goesBack() {
 		return ""
 	}
 	for i := range w.Places {
@@ -50,7 +50,7 @@ func undoneGoesFirst(w *World, c change) string {
 		}
 		for j := range c.places {
 			good := &c.places[j]
-			if good.available() && w.Past.isStable(good.Revision) && !same(good.Revision, undone) && !same(good.Revision, c.pass.intent.UpdateRevision) && !w.stays(findPlace(w.Places, good.UID)) {
+			if good.available() && past(w).isStable(good.Revision) && !same(good.Revision, undone) && !same(good.Revision, c.pass.intent.UpdateRevision) && !w.stays(findPlace(w.Places, good.UID)) {
 				return fmt.Sprintf("%s goes, and %s is %s", good.Name, p.Name, p)
 			}
 		}
@@ -68,7 +68,7 @@ func (w *World) stays(p *Place) bool {
 // back while another one is released.
 func (w *World) judgeUndone(revision string) {
 	undone := w.fixes(w.Release.Status)
-	if undone == "" || !same(revision, undone) || w.Past.Stuck || w.Workload.Hold == nil {
+	if undone == "" || !same(revision, undone) || past(w).Stuck || w.Workload.Hold == nil {
 		return
 	}
 	w.breach("I6 what was rolled back never grows", revision+" gets a pod")

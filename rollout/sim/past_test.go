@@ -56,9 +56,6 @@ type Past struct {
 	// Emptied says that the native controller has scaled a held workload to 0 that had no updated pod,
 	// and that no pass has seen it since, or the native controller not what that has made of it.
 	Emptied bool
-	// Noted says that the native controller has noted on a ReplicaSet what it scaled it for, since
-	// nobody holds the workload.
-	Noted bool
 	// Own is how the workload's user wants it while it is not held.
 	Own Own
 	// Full are the revisions that were approved for all pods and not rolled back since, though their
@@ -75,8 +72,7 @@ type Past struct {
 
 // Own is what a user gave a workload that is handed back to them.
 type Own struct {
-	Strategy string
-	Paused   bool
+	Paused bool
 	// Disputed says that they changed it when nobody could know whether it was held.
 	Disputed bool
 }

@@ -44,7 +44,7 @@ func (c change) asked(revision string) int32 {
 	if told := c.pass.stored.Traffic; w.Traffic.Off && told != nil {
 		gets = max(gets, told.Weight)
 	}
-	return percentOf(c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas }), gets)
+	return percentOf(checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return d.Replicas }), gets)
 }
 
 // onlyFollows: a rollback whose own steps can't be read adds no pods but for those that
@@ -52,10 +52,10 @@ func (c change) asked(revision string) int32 {
 func onlyFollows(c change) string {
 	w, intent := c.pass.world, c.pass.intent
 	s := c.grown()
-	if s == nil || !same(s.Revision, intent.UpdateRevision) || w.Past.OutOfBand {
+	if s == nil || !same(s.Revision, intent.UpdateRevision) || past(w).OutOfBand {
 		return ""
 	}
-	if limit := c.pass.window.extreme(w, func(d *Workload) int32 { return d.Replicas }) - (total(w.Sets) - s.Replicas); s.Replicas > max(limit, 1) {
+	if limit := checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return d.Replicas }) - (total(w.Sets) - s.Replicas); s.Replicas > max(limit, 1) {
 		return fmt.Sprintf("%s is raised to %d, at most %d", s.Revision, s.Replicas, limit)
 	}
 	return ""
@@ -79,7 +79,7 @@ func (w *World) judgeStep(release *Release, status *v1alpha1.BatchReleaseStatus)
 // so by the plan before.
 func waitsItsTurn(w *World, c change) string {
 	was, intent := c.pass.release.Status, c.pass.intent
-	if c.pass.release.Spec.Strategy.Supersede != v1alpha1.SupersedeQueue || w.Past.OutOfBand || intent.Rollback != nil {
+	if c.pass.release.Spec.Strategy.Supersede != v1alpha1.SupersedeQueue || past(w).OutOfBand || intent.Rollback != nil {
 		return ""
 	}
 	began := was.Entered() && was.Phase != v1alpha1.PhaseCompleted && was.Phase != v1alpha1.PhaseFailed
@@ -87,4 +87,19 @@ func waitsItsTurn(w *World, c change) string {
 		return intent.UpdateRevision + " takes the place of " + was.UpdateRevision
 	}
 	return ""
+}
+
+// unreadable reports whether the steps that count now are invalid.
+func (r *Release) unreadable(status *v1alpha1.BatchReleaseStatus) bool {
+	return r.Spoiled == rollbackSteps || r.Spoiled != 0 && status.Rollback == nil
+}
+
+// proportion returns how many updated pods there are to be when somebody scales the workload while
+// nobody can read whether the step said a number or a percentage: the one updated pod of a small
+// share stays while there is another.
+func proportion(target, of, replicas int32) int32 {
+	if of == 0 || replicas >= of {
+		return max(min(target, replicas-1), 0)
+	}
+	return max(min(max(int32(int64(target)*int64(replicas)/int64(of)), min(target, 1)), replicas-1), 0)
 }

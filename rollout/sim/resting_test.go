@@ -14,11 +14,11 @@ import (
 func (deployments) judgeRest(w *World, back heldBack) {
 	d, status := &w.Workload, w.Release.Status
 	update := w.setOf(status.UpdateRevision)
-	if update == nil || d.Hold == nil || w.Release.Deleting || w.Past.OutOfBand || back.takeOver || back.shrink || status.Rollback != nil || !w.settled() ||
-		status.Attempt != w.Past.Attempt {
+	if update == nil || d.Hold == nil || w.Release.Deleting || past(w).OutOfBand || back.takeOver || back.shrink || status.Rollback != nil || !w.settled() ||
+		status.Attempt != past(w).Attempt {
 		return
 	}
-	if _, back := w.steppedBack(status); back && !w.Past.Sizes.Fell && (w.Release.Spec.Suspend || w.Release.unreadable(status)) {
+	if _, back := w.steppedBack(status); back && !past(w).Sizes.Fell && (w.Release.Spec.Suspend || w.Release.unreadable(status)) {
 		return // those that were on their way back stand with the release
 	}
 	limit := w.share(status, d.Replicas)
@@ -35,13 +35,13 @@ func (deployments) judgeRest(w *World, back heldBack) {
 // there (T3), whatever the release waits for.
 func (deployments) judgeFollowed(w *World, back heldBack) {
 	d, status := &w.Workload, w.Release.Status
-	under := status.Held != nil && status.Phase != v1alpha1.PhaseCompleted && (status.Attempt == w.Past.Attempt || !status.Entered())
+	under := status.Held != nil && status.Phase != v1alpha1.PhaseCompleted && (status.Attempt == past(w).Attempt || !status.Entered())
 	if d.Hold == nil || !under || w.Release.Deleting || back.takeOver || back.shrink || back.grow || !w.settled() || !w.allAvailable() || w.updated() == nil {
 		return
 	}
 	surge, _ := d.bounds(d.Replicas)
 	most := d.Replicas + surge
-	if surge == 0 && w.Release.Spec.Suspend && w.Past.Sizes.unscaled() && w.updated().Replicas == 1 && pinned(w.Sets, w.updated()) {
+	if surge == 0 && w.Release.Spec.Suspend && past(w).Sizes.unscaled() && w.updated().Replicas == 1 && pinned(w.Sets, w.updated()) {
 		most++ // I1 allows it (T1): it was added before the suspension was seen, and stands now
 	}
 	if s := w.native().activeOrLatest(); s != nil && s.Replicas != d.Replicas {
@@ -79,10 +79,10 @@ func (s *State) judgeAnswers() {
 // anything else, and of some that run it if there are to be any.
 func (x *pass) judgeCompleted(status *v1alpha1.BatchReleaseStatus) {
 	w := x.world
-	if status.Phase != v1alpha1.PhaseCompleted || w.Release.Status.Phase == v1alpha1.PhaseCompleted || x.workload.Replicas == 0 || w.Past.OutOfBand {
+	if status.Phase != v1alpha1.PhaseCompleted || w.Release.Status.Phase == v1alpha1.PhaseCompleted || x.workload.Replicas == 0 || past(w).OutOfBand {
 		return
 	}
-	w.Workload.kind.judgeCompleted(x, status)
+	byKind(&w.Workload).judgeCompleted(x, status)
 }
 
 func (deployments) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) {
@@ -105,7 +105,7 @@ func (w *World) settled() bool {
 	if w.Lag.any() || w.Workload.Absent || w.Workload.behind() > 0 {
 		return false
 	}
-	return w.Workload.kind.settled(w)
+	return byKind(&w.Workload).settled(w)
 }
 
 func (deployments) settled(w *World) bool {
@@ -133,7 +133,7 @@ func (w *World) mistold() string {
 	if d.Hold == nil && d.Status.Replicas > d.Replicas {
 		return "" // a status does not say which of its pods are to go
 	}
-	available := d.kind.counts(w, "").available
+	available := byKind(d).counts(w, "").available
 	replicas := d.kind.size(d, w.Places)
 	_, unavailable := d.bounds(replicas)
 	enough := available >= replicas-unavailable
@@ -179,7 +179,7 @@ func (w *World) doubled() bool {
 func (w *World) miscounted() string {
 	d, status := &w.Workload, w.Release.Status
 	under := status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Phase != v1alpha1.PhaseFinalizing
-	if !under || !d.kind.has(w, status.UpdateRevision) || d.Hold == nil || d.Hold.Emptied || d.behind() > 0 {
+	if !under || !byKind(d).has(w, status.UpdateRevision) || d.Hold == nil || d.Hold.Emptied || d.behind() > 0 {
 		return ""
 	}
 	if !same(d.Template, status.UpdateRevision) && d.kind.name() != Deployment {
@@ -187,7 +187,7 @@ func (w *World) miscounted() string {
 	}
 	told, is := counts{
 		status.UpdatedReplicas, status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas, status.ReadyReplicas, status.AvailableReplicas,
-	}, d.kind.counts(w, status.UpdateRevision)
+	}, byKind(d).counts(w, status.UpdateRevision)
 	if told != is {
 		return fmt.Sprintf("it tells of %+v, there are %+v", told, is)
 	}

@@ -15,8 +15,8 @@ func asksFirst(w *World, c change) string {
 		return g.Spec.Index == plan.NotAsInGitIndex && g.Decision == v1alpha1.DecisionPassed
 	})
 	status := w.Release.Status
-	w.Past.Allowed = w.Past.Allowed || asked || status.Phase == v1alpha1.PhaseCompleted || status.Rollback != nil
-	if !w.Release.FromGit || w.Past.Allowed {
+	past(w).Allowed = past(w).Allowed || asked || status.Phase == v1alpha1.PhaseCompleted || status.Rollback != nil
+	if !w.Release.FromGit || past(w).Allowed {
 		return ""
 	}
 	_, takesOver := c.action.(plan.TakeOver)

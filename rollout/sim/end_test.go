@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
@@ -21,7 +18,7 @@ func (w *World) Unfinished() string {
 	if w.Workload.Absent {
 		return ""
 	}
-	checks := w.Workload.kind.left(w)
+	checks := byKind(&w.Workload).left(w)
 	if !w.Release.Purged {
 		checks = append(checks, w.releaseLeft(), w.keptLeft())
 	}
@@ -52,23 +49,14 @@ func (w *World) workloadLeft() string {
 	}
 }
 
-// endlessScaling reports whether the native controller has brought itself to see a scaling event
-// for ever. It never renews the note of a lone active ReplicaSet which has the size that somebody
-// scales to (scale and scaleReplicaSet in sync.go), and rolls nothing until somebody scales to
-// another size. Sluice leaves no such note behind; of a workload that nobody has held since, it is
-// between the native controller and its user.
-func (w *World) endlessScaling() bool {
-	return w.Past.Noted && w.Workload.Hold == nil && w.native().scalingEvent()
-}
-
 // strategyLeft: a workload that is not held has the strategy that its user gave it, and is paused
 // if they paused it.
 func (w *World) strategyLeft() string {
-	d, own := &w.Workload, w.Past.Own
-	if d.Absent || d.Hold != nil || own.Disputed || strategyText(&d.Spec) == own.Strategy && d.Paused == own.Paused {
+	d, own := &w.Workload, past(w).Own
+	if d.Absent || d.Hold != nil || own.Disputed || strategyText(&d.Spec) == w.ownStrategy && d.Paused == own.Paused {
 		return ""
 	}
-	return fmt.Sprintf("the workload has strategy %s, paused %t; its user wants %s, %t", d.Strategy, d.Paused, own.Strategy, own.Paused)
+	return fmt.Sprintf("the workload has strategy %s, paused %t; its user wants %s, %t", d.Strategy, d.Paused, w.ownStrategy, own.Paused)
 }
 
 // keptLeft: the templates that a rollback may name are kept.
@@ -132,28 +120,13 @@ func (w *World) releaseLeft() string {
 	return ""
 }
 
-// revertPause is how long the planner keeps a template reverted before it reverts it again.
-const revertPause = 10 * time.Minute
-
-// awaitsRevert reports whether drift is reverted only once time has passed.
-func (s *State) awaitsRevert() bool {
-	status := s.Release.Status
-	return s.saidDrifted() && s.Release.Spec.Drift == v1alpha1.DriftRevert && status.Rollback != nil &&
-		status.Rollback.Trigger == v1alpha1.TriggerDrift && s.Now.Before(status.LastUpdateTime.Add(revertPause))
-}
-
-// saidDrifted reports whether the status says that the workload does not run what was released.
-func (w *World) saidDrifted() bool {
-	return meta.IsStatusConditionTrue(w.Release.Status.Conditions, v1alpha1.ConditionDrifted)
-}
-
 // End returns how a run has ended, so that two runs can be compared.
 func (w *World) End() string {
 	var text strings.Builder
 	d, status := &w.Workload, w.Release.Status
 	fmt.Fprintf(&text, "workload template=%s replicas=%d strategy=%s paused=%t hold=%v\n",
 		d.Template, d.Replicas, d.Strategy, d.Paused, d.Hold)
-	d.kind.tellEnd(w, &text)
+	byKind(d).tellEnd(w, &text)
 	fmt.Fprintf(&text, "release purged=%t phase=%s reason=%s batch=%s attempt=%d update=%s stable=%s rollback=%s quarantined=%v held=%v\n",
 		w.Release.Purged, status.Phase, status.Reason, status.Batch, status.Attempt,
 		status.UpdateRevision, status.StableRevision, status.RolledBackTo(), status.Quarantined, status.Held)

@@ -18,7 +18,7 @@ func (w *World) judgeNamed() {
 	if blocked := status.State == v1alpha1.StateBlocked && d.Hold != nil && !d.Hold.Emptied; !completed && !blocked {
 		return
 	}
-	least := min(status.UpdatedReplicas, d.kind.wanted(w))
+	least := min(status.UpdatedReplicas, byKind(d).wanted(w))
 	if n := w.running(status.UpdateRevision); n < least {
 		w.breach("I18 the pods run what the status names", fmt.Sprintf("%s has %d pods, the status tells of %d", status.UpdateRevision, n, least))
 	}

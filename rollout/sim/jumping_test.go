@@ -31,11 +31,11 @@ func (w *World) judgeJump(status *v1alpha1.BatchReleaseStatus) {
 	if jump == nil || was != nil && was.Time == jump.Time && was.From == jump.From && was.To == jump.To && was.Attempt == jump.Attempt {
 		return
 	}
-	w.Past.answered(w, jump)
+	past(w).answered(w, jump)
 	if jump.Attempt == 0 {
 		return
 	}
-	if w.Past.Asked&(1<<jump.To) == 0 {
+	if past(w).Asked&(1<<jump.To) == 0 {
 		w.breach("I3 a jump was requested", fmt.Sprintf("to step %d", jump.To))
 	}
 	if removes := w.Release.Spec.Strategy.StepBack == v1alpha1.StepBackRemovePods; jump.RemovePods != (removes && jump.To < jump.From) {
@@ -108,10 +108,10 @@ func keptBack(status *v1alpha1.BatchReleaseStatus) bool {
 // changed them since.
 func opensWhenBack(w *World, c change) string {
 	step, back := w.steppedBack(c.pass.intent)
-	if _, opens := c.action.(plan.OpenGate); !opens || !back || w.Past.OutOfBand || len(w.Sets) < 2 {
+	if _, opens := c.action.(plan.OpenGate); !opens || !back || past(w).OutOfBand || len(w.Sets) < 2 {
 		return ""
 	}
-	target := w.Past.Sizes.most(step, w.Workload.Replicas)
+	target := past(w).Sizes.most(step, w.Workload.Replicas)
 	if s := w.Set(c.pass.intent.UpdateRevision); s != nil && s.Replicas > target {
 		return fmt.Sprintf("there are %d updated pods, not %d", s.Replicas, target)
 	}

@@ -20,7 +20,7 @@ func putsBackWhole(w *World, c change) string {
 	if given := c.pass.release.Template; same(given, status.UpdateRevision) && !same(now.Template, given) {
 		return fmt.Sprintf("it is left with %s, and %s is released", now.Template, given)
 	}
-	if now.Hold.Foreign != before && !w.Past.isStable(before) && same(now.Template, status.UpdateRevision) {
+	if now.Hold.Foreign != before && !past(w).isStable(before) && same(now.Template, status.UpdateRevision) {
 		return "nobody will know whose the pods of " + before + " are"
 	}
 	return ""

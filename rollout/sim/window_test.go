@@ -1,5 +1,7 @@
 package sim
 
+import "github.com/sluice-dev/sluice/rollout/plan"
+
 // window is what others have changed during a pass: nobody can know of it
 // before a write. It only grows where the world changes between two requests.
 type window struct {
@@ -14,7 +16,7 @@ func (v *window) passed(before, after *World) {
 	if before.Workload.Version != after.Workload.Version {
 		v.workloads = append(v.workloads, before.Workload)
 	}
-	grown, lost := after.Workload.kind.passed(before, after)
+	grown, lost := byKind(&after.Workload).passed(before, after)
 	v.grown += grown
 	v.lost += lost
 }
@@ -25,9 +27,14 @@ func (deployments) passed(before, after *World) (grown, lost int32) {
 	return max(after.peak()-before.peak(), 0), lost
 }
 
-func (v *window) readWorkload(*World) { v.workloads = nil }
-
-func (v *window) readSets() { v.grown, v.lost = 0, 0 }
+// forget forgets what the pass has read since.
+func (v *window) forget(what plan.Reads) {
+	if what == plan.ReadWorkload {
+		v.workloads = nil
+	} else {
+		v.grown, v.lost = 0, 0
+	}
+}
 
 // mostPods returns replicas + maxSurge.
 func (v *window) mostPods(w *World) int32 {
