@@ -7,7 +7,6 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 	"github.com/sluice-dev/sluice/rollout/workload"
-	"k8s.io/utils/ptr"
 )
 
 // unknownSize returns a note where the pods are not known.
@@ -68,8 +67,11 @@ func workloadOf(release *spec.Release) (*plan.Workload, error) {
 		return nil, err
 	}
 	sizes := kind.Sizes(w)
-	return &plan.Workload{
-		Name: release.Workload, Replicas: ptr.Deref(sizes.Replicas, 1), Mover: moverOf(release.WorkloadKind),
-		MaxSurge: sizes.MaxSurge, MaxUnavailable: sizes.MaxUnavailable,
-	}, nil
+	sized := &plan.Workload{
+		Name: release.Workload, Replicas: 1, Mover: moverOf(release.WorkloadKind), MaxSurge: sizes.MaxSurge, MaxUnavailable: sizes.MaxUnavailable,
+	}
+	if sizes.Replicas != nil {
+		sized.Replicas = *sizes.Replicas
+	}
+	return sized, nil
 }

@@ -13,8 +13,8 @@ import (
 	"fmt"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/rollout/sim"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Timeline is the course of a release.
@@ -62,7 +62,7 @@ const (
 
 // Run simulates a release of a workload, nil if its manifest is not known. The release must be
 // valid.
-func Run(release *v1alpha1.BatchRelease, manifest client.Object, trace *Trace) (*Timeline, error) {
+func Run(release *v1alpha1.BatchRelease, manifest kinds.Object, trace *Trace) (*Timeline, error) {
 	if err := trace.fits(release.Spec.WorkloadRef.Kind); err != nil {
 		return nil, fmt.Errorf("simulate BatchRelease %s: trace: %w", release.Name, err)
 	}

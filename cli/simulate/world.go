@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kinds"
@@ -39,7 +38,7 @@ type ordinals interface {
 }
 
 // ownOf reads the manifest of a workload of a kind; nil if it is not known.
-func ownOf(kind string, manifest client.Object) own {
+func ownOf(kind string, manifest kinds.Object) own {
 	w := workload.New(kind)
 	if manifest != nil {
 		w, _ = workload.Of(manifest) // which is of a kind that can be released
