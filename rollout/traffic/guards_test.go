@@ -85,6 +85,15 @@ func TestGuards(t *testing.T) {
 		"... and then the one does that has its pods": {
 			forward(10, 1).gets(10).stable(made("v1", 0)).but(func(g *Goal, _ *Seen) { g.Lost, g.Stable = true, "v1.5" }), "have the stable Services select revision v1.5; awaits Services",
 		},
+		"a version that is gone before a route begins gets nothing": {
+			forward(10, 10).but(unheld).stable(made("v1", 0)).but(alone).but(func(g *Goal, _ *Seen) { g.Lost = true }), "done",
+		},
+		"... but waits for its endpoints while it may come back": {
+			forward(10, 10).but(unheld).stable(made("v1", 0)).but(alone), "holds up; awaits Endpoints",
+		},
+		"... or other pods serve": {
+			forward(10, 10).but(unheld).stable(made("v1", 0)).but(func(g *Goal, _ *Seen) { g.Lost = true }), "holds up; awaits Endpoints",
+		},
 		"the end waits for endpoints of pods that are gone": {forward(100, 10).way(End).gets(100).stable(made("v1", 2)).but(alone), ""},
 		"... and for the requests that the new version is to get": {
 			forward(100, 10).way(End).gets(50).stable(made("v1", 0)).but(alone).but(func(g *Goal, _ *Seen) { g.Share.Weight = 100 }), "share HTTPRoute web: 100% to the canary Service; awaits Routes",

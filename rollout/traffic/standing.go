@@ -215,6 +215,12 @@ func (n *next) leave() {
 	}
 }
 
+// alone reports whether the version that the stable side selects is gone for good, as after somebody
+// unpaused a workload that keeps no history: all requests go to the new one.
+func (n *next) alone() bool {
+	return n.goal.Lost && n.goal.Alone && n.seen.Stable.Ready == 0 && n.seen.Stable.Revision == n.goal.Stable
+}
+
 // forgotten reports whether nobody forwards requests to the Services any more, where no route is
 // held.
 func (n *next) forgotten() bool {
@@ -228,6 +234,9 @@ func (n *next) share() {
 		keepAll(n)
 		return
 	case n.goal.Replicas == 0 && !n.Held:
+		n.Done = true
+		return
+	case n.goal.Way == Forward && !n.Held && n.alone():
 		n.Done = true
 		return
 	case n.goal.Way == Back && !n.Held:
