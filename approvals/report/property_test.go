@@ -122,7 +122,7 @@ func (w *world) push() {
 	} else {
 		w.revisions++
 	}
-	if w.sim.World.Give(revision) {
+	if (sim.Event{Kind: sim.Give, Text: revision}).Apply(w.sim) {
 		w.sim.Annotate(v1alpha1.CommitAnnotation, strings.Repeat(fmt.Sprintf("%04x", w.commits), 10))
 	}
 }

@@ -18,7 +18,7 @@ func (r *run) apply(event *Event) []string {
 		}
 	}
 	if event.Scale != nil {
-		r.World.Scale(*event.Scale)
+		r.happens(sim.Event{Kind: sim.Scale, N: *event.Scale})
 		tell(!r.onNodes(), "scale to %d", *event.Scale)
 		tell(r.onNodes(), "there are %d nodes", *event.Scale)
 	}
@@ -32,7 +32,7 @@ func (r *run) apply(event *Event) []string {
 	}
 	if event.Template != "" {
 		r.newest = event.Template
-		r.Give(event.Template)
+		r.happens(sim.Event{Kind: sim.Give, Text: event.Template})
 		tell(true, "release %s", event.Template)
 	}
 	tell(event.Crash > 0, "%d pods fail", r.pods(event.Crash, sim.PodFails))
@@ -48,11 +48,11 @@ func (r *run) ask(event *Event) []string {
 		does func() bool
 	}{
 		{event.Approve, "approve", r.approve},
-		{event.Reject, "reject", r.Reject},
+		{event.Reject, "reject", func() bool { return r.happens(sim.Event{Kind: sim.Reject}) }},
 		{event.Rollback, "rollback", func() bool { return r.Annotate(v1alpha1.RollbackAnnotation, "true") }},
 		{event.Retry, "retry", func() bool { return r.Annotate(v1alpha1.RetryAnnotation, "true") }},
-		{event.Suspend != nil && *event.Suspend, "suspend", func() bool { return r.World.Suspend(true) }},
-		{event.Suspend != nil && !*event.Suspend, "resume", func() bool { return r.World.Suspend(false) }},
+		{event.Suspend != nil && *event.Suspend, "suspend", func() bool { return r.happens(sim.Event{Kind: sim.Suspend}) }},
+		{event.Suspend != nil && !*event.Suspend, "resume", func() bool { return r.happens(sim.Event{Kind: sim.Resume}) }},
 	}
 	var told []string
 	for _, one := range asked {
@@ -70,7 +70,7 @@ func (r *run) ask(event *Event) []string {
 // pods lets something happen to pods of the newest template, and counts those that it happened to.
 func (r *run) pods(n int32, happens sim.Kind) int32 {
 	done := int32(0)
-	for done < n && (sim.Event{Kind: happens, Text: r.newest}).Apply(r.State) {
+	for done < n && r.happens(sim.Event{Kind: happens, Text: r.newest}) {
 		done++
 	}
 	return done

@@ -56,7 +56,7 @@ func (r *run) comeUp() {
 	for _, w := range r.waiting() {
 		coming := r.coming[w.key]
 		for len(coming) > 0 && !coming[0].After(r.Now) {
-			sim.Event{Kind: sim.PodReady, Text: w.event}.Apply(r.State)
+			r.happens(sim.Event{Kind: sim.PodReady, Text: w.event})
 			coming = coming[1:]
 		}
 		r.coming[w.key] = coming

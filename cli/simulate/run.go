@@ -40,6 +40,9 @@ const (
 
 var errRestless = errors.New("it does not come to rest: there are more changes than are shown")
 
+// happens lets an event happen. It reports whether it changed anything.
+func (r *run) happens(event sim.Event) bool { return event.Apply(r.State) }
+
 // toEnd lets time go by until nothing happens any more.
 func (r *run) toEnd() error {
 	r.newest = given
@@ -63,9 +66,9 @@ func (r *run) toEnd() error {
 // settle lets all controllers act until there is nothing to do now.
 func (r *run) settle() error {
 	for range maxTurns {
-		changed := r.SyncWorkload()
+		changed := r.happens(sim.Event{Kind: sim.SyncWorkload})
 		for i := range r.Sets {
-			changed = r.SyncSet(&r.Sets[i]) || changed
+			changed = r.happens(sim.Event{Kind: sim.SyncSet, Text: r.Sets[i].Revision}) || changed
 		}
 		r.expectPods()
 		changed = r.followRoutes() || changed
@@ -83,10 +86,10 @@ func (r *run) followRoutes() bool {
 	if r.Traffic == nil {
 		return false
 	}
-	changed := r.SyncSlices(traffic.StableSide)
-	changed = r.SyncSlices(traffic.CanarySide) || changed
+	changed := r.happens(sim.Event{Kind: sim.SyncSlices, Text: string(traffic.StableSide)})
+	changed = r.happens(sim.Event{Kind: sim.SyncSlices, Text: string(traffic.CanarySide)}) || changed
 	for i := range r.Traffic.Routes {
-		changed = r.Accept(r.Traffic.Routes[i].Name) || changed
+		changed = r.happens(sim.Event{Kind: sim.Accept, Text: r.Traffic.Routes[i].Name}) || changed
 	}
 	return changed
 }
@@ -132,7 +135,7 @@ func (r *run) decideGates() bool {
 			break
 		}
 	}
-	for r.Approve() {
+	for r.happens(sim.Event{Kind: sim.Approve}) {
 		decided = true
 	}
 	for i := range r.Gates {
@@ -165,7 +168,7 @@ func (r *run) approve() bool {
 		case g.Decision != "" || timed(g):
 			continue
 		case g.Spec.Type == v1alpha1.GateManual:
-			r.Confirm()
+			r.happens(sim.Event{Kind: sim.Confirm})
 		default:
 			g.Decision = v1alpha1.DecisionPassed
 		}

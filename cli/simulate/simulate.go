@@ -81,7 +81,7 @@ func Run(release *v1alpha1.BatchRelease, manifest kinds.Object, trace *Trace) (*
 	state.Now = r.began
 	state.Release.Spec = r.specOf(release, o, unavailable)
 	r.label(&state.Release.Spec.Strategy)
-	state.Give(given)
+	r.happens(sim.Event{Kind: sim.Give, Text: given})
 	if err := r.toEnd(); err != nil {
 		return nil, fmt.Errorf("simulate BatchRelease %s: %w", release.Name, err)
 	}

@@ -12,34 +12,34 @@ import (
 )
 
 // carryOut does one action, if what it was decided on is still so.
-func (x *pass) carryOut(action plan.Action) {
+func carryOut(x *pass, action plan.Action) {
 	x.request()
-	if x.world.refuses(action) {
-		x.refuse(action, false, false)
+	if refuses(x.world, action) {
+		refuseAction(x, action, false, false)
 		return
 	}
 	x.world.see(actionSent{x, action})
 	switch a := action.(type) {
 	case plan.Annotate:
-		x.annotate(a)
+		writeAnnotations(x, a)
 	case plan.RecordRevision:
-		x.keep(a)
+		keepTemplate(x, a)
 	case plan.UpdateRevision:
-		x.mark(a)
+		markTemplate(x, a)
 	case plan.PruneRevision:
-		x.forget(a)
+		pruneTemplate(x, a)
 	case plan.TakeOver:
-		x.takeOver(a)
+		takeOverWorkload(x, a)
 	case plan.HandBack:
-		x.handBack(a)
+		handBackWorkload(x, a)
 	case plan.MovePods:
 		x.world.Workload.kind.move(x, a.Write)
 	case plan.OpenGate:
-		x.openGate(a)
+		openGate(x, a)
 	case plan.CloseGate:
-		x.closeGate(a)
+		closeGate(x, a)
 	case plan.Traffic:
-		x.moveTraffic(a)
+		moveTraffic(x, a)
 	}
 	done := x.report.Ended == "" && !x.refused
 	if done {
@@ -54,7 +54,7 @@ func (x *pass) carryOut(action plan.Action) {
 	}
 }
 
-func (x *pass) annotate(a plan.Annotate) {
+func writeAnnotations(x *pass, a plan.Annotate) {
 	w := x.world
 	if w.Release.Version != x.release.Version {
 		x.rememberRelease()
@@ -77,9 +77,9 @@ func (x *pass) annotate(a plan.Annotate) {
 	x.sawRelease()
 }
 
-// keep records a template: that of the workload, if it is the one that was decided on, or another
+// keepTemplate records a template: that of the workload, if it is the one that was decided on, or another
 // one.
-func (x *pass) keep(a plan.RecordRevision) {
+func keepTemplate(x *pass, a plan.RecordRevision) {
 	w := x.world
 	switch {
 	case a.Template != nil:
@@ -102,8 +102,8 @@ func (x *pass) keep(a plan.RecordRevision) {
 	x.facts.Kept = append(x.facts.Kept, kept)
 }
 
-// mark writes the record of a kept template.
-func (x *pass) mark(a plan.UpdateRevision) {
+// markTemplate writes the record of a kept template.
+func markTemplate(x *pass, a plan.UpdateRevision) {
 	i := slices.IndexFunc(x.world.Kept, func(k plan.Kept) bool { return k.Name == a.Name })
 	if i < 0 {
 		x.outdated("the template " + a.Name)
@@ -113,14 +113,14 @@ func (x *pass) mark(a plan.UpdateRevision) {
 	x.facts.Kept = slices.Clone(x.world.Kept)
 }
 
-func (x *pass) forget(a plan.PruneRevision) {
+func pruneTemplate(x *pass, a plan.PruneRevision) {
 	named := func(k plan.Kept) bool { return k.Name == a.Name }
 	x.world.Kept = slices.DeleteFunc(x.world.Kept, named)
 	x.facts.Kept = slices.DeleteFunc(x.facts.Kept, named)
 }
 
 // writeWorkload writes the workload if spec and hold are still what was decided on.
-func (x *pass) writeWorkload(write func(*Workload)) {
+func writeWorkload(x *pass, write func(*Workload)) {
 	if now := &x.world.Workload; now.Absent || now.UID != x.workload.UID ||
 		now.Generation != x.workload.Generation || !sameHold(now.Hold, x.workload.Hold) {
 		x.rememberWorkload()
@@ -135,15 +135,15 @@ func sameHold(a, b *plan.Hold) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// takeOver first sees the result, unless the native controller is about to remove pods.
-func (x *pass) takeOver(a plan.TakeOver) {
+// takeOverWorkload first sees the result, unless the native controller is about to remove pods.
+func takeOverWorkload(x *pass, a plan.TakeOver) {
 	free := a.Template == nil && x.workload.Hold != nil && (x.workload.Hold.Window != "" || !x.workload.kind.secured(&x.workload))
-	asked := x.asks(a.Template, a.Digest, a.Revision)
+	asked := askedOf(x, a.Template, a.Digest, a.Revision)
 	if !free && !asked.by(x.world) {
-		x.refuse(a, true, false)
+		refuseAction(x, a, true, false)
 		return
 	}
-	if x.tried(); x.report.Ended != "" {
+	if triedWrite(x); x.report.Ended != "" {
 		return
 	}
 	write := func(d *Workload) {
@@ -151,43 +151,43 @@ func (x *pass) takeOver(a plan.TakeOver) {
 		d.kind.secure(d)
 		d.Hold = &hold
 		if a.Template != nil {
-			d.Template = x.templateOf(*a.Template)
+			d.Template = templateOf(x, *a.Template)
 		}
 	}
 	dry, urgent := x.world.Workload, a.PutBack != "" && a.Template == nil
-	if write(&dry); !urgent && x.world.rewrites(&dry, true) {
-		x.refuse(a, true, false)
+	if write(&dry); !urgent && rewrites(x.world, &dry, true) {
+		refuseAction(x, a, true, false)
 		return
 	}
 	rewritten := false
-	x.writeWorkload(func(d *Workload) {
+	writeWorkload(x, func(d *Workload) {
 		write(d)
-		rewritten = x.world.rewrites(d, false)
+		rewritten = rewrites(x.world, d, false)
 	})
 	if x.report.Ended == "" && (rewritten || !free && !asked.is(x.world.Workload.Template)) {
-		x.refuse(a, true, true)
+		refuseAction(x, a, true, true)
 	}
 }
 
-func (x *pass) handBack(a plan.HandBack) {
-	asked := x.asks(a.Template, a.Digest, "")
+func handBackWorkload(x *pass, a plan.HandBack) {
+	asked := askedOf(x, a.Template, a.Digest, "")
 	if !asked.by(x.world) {
-		x.refuse(a, true, false)
+		refuseAction(x, a, true, false)
 		return
 	}
-	if x.tried(); x.report.Ended != "" {
+	if triedWrite(x); x.report.Ended != "" {
 		return
 	}
-	x.writeWorkload(func(d *Workload) {
+	writeWorkload(x, func(d *Workload) {
 		d.kind.giveBack(d, a.Hold.HeldWorkload)
 		d.Hold = nil
 		if a.Template != nil {
-			d.Template = x.templateOf(*a.Template)
+			d.Template = templateOf(x, *a.Template)
 		}
 	})
 	if x.report.Ended == "" && !asked.is(x.world.Workload.Template) {
-		x.refuse(a, true, true)
-		x.secureAgain(a.Hold)
+		refuseAction(x, a, true, true)
+		secureAgain(x, a.Hold)
 		return
 	}
 	if x.process.handed = x.report.Ended == ""; x.process.handed {
@@ -199,9 +199,9 @@ func (x *pass) handBack(a plan.HandBack) {
 func (deployments) move(x *pass, write mover.Write) {
 	switch w := write.(deployment.Write).(type) {
 	case deployment.Create:
-		x.createSet(w)
+		createSet(x, w)
 	case deployment.Scale:
-		x.scaleSet(w)
+		scaleSet(x, w)
 	case deployment.OrderPods: // no release here has an order
 	}
 }
@@ -215,7 +215,7 @@ func scaleOf(action plan.Action) (deployment.Scale, bool) {
 
 // createSet makes a ReplicaSet, or finds it made before the cache knew. One of a workload that
 // is gone would have no owner.
-func (x *pass) createSet(a deployment.Create) {
+func createSet(x *pass, a deployment.Create) {
 	w := x.world
 	if w.Workload.Absent || w.Workload.UID != x.workload.UID {
 		x.outdated("the workload")
@@ -231,11 +231,11 @@ func (x *pass) createSet(a deployment.Create) {
 
 // scaleSet changes the size of a ReplicaSet if that is what it was, and so are the available
 // and the ready pods where some were to go that are not available.
-func (x *pass) scaleSet(a deployment.Scale) {
+func scaleSet(x *pass, a deployment.Scale) {
 	seen, now := findSet(x.sets, a.Set.UID), x.world.setByUID(a.Set.UID)
 	switch {
 	case now == nil:
-		x.forgetSet(a.Set.UID)
+		forgetSet(x, a.Set.UID)
 		x.outdated("the ReplicaSet " + a.Set.Revision)
 	case now.Generation != seen.Generation, seen.Replicas != a.From,
 		a.To < a.From && seen.Status.Available < a.From &&
@@ -252,12 +252,12 @@ func (x *pass) scaleSet(a deployment.Scale) {
 
 // forgetSet takes a ReplicaSet that does not exist out of the memory, and out of the cache:
 // its deletion is what the cache hears next.
-func (x *pass) forgetSet(uid types.UID) {
+func forgetSet(x *pass, uid types.UID) {
 	x.process.sets = slices.DeleteFunc(x.process.sets, func(s Set) bool { return s.UID == uid })
 	x.world.Lag.Sets = slices.DeleteFunc(x.world.Lag.Sets, func(l SetLag) bool { return l.UID == uid })
 }
 
-func (x *pass) openGate(a plan.OpenGate) {
+func openGate(x *pass, a plan.OpenGate) {
 	w := x.world
 	if existing := findGate(w.Gates, a.Name); existing != nil {
 		x.process.gates = append(x.process.gates, *existing)
@@ -271,7 +271,7 @@ func (x *pass) openGate(a plan.OpenGate) {
 	x.process.gates = append(x.process.gates, gate)
 }
 
-func (x *pass) closeGate(a plan.CloseGate) {
+func closeGate(x *pass, a plan.CloseGate) {
 	named := func(g Gate) bool { return g.Name == a.Name }
 	x.world.Gates = slices.DeleteFunc(x.world.Gates, named)
 	x.gates = slices.DeleteFunc(x.gates, named)

@@ -6,23 +6,37 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
+// Admission is how the API server decides on writes.
+type Admission struct {
+	// Refused is a revision whose template is not taken.
+	Refused string
+	// Refusing lists the writes that are refused, or changed.
+	Refusing Writes
+	// Policied reports whether a policy writes into the templates of workloads, and Stamp is the text
+	// that it writes now, if any.
+	Policied bool
+	Stamp    string
+	// Crowded reports whether a quota leaves no room for a release.
+	Crowded bool
+}
+
 // stamped separates a template from the stamp of a policy.
 const stamped = "@"
 
-// Admit has a policy write a stamp into the template of each workload that somebody writes; nothing
-// if it is empty.
-func (w *World) Admit(stamp string) bool {
-	changed := w.Stamp != stamp
-	w.Stamp = stamp
+// admit has a policy write a stamp into the template of each workload that somebody writes, none if
+// it is empty. It reports whether that is another stamp.
+func (a *Admission) admit(stamp string) bool {
+	changed := a.Stamp != stamp
+	a.Stamp = stamp
 	return changed
 }
 
 // admitted returns the template after the policy.
-func (w *World) admitted(template string) string {
-	if w.Stamp == "" || template == "" {
+func (a *Admission) admitted(template string) string {
+	if a.Stamp == "" || template == "" {
 		return template
 	}
-	return unstamped(template) + stamped + w.Stamp
+	return unstamped(template) + stamped + a.Stamp
 }
 
 // unstamped returns a template without what a policy has written into it.
@@ -33,7 +47,7 @@ func unstamped(template string) string {
 
 // cureAdmission has the policy write again what the version has that is released, or that a refused
 // write is to bring or to leave. It reports whether that is another stamp.
-func (w *World) cureAdmission() bool {
+func cureAdmission(w *World) bool {
 	status := w.Release.Status
 	revision := status.UpdateRevision
 	if told := status.RefusedWrite; told != nil {
@@ -46,15 +60,15 @@ func (w *World) cureAdmission() bool {
 		return false
 	}
 	_, stamp, _ := strings.Cut(revision, stamped)
-	return w.Admit(stamp)
+	return w.API.admit(stamp)
 }
 
-// TouchWorkload writes the workload without changing what counts, as kubectl annotate does.
+// touchWorkload writes the workload without changing what counts, as kubectl annotate does.
 // Admission may change its template.
-func (w *World) TouchWorkload() bool {
+func touchWorkload(w *World) bool {
 	d := &w.Workload
 	before := d.Template
-	if d.Absent || w.admitted(before) == before {
+	if d.Absent || w.API.admitted(before) == before {
 		return false
 	}
 	w.updateWorkload(func(*Workload) {})
@@ -65,16 +79,16 @@ func (w *World) TouchWorkload() bool {
 // its revision.
 type asked struct{ sent, digest, or, revision string }
 
-// asks returns what a write of the process asks for; without a template, for the one that the
+// askedOf returns what a write of the process asks for; without a template, for the one that the
 // workload has.
-func (x *pass) asks(t *plan.Template, digest, revision string) asked {
+func askedOf(x *pass, t *plan.Template, digest, revision string) asked {
 	switch {
 	case t == nil:
 		return asked{sent: x.workload.Template, digest: Digest(x.workload.Template), or: digest}
 	case t.Given:
-		return asked{sent: x.templateOf(*t), digest: digest, revision: revision}
+		return asked{sent: templateOf(x, *t), digest: digest, revision: revision}
 	default:
-		return asked{sent: x.templateOf(*t), digest: or(digest, Digest(x.templateOf(*t))), revision: revision}
+		return asked{sent: templateOf(x, *t), digest: or(digest, Digest(templateOf(x, *t))), revision: revision}
 	}
 }
 
@@ -84,25 +98,32 @@ func (a asked) is(template string) bool {
 }
 
 // by reports whether the API server would make that of it.
-func (a asked) by(w *World) bool { return a.is(w.admitted(a.sent)) }
+func (a asked) by(w *World) bool { return a.is(w.API.admitted(a.sent)) }
 
-// tried lets the policy change between a dry run and its write.
-func (x *pass) tried() {
-	if x.raced = false; x.world.Policied {
-		before := x.world.Stamp
+// triedWrite lets the policy change between a dry run and its write.
+func triedWrite(x *pass) {
+	if x.raced = false; x.world.API.Policied {
+		before := x.world.API.Stamp
 		x.request()
-		x.raced = x.world.Stamp != before
+		x.raced = x.world.API.Stamp != before
 	}
 }
 
 // secureAgain holds a workload again whose template has changed with a write.
-func (x *pass) secureAgain(held plan.Hold) {
+func secureAgain(x *pass, held plan.Hold) {
 	if x.report.Ended != "" {
 		return
 	}
 	held.Window = ""
-	x.writeWorkload(func(d *Workload) {
+	writeWorkload(x, func(d *Workload) {
 		d.kind.secure(d)
 		d.Hold = &held
 	})
+}
+
+// crowd leaves a release no room in the quota of its namespace. It reports whether there was some.
+func (a *Admission) crowd() bool {
+	changed := !a.Crowded
+	a.Crowded = true
+	return changed
 }

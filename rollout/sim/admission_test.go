@@ -153,7 +153,7 @@ func policyChangesForGood(t *testing.T, s *State, touched bool) {
 		s.withoutCure(t)
 		Event{Kind: Elapse}.Apply(s)
 	}
-	s.judgeNamed()
+	judgeNamed(s.World)
 	status := s.Release.Status
 	switch {
 	case len(s.Broken) > 0:
@@ -163,7 +163,7 @@ func policyChangesForGood(t *testing.T, s *State, touched bool) {
 	}
 	Event{Kind: Cure}.Apply(s)
 	Event{Kind: Retry}.Apply(s)
-	if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
-		t.Fatalf("from %s on: cured it ends as %s: %s, broken: %v", from, s.World, s.Unfinished(), s.Broken)
+	if s = calmed(s, ended); unfinished(s.World) != "" || len(s.Broken) > 0 {
+		t.Fatalf("from %s on: cured it ends as %s: %s, broken: %v", from, s.World, unfinished(s.World), s.Broken)
 	}
 }

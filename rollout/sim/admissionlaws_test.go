@@ -9,9 +9,9 @@ import (
 )
 
 // judgeUnforeseen is I17 for a write that admission has changed though a dry run could show it.
-func (x *pass) judgeUnforeseen(c change) {
+func judgeUnforeseen(x *pass, c change) {
 	w := x.world
-	if !w.Policied || w.Refusing != "" || x.raced {
+	if !w.API.Policied || w.API.Refusing != "" || x.raced {
 		return
 	}
 	excused := past(w).OutOfBand
@@ -51,7 +51,7 @@ func (p *Past) brought(revision string) {
 // judgeMade is I17 for pods: none is made, nor anything for pods to be in, of a template that
 // nobody has approved. Where somebody has written the workload while it is held, admission may have
 // changed its template with that.
-func (w *World) judgeMade(revision string) {
+func judgeMade(w *World, revision string) {
 	known := func(r string) bool { return same(r, revision) }
 	if past(w).OutOfBand || past(w).isStable(revision) || slices.ContainsFunc(past(w).Brought, known) {
 		return
@@ -61,7 +61,7 @@ func (w *World) judgeMade(revision string) {
 
 // knowsRewritten reports whether the process waits to try a take-over again that admission has
 // changed.
-func (x *pass) knowsRewritten() bool {
+func knowsRewritten(x *pass) bool {
 	return slices.ContainsFunc(x.process.refusals, func(r plan.Refusal) bool {
 		return r.Rewritten && strings.HasPrefix(r.Write.Key, "TakeOver") && r.Generation == x.release.Generation
 	})

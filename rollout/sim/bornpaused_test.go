@@ -27,7 +27,7 @@ func TestBornPaused(t *testing.T) {
 		Event{Kind: Unpause}.Apply(s)
 		s = calmed(s, completed)
 		wantLaws(t, "resumed", s)
-		if left := s.Unfinished(); left != "" {
+		if left := unfinished(s.World); left != "" {
 			t.Errorf("resumed, it does not end well: %s", left)
 		}
 	})
@@ -41,7 +41,7 @@ func TestBornPaused(t *testing.T) {
 		}
 		s = calmed(s, completed)
 		wantLaws(t, "the end", s)
-		if left := s.Unfinished(); left != "" {
+		if left := unfinished(s.World); left != "" {
 			t.Errorf("it does not end well: %s", left)
 		}
 	})

@@ -28,23 +28,23 @@ func Calm(s *State) (*State, Event) {
 func calmTurns(s *State) []Event {
 	events := []Event{{Kind: Thaw}, {Kind: Cure}, {Kind: Resume}, {Kind: Repair}}
 	events = append(events, s.Workload.kind.podEvents(s.World, SyncSet, PodReady, PodAvailable, PodGone, PodHeals)...)
-	events = append(events, s.trafficTurns()...)
+	events = append(events, trafficTurns(s.World)...)
 	if s.Traffic != nil {
-		events = append(events, s.mendedTraffic()...)
+		events = append(events, mendedTraffic(s.World)...)
 	}
 	events = append(events, Event{Kind: SyncWorkload}, Event{Kind: Approve}, Event{Kind: CreateWorkload, Text: "v1"})
 	switch {
-	case s.Release.Status.State == v1alpha1.StateRejected && !s.unacknowledged():
+	case s.Release.Status.State == v1alpha1.StateRejected && !unacknowledged(s.World):
 		events = append(events, Event{Kind: Pass}, Event{Kind: Give, Text: s.Release.Template + "-repaired"})
 	case s.Release.Status.State == v1alpha1.StateNativeRollout && s.Workload.Paused: // as only a Deployment can be
 		events = append(events, Event{Kind: Unpause})
-	case s.Release.Status.State == v1alpha1.StateNativeRollout && s.endlessScaling():
+	case s.Release.Status.State == v1alpha1.StateNativeRollout && endlessScaling(s.World):
 		events = append(events, Event{Kind: Pass}, Event{Kind: Scale, N: s.Workload.Replicas + 1})
-	case s.unacknowledged():
+	case unacknowledged(s.World):
 		events = append(events, Event{Kind: Pass}, Event{Kind: Retry})
-	case s.waitsForPerson():
+	case waitsForPerson(s.World):
 		events = append(events, Event{Kind: Confirm})
-	case s.Traffic != nil && s.Release.Status.Phase == v1alpha1.PhaseFailed && s.Release.Status.Rollback == nil && s.beyondStep():
+	case s.Traffic != nil && s.Release.Status.Phase == v1alpha1.PhaseFailed && s.Release.Status.Rollback == nil && beyondStep(s.World):
 		// More updated pods than the step says leave the version before no room for all requests, with
 		// which a route begins: the failure says so.
 		events = append(events, Event{Kind: Rollback, Text: "true"})

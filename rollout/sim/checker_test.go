@@ -61,7 +61,7 @@ func (k *checker) see(w *World, incident any) {
 	case setResized:
 		k.setResized(i)
 	case othersEmptied:
-		i.native.judgeSaturated()
+		judgeSaturated(i.native)
 	case passBegun:
 		k.passBegun(i.pass)
 	case factRead:
@@ -77,7 +77,7 @@ func (k *checker) see(w *World, incident any) {
 	case statusSent:
 		k.statusSent(i.pass, i.status)
 	case passSettled:
-		i.pass.judgeTold(i.last)
+		judgeTold(i.pass, i.last)
 	case passEnded:
 		k.passEnded(i.state, i.event, i.report)
 	case processEnded:
@@ -90,19 +90,19 @@ func (k *checker) see(w *World, incident any) {
 }
 
 func (k *checker) podMade(w *World, made podMade) {
-	w.judgeMade(made.revision)
+	judgeMade(w, made.revision)
 	if d := &w.Workload; d.kind.name() == StatefulSet && made.sees == d.Spec { // or it goes by a partition that was right when it was set
-		w.judgeUpdated(made.revision)
-		w.judgeUndone(made.revision)
+		judgeUpdated(w, made.revision)
+		judgeUndone(w, made.revision)
 	}
 }
 
 func (k *checker) setResized(r setResized) {
 	n, s := r.native, r.set
 	if r.replicas > s.Replicas {
-		n.judgeNative(s, r.replicas)
+		judgeNative(n, s, r.replicas)
 	} else {
-		n.judgeServing(s)
+		judgeServing(n, s)
 	}
 	if n.Workload.Hold != nil && r.replicas == 0 && len(n.active()) == 1 && !same(s.Revision, n.Template) {
 		k.Emptied = true
@@ -121,7 +121,7 @@ func (k *checker) actionSent(x *pass, action plan.Action) {
 	k.excused = k.OutOfBand
 	k.sent = change{action: action, pass: x, sets: slices.Clone(w.Sets), places: slices.Clone(w.Places), workload: w.Workload}
 	if w.Traffic != nil {
-		k.sent.traffic, k.sent.seen, k.sent.view = w.Traffic.clone(), x.facts.Traffic, w.view()
+		k.sent.traffic, k.sent.seen, k.sent.view = w.Traffic.clone(), x.facts.Traffic, viewOfAll(w)
 	}
 }
 
@@ -129,11 +129,11 @@ func (k *checker) actionDone(x *pass) {
 	ended := x.report.Ended != ""
 	switch {
 	case x.refused && !k.excused:
-		x.judgeUnforeseen(k.sent)
+		judgeUnforeseen(x, k.sent)
 	case ended && len(k.sent.replaced()) > 0: // some of the pods
-		x.world.judge(k.sent)
+		judgeAction(x.world, k.sent)
 	case !ended && !x.refused:
-		x.world.judge(k.sent)
+		judgeAction(x.world, k.sent)
 	}
 }
 
@@ -141,29 +141,29 @@ func (k *checker) statusSent(x *pass, status *v1alpha1.BatchReleaseStatus) {
 	w := x.world
 	k.begin(w, status, !k.judged)
 	k.recorded(w, status)
-	x.judgeCompleted(status)
-	w.judgeStep(&x.release, status)
-	w.judgeTurned(status)
-	x.judgeFailed(status)
-	w.judgeJump(status)
+	judgeCompleted(x, status)
+	judgeStep(w, &x.release, status)
+	judgeTurned(w, status)
+	judgeFailed(x, status)
+	judgeJump(w, status)
 }
 
 func (k *checker) passEnded(s *State, e Event, report Report) {
 	k.Emptied = k.Emptied && (e.Kind != Pass || report.Ended != "" || s.Lag.any() || s.Workload.behind() > 0)
 	k.writes, k.requests = len(report.Done)+report.Parts, report.Requests
 	if e.Kind == Pass && len(report.Done)+report.Refused == 0 && report.Ended == "" {
-		s.judgeAnswers()
-		s.judgeReturn()
+		judgeAnswers(s)
+		judgeReturn(s)
 	}
 	if putsOff := report.Unasked || report.Wake > 0 && report.Wake <= soon; len(report.Done) == 0 && report.Ended == "" && !putsOff {
 		back := s.Process.heldBack(s.Release.Generation, s.Now)
-		back.forwards = s.mayForward()
+		back.forwards = mayForward(s)
 		byKind(&s.Workload).judgeRest(s.World, back)
 		byKind(&s.Workload).judgeFollowed(s.World, back)
 		if e.Kind == Pass { // or the workload has changed since it was read
-			s.judgeCapacity(back)
-			s.judgeNumbers()
-			s.judgeNamed()
+			judgeCapacity(s, back)
+			judgeNumbers(s.World)
+			judgeNamed(s.World)
 		}
 	}
 }
@@ -231,7 +231,7 @@ func (k *checker) passedGates(w *World, before []Gate) {
 		}
 	}
 	status := w.Release.Status
-	k.Cleared = k.Cleared || status.Entered() && w.gatesPassed(status, int(status.CurrentStepIndex))
+	k.Cleared = k.Cleared || status.Entered() && gatesPassed(w, status, int(status.CurrentStepIndex))
 }
 
 // written notes a write of other people to the workload.
@@ -245,7 +245,7 @@ func (k *checker) written(w *World, was happened) {
 		}
 		if before.Hold == nil {
 			k.Own.Paused, k.Own.Disputed = false, k.Own.Disputed || held
-			k.nowStable(w.admitted(before.Template))
+			k.nowStable(w.API.admitted(before.Template))
 		}
 	case EditTemplate:
 		k.changedOutOfBand()

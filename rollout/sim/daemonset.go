@@ -49,8 +49,8 @@ func (daemonSets) start(w *World, newborn bool) {
 
 func podOn(node string) string { return Name + "-" + node }
 
-// join makes nodes.
-func (w *World) join(n int32) {
+// joinNodes makes nodes.
+func joinNodes(w *World, n int32) {
 	w.Nodes = slices.Clone(w.Nodes)
 	for range n {
 		w.joined++
@@ -65,7 +65,7 @@ func (daemonSets) scale(w *World, nodes int32) bool {
 	if n == nodes {
 		return false
 	}
-	w.join(max(nodes-n, 0))
+	joinNodes(w, max(nodes-n, 0))
 	for n = int32(len(w.Nodes)); n > nodes; n-- {
 		at := n - 1
 		if n%2 == 0 {
@@ -73,7 +73,7 @@ func (daemonSets) scale(w *World, nodes int32) bool {
 		}
 		node := w.Nodes[at]
 		w.Nodes = slices.Delete(slices.Clone(w.Nodes), int(at), int(at)+1)
-		w.leave(node)
+		leaveNode(w, node)
 	}
 	if w.Leaving != PodsGo {
 		w.Workload.nodes = nodes
@@ -82,9 +82,9 @@ func (daemonSets) scale(w *World, nodes int32) bool {
 	return true
 }
 
-// leave says of the pods of a node that is gone, or is tainted, what happens to them. They go at
+// leaveNode says of the pods of a node that is gone, or is tainted, what happens to them. They go at
 // once, unless pods take a while to go.
-func (w *World) leave(node string) {
+func leaveNode(w *World, node string) {
 	for _, p := range slices.Clone(w.Places) {
 		switch {
 		case p.Node != node:
@@ -119,7 +119,7 @@ func (daemonSets) mover(x *pass) mover.Mover {
 		},
 	}
 	if x.listed {
-		m.Pods = x.pods()
+		m.Pods = podsSeen(x)
 	}
 	return m
 }
@@ -179,8 +179,8 @@ type nodes struct {
 	Spec
 }
 
-// on returns the pod of a node; nil if there is none.
-func (w *World) on(node string) *Place {
+// podOnNode returns the pod of a node; nil if there is none.
+func podOnNode(w *World, node string) *Place {
 	for i := range w.Places {
 		if w.Places[i].Node == node {
 			return &w.Places[i]
@@ -194,7 +194,7 @@ func (w *World) on(node string) *Place {
 func (n nodes) manage() bool {
 	changed := false
 	for _, node := range n.Nodes {
-		switch p := n.on(node); {
+		switch p := podOnNode(n.World, node); {
 		case p == nil:
 			n.addPlace(Place{Name: podOn(node), Node: node, Revision: n.Template})
 			n.see(podMade{n.Template, n.Spec})

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-func (k daemonSets) exposed(d *Workload) bool { return !k.secured(d) }
+func (lawsOfDaemonSets) exposed(d *Workload) bool { return !d.kind.secured(d) }
 
-func (k daemonSets) settled(w *World) bool {
-	return !slices.ContainsFunc(w.Places, func(p Place) bool { return p.Going }) && !k.turn(w.unobserved(), w.Workload.Spec)
+func (lawsOfDaemonSets) settled(w *World) bool {
+	return !slices.ContainsFunc(w.Places, func(p Place) bool { return p.Going }) && !w.Workload.kind.turn(unobserved(w), w.Workload.Spec)
 }
 
 // comes returns the revision in which a pod comes back.
-func (daemonSets) comes(_ *Workload, spec *Spec, _ *Place) string { return spec.Template }
+func (lawsOfDaemonSets) comes(_ *Workload, spec *Spec, _ *Place) string { return spec.Template }
 
 // reached counts the nodes of a revision: those that lack a pod get one of the template. Nodes
 // count that the status counts, or that have a pod.
-func (daemonSets) reached(d *Workload, places []Place, revision string) int32 {
+func (lawsOfDaemonSets) reached(d *Workload, places []Place, revision string) int32 {
 	n, others, gone := int32(0), int32(0), int32(0)
 	for i := range places {
 		switch p := &places[i]; {
@@ -37,17 +37,17 @@ func (daemonSets) reached(d *Workload, places []Place, revision string) int32 {
 
 // serving returns the available pods that the native controller leaves alone, on the nodes that are
 // to have one.
-func (daemonSets) serving(_ *Workload, places []Place) int32 {
+func (lawsOfDaemonSets) serving(_ *Workload, places []Place) int32 {
 	return serving(places, math.MaxInt32)
 }
 
-func (daemonSets) closes(*Workload) {}
+func (lawsOfDaemonSets) closes(*Workload) {}
 
 // goesBack: updated pods stay.
-func (daemonSets) goesBack() bool { return false }
+func (lawsOfDaemonSets) goesBack() bool { return false }
 
-func (daemonSets) single(*World) bool { return false }
+func (lawsOfDaemonSets) single(*World) bool { return false }
 
-func (daemonSets) lacks(*World) bool { return false }
+func (lawsOfDaemonSets) lacks(*World) bool { return false }
 
-func (daemonSets) open(*World) string { return "" }
+func (lawsOfDaemonSets) open(*World) string { return "" }

@@ -67,19 +67,19 @@ func (deployments) podEvent(w *World, e Event) bool {
 	}
 	switch e.Kind {
 	case SyncSet:
-		return w.SyncSet(set)
+		return syncSet(w, set)
 	case PodReady:
-		return w.MakeReady(set)
+		return makeReady(w, set)
 	case PodAvailable:
-		return w.Warm(set)
+		return warm(w, set)
 	case PodGone:
-		return w.PodGone(set)
+		return podGone(w, set)
 	case PodFails:
-		return w.FailPod(set)
+		return failPod(w, set)
 	case PodHeals:
-		return w.HealPod(set)
+		return healPod(w, set)
 	default:
-		return w.LosePod(set)
+		return losePod(w, set)
 	}
 }
 

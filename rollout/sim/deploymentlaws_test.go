@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-func (deployments) exposed(d *Workload) bool { return !d.Paused && d.Strategy == Recreate }
+func (lawsOfSets) exposed(d *Workload) bool { return !d.Paused && d.Strategy == Recreate }
 
-func (deployments) laws() []law { return deploymentLaws }
+func (lawsOfSets) laws() []law { return deploymentLaws }
 
-func (deployments) has(w *World, revision string) bool { return w.setOf(revision) != nil }
+func (lawsOfSets) has(w *World, revision string) bool { return w.setOf(revision) != nil }
 
-func (deployments) running(w *World, revision string) int32 {
+func (lawsOfSets) running(w *World, revision string) int32 {
 	if s := w.setOf(revision); s != nil {
 		return s.Replicas
 	}
 	return 0
 }
 
-func (deployments) wanted(w *World) int32 { return total(w.Sets) }
+func (lawsOfSets) wanted(w *World) int32 { return total(w.Sets) }
 
-func (deployments) allUpdated(c change) bool {
+func (lawsOfSets) allUpdated(c change) bool {
 	w := c.pass.world
-	s := w.updated()
+	s := updatedSet(w)
 	return s != nil && total(w.Sets) == s.Replicas && s.Replicas >= checkerOf(c.pass.world).window.least(w)
 }
 
-func (deployments) tellEnd(w *World, text *strings.Builder) {
+func (lawsOfSets) tellEnd(w *World, text *strings.Builder) {
 	for i := range w.Sets {
 		s := &w.Sets[i]
 		fmt.Fprintf(text, "set %s replicas=%d available=%d pods=%d\n", s.Revision, s.Replicas, s.Pods.Available, s.Pods.total())
@@ -34,4 +34,4 @@ func (deployments) tellEnd(w *World, text *strings.Builder) {
 }
 
 // key has nothing to add: keys have the ReplicaSets already.
-func (deployments) key(*encoder, *State) {}
+func (lawsOfSets) key(*encoder, *State) {}

@@ -6,10 +6,10 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// EditStep edits what the step in progress says, as somebody does who may push and not approve:
+// editStep edits what the step in progress says, as somebody does who may push and not approve:
 // pods, requests and matches become those of the next step, or fewer requests go to the new
 // version. What was approved stays what it was (World.Sound).
-func (w *World) EditStep(more bool) bool {
+func editStep(w *World, more bool) bool {
 	status, spec := w.Release.Status, *w.Release.Spec
 	steps, i := append([]v1alpha1.Step(nil), spec.Strategy.Steps...), int(status.CurrentStepIndex)
 	if w.Release.Purged || w.Release.Spoiled != 0 || status.Rollback != nil || !status.Entered() || i >= len(steps)-1 || i >= len(w.Sound.Strategy.Steps) {

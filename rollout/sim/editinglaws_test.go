@@ -20,7 +20,7 @@ func (p *Past) again(w *World, intent *v1alpha1.BatchReleaseStatus) bool {
 	if !w.Release.Edited || !same || was.StepStartedAt.Equal(intent.StepStartedAt) || w.Sound == w.Release.Spec {
 		return false
 	}
-	if !p.Cleared && !w.gatesPassed(intent, int(intent.CurrentStepIndex)) {
+	if !p.Cleared && !gatesPassed(w, intent, int(intent.CurrentStepIndex)) {
 		w.breach("I3 a step that says more is entered again once its gates have passed", fmt.Sprintf("step %d", intent.CurrentStepIndex))
 	}
 	return true

@@ -10,9 +10,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// Unfinished says what is missing from the clean end of I7; empty if nothing is.
-func (w *World) Unfinished() string {
-	if left := cmp.Or(w.strategyLeft(), w.templateLeft(), w.trafficLeft()); left != "" {
+// unfinished says what is missing from the clean end of I7; empty if nothing is.
+func unfinished(w *World) string {
+	if left := cmp.Or(strategyLeft(w), templateLeft(w), trafficLeft(w)); left != "" {
 		return left
 	}
 	if w.Workload.Absent {
@@ -20,29 +20,29 @@ func (w *World) Unfinished() string {
 	}
 	checks := byKind(&w.Workload).left(w)
 	if !w.Release.Purged {
-		checks = append(checks, w.releaseLeft(), w.keptLeft())
+		checks = append(checks, releaseLeft(w), keptLeft(w))
 	}
 	return strings.Join(slices.DeleteFunc(checks, func(s string) bool { return s == "" }), "; ")
 }
 
 // left says what is missing of the workload and its pods.
-func (deployments) left(w *World) []string {
+func (lawsOfSets) left(w *World) []string {
 	switch d := &w.Workload; {
 	case w.Release.Purged && (d.Paused || d.Strategy == Recreate):
 		return nil // what the native controller makes of several active ReplicaSets then is its own business
 	case w.Release.Purged && w.native().scalingEvent():
-		return []string{w.workloadLeft()} // it was scaled to what it had: the native controller never gets over that
+		return []string{workloadLeft(w)} // it was scaled to what it had: the native controller never gets over that
 	default:
-		return []string{w.workloadLeft(), w.setsLeft()}
+		return []string{workloadLeft(w), setsLeft(w)}
 	}
 }
 
-func (w *World) workloadLeft() string {
+func workloadLeft(w *World) string {
 	d := &w.Workload
 	switch {
 	case d.Hold != nil:
 		return "the workload is held"
-	case !w.Release.Purged && w.native().scalingEvent() && !w.endlessScaling():
+	case !w.Release.Purged && w.native().scalingEvent() && !endlessScaling(w):
 		return "the native controller sees a scaling event that does not end"
 	default:
 		return ""
@@ -51,7 +51,7 @@ func (w *World) workloadLeft() string {
 
 // strategyLeft: a workload that is not held has the strategy that its user gave it, and is paused
 // if they paused it.
-func (w *World) strategyLeft() string {
+func strategyLeft(w *World) string {
 	d, own := &w.Workload, past(w).Own
 	if d.Absent || d.Hold != nil || own.Disputed || strategyText(&d.Spec) == w.ownStrategy && d.Paused == own.Paused {
 		return ""
@@ -60,7 +60,7 @@ func (w *World) strategyLeft() string {
 }
 
 // keptLeft: the templates that a rollback may name are kept.
-func (w *World) keptLeft() string {
+func keptLeft(w *World) string {
 	if w.Release.Status.Phase != v1alpha1.PhaseCompleted {
 		return ""
 	}
@@ -74,10 +74,10 @@ func (w *World) keptLeft() string {
 }
 
 // setsLeft: one active ReplicaSet, that of the workload's template, with every pod available.
-func (w *World) setsLeft() string {
+func setsLeft(w *World) string {
 	for i := range w.Sets {
 		s, want := &w.Sets[i], int32(0)
-		if s == w.updated() {
+		if s == updatedSet(w) {
 			want = w.Workload.Replicas
 		}
 		if s.Replicas != want || s.Pods.Available != want || s.Pods.total() != want {
@@ -87,7 +87,7 @@ func (w *World) setsLeft() string {
 	return ""
 }
 
-func (w *World) releaseLeft() string {
+func releaseLeft(w *World) string {
 	status := w.Release.Status
 	switch {
 	case status.Resolved == nil && (w.Release.Template == "" || slices.Contains(status.Quarantined, Given(w.Release.Template))):
@@ -96,11 +96,11 @@ func (w *World) releaseLeft() string {
 		return fmt.Sprintf("the phase is %q: %s", status.Phase, status.Message)
 	case status.Held != nil:
 		return "the status says that the workload is held"
-	case !same(w.Workload.Template, status.UpdateRevision) && !w.saidDrifted():
+	case !same(w.Workload.Template, status.UpdateRevision) && !saidDrifted(w):
 		return fmt.Sprintf("the workload runs %s, not %s", w.Workload.Template, status.UpdateRevision)
-	case w.saidDrifted() && w.Release.Spec.Drift == v1alpha1.DriftRevert:
+	case saidDrifted(w) && w.Release.Spec.Drift == v1alpha1.DriftRevert:
 		return "drift is not reverted: " + status.Message
-	case same(w.Workload.Template, status.UpdateRevision) && w.saidDrifted():
+	case same(w.Workload.Template, status.UpdateRevision) && saidDrifted(w):
 		return "the status says that the workload has drifted"
 	case w.Release.Template != "" && !same(unstamped(status.UpdateRevision), w.Release.Template) && !slices.Contains(status.Quarantined, Given(w.Release.Template)):
 		return fmt.Sprintf("%s is released, wanted is %s", status.UpdateRevision, w.Release.Template)
@@ -120,8 +120,8 @@ func (w *World) releaseLeft() string {
 	return ""
 }
 
-// End returns how a run has ended, so that two runs can be compared.
-func (w *World) End() string {
+// endOf returns how a run has ended, so that two runs can be compared.
+func endOf(w *World) string {
 	var text strings.Builder
 	d, status := &w.Workload, w.Release.Status
 	fmt.Fprintf(&text, "workload template=%s replicas=%d strategy=%s paused=%t hold=%v\n",

@@ -170,7 +170,7 @@ func (e Event) idle(s *State) bool {
 	case SyncSlices, Accept, Settle, CreateRoute, TurnOn, Speak:
 		return e.trafficIdle(s)
 	case Wait:
-		return !slices.ContainsFunc(s.Gates, s.soaking) && !s.awaitsRetry() && !s.awaitsRevert() && !s.Process.vacant.Any()
+		return !slices.ContainsFunc(s.Gates, func(g Gate) bool { return soaking(s.World, g) }) && !s.awaitsRetry() && !s.awaitsRevert() && !s.Process.vacant.Any()
 	default:
 		return false
 	}
@@ -179,79 +179,79 @@ func (e Event) idle(s *State) bool {
 func (e Event) applyToWorkload(s *State) bool {
 	switch e.Kind {
 	case Scale:
-		return s.World.Scale(e.N)
+		return scaleTo(s.World, e.N)
 	case Shift:
-		return s.World.Shift(e.N)
+		return shiftOrdinals(s.World, e.N)
 	case SyncWorkload:
-		return s.World.SyncWorkload()
+		return syncWorkload(s.World)
 	case SyncWorkloadLate:
-		return s.World.SyncWorkloadLate(int(e.N))
+		return syncWorkloadLate(s.World, int(e.N))
 	case Unpause:
-		return s.World.Unpause(e.Text)
+		return unpause(s.World, e.Text)
 	case EditTemplate:
-		return s.World.EditTemplate(e.Text)
+		return editTemplate(s.World, e.Text)
 	case StripHold:
-		return s.World.StripHold()
+		return stripHold(s.World)
 	case Drift:
-		return s.World.Drift(e.Text)
+		return drift(s.World, e.Text)
 	case DeleteWorkload:
-		return s.World.DeleteWorkload()
+		return deleteWorkload(s.World)
 	case TouchWorkload:
-		return s.World.TouchWorkload()
+		return touchWorkload(s.World)
 	default:
-		return s.World.CreateWorkload(e.Text)
+		return createWorkload(s.World, e.Text)
 	}
 }
 
 func (e Event) applyToRelease(s *State) bool {
 	switch e.Kind {
 	case Give:
-		return s.World.Give(e.Text)
+		return give(s.World, e.Text)
 	case Rollback:
 		return s.Annotate(v1alpha1.RollbackAnnotation, e.Text)
 	case Retry:
 		return s.Annotate(v1alpha1.RetryAnnotation, "true")
 	case Jump:
-		return s.World.Jump(e.N)
+		return jump(s.World, e.N)
 	case ReleaseTo:
-		return s.World.ReleaseTo(e.N)
+		return releaseTo(s.World, e.N)
 	case Suspend, Resume:
-		return s.World.Suspend(e.Kind == Suspend)
+		return suspend(s.World, e.Kind == Suspend)
 	case Spoil:
-		return s.World.Spoil(e.N)
+		return spoil(s.World, e.N)
 	case Repair:
-		return s.World.Repair()
+		return repair(s.World)
 	case EditStep:
-		return s.World.EditStep(e.N == 1)
+		return editStep(s.World, e.N == 1)
 	case Confirm:
-		return s.World.Confirm()
+		return confirm(s.World)
 	case Approve:
-		return s.World.Approve()
+		return approve(s.World)
 	case Reject:
-		return s.World.Reject()
+		return reject(s.World)
 	default:
-		return s.World.DeleteRelease()
+		return deleteRelease(s.World)
 	}
 }
 
 func (e Event) applyToCaches(s *State) bool {
 	switch e.Kind {
 	case Freeze:
-		return s.World.Freeze(Object(e.Text))
+		return freezeCache(s.World, Object(e.Text))
 	case Thaw:
-		return s.World.Thaw()
+		return thaw(s.World)
 	case LoseStatus:
-		return s.World.LoseStatus()
+		return loseStatus(s.World)
 	case Touch:
-		return s.World.Touch()
+		return touchRelease(s.World)
 	case Crowd:
-		return s.World.Crowd()
+		return s.API.crowd()
 	case Refuse:
-		return s.World.Refuse(Writes(e.Text))
+		return s.API.refuse(Writes(e.Text))
 	case Admit:
-		return s.World.Admit(e.Text)
+		return s.API.admit(e.Text)
 	case Cure:
-		return s.World.Cure()
+		return cure(s.World)
 	case Wait:
 		s.Now = s.Now.Add(Soak)
 		return true

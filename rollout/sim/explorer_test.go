@@ -129,7 +129,7 @@ func (x *explorer) calm(from queued, next *State, event Event) int32 {
 	if next != nil {
 		return from.id // which findCircle finds
 	}
-	if left := last.Unfinished(); left != "" && x.out.Fault == "" {
+	if left := unfinished(last.World); left != "" && x.out.Fault == "" {
 		x.out.Fault = "I11 the end is reached: " + left + x.story(from.id)
 	}
 	return atRest
@@ -199,7 +199,7 @@ func (x *explorer) offers(s, passed *State) []Event {
 func always(s *State) []Event {
 	events := []Event{{Kind: Pass}, {Kind: SyncWorkload}, {Kind: Approve}, {Kind: Thaw}}
 	events = append(events, s.Workload.kind.podEvents(s.World, SyncSet, PodReady, PodAvailable, PodGone)...)
-	events = append(events, s.trafficTurns()...)
+	events = append(events, trafficTurns(s.World)...)
 	if s.Release.Status.CurrentStepState == v1alpha1.StepBlocking {
 		events = append(events, Event{Kind: Confirm})
 	}

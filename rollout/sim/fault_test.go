@@ -83,7 +83,7 @@ func wantSameEnd(t *testing.T, whole, told *telling, f fault) {
 	if left := told.unfinished(); left != "" {
 		t.Fatalf("%s it does not end well: %s\n%s", what, left, told.text.String())
 	}
-	if diff := cmp.Diff(essence(whole.End()), essence(told.End())); diff != "" {
+	if diff := cmp.Diff(essence(endOf(whole.State.World)), essence(endOf(told.State.World))); diff != "" {
 		t.Fatalf("%s it ends otherwise (-want +got):\n%s\n%s", what, diff, told.text.String())
 	}
 	if told.writes > whole.writes+f.mayCost() {

@@ -11,10 +11,10 @@ import (
 func putsBackWhole(w *World, c change) string {
 	a, taken := c.action.(plan.TakeOver)
 	status, before, now := c.pass.intent, c.workload.Template, &w.Workload
-	if !taken || a.PutBack == "" || now.Hold.Emptied || same(before, status.UpdateRevision) || status.StepStartedAt == nil || w.Refusing != "" {
+	if !taken || a.PutBack == "" || now.Hold.Emptied || same(before, status.UpdateRevision) || status.StepStartedAt == nil || w.API.Refusing != "" {
 		return ""
 	}
-	if c.pass.knowsRewritten() || !same(w.admitted(status.UpdateRevision), status.UpdateRevision) {
+	if knowsRewritten(c.pass) || !same(w.API.admitted(status.UpdateRevision), status.UpdateRevision) {
 		return "" // admission lets nobody bring the template
 	}
 	if given := c.pass.release.Template; same(given, status.UpdateRevision) && !same(now.Template, given) {

@@ -50,7 +50,7 @@ func TestStatusLostInARollbackAtTheEnd(t *testing.T) {
 						e.Apply(s)
 					}
 					s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
-					if left := s.Unfinished(); len(s.Broken) > 0 || left != "" || s.Workload.Template != "v1" {
+					if left := unfinished(s.World); len(s.Broken) > 0 || left != "" || s.Workload.Template != "v1" {
 						t.Fatalf("after write %d it runs %s, want v1: %s, broken: %v", n, s.Workload.Template, left, s.Broken)
 					}
 					if !died {
@@ -90,7 +90,7 @@ func TestRollbackOfWhatNeverRanIsRecalled(t *testing.T) {
 					e.Apply(s)
 				}
 				s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
-				if left := s.Unfinished(); len(s.Broken) > 0 || left != "" || s.Workload.Template != test.ends {
+				if left := unfinished(s.World); len(s.Broken) > 0 || left != "" || s.Workload.Template != test.ends {
 					t.Errorf("it runs %s, want %s: %s, broken: %v", s.Workload.Template, test.ends, left, s.Broken)
 				}
 			})
@@ -113,7 +113,7 @@ func TestWhatIsTakenBackIsRecalled(t *testing.T) {
 				}
 				died := checkerOf(s.World).writes == int(n)
 				s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
-				status, left := s.Release.Status, s.Unfinished()
+				status, left := s.Release.Status, unfinished(s.World)
 				if len(s.Broken) > 0 || left != "" || status.Rollback == nil || status.Rollback.From != "v2" || status.RolledBackTo() != "v1" {
 					t.Errorf("after write %d it is rolled back to %q, %+v: %s, broken: %v", n, status.RolledBackTo(), status.Rollback, left, s.Broken)
 				}

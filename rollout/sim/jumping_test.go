@@ -25,8 +25,8 @@ func jumpedOver(status *v1alpha1.BatchReleaseStatus, index int) bool {
 
 // judgeJump: a person has asked for what counts as evidence, and updated pods are removed where the
 // strategy says so.
-func (w *World) judgeJump(status *v1alpha1.BatchReleaseStatus) {
-	w.judgeRecord(status)
+func judgeJump(w *World, status *v1alpha1.BatchReleaseStatus) {
+	judgeRecord(w, status)
 	was, jump := w.Release.Status.Jump, status.Jump
 	if jump == nil || was != nil && was.Time == jump.Time && was.From == jump.From && was.To == jump.To && was.Attempt == jump.Attempt {
 		return
@@ -56,7 +56,7 @@ func (p *Past) answered(w *World, jump *v1alpha1.Jump) {
 
 // judgeRecord: a jump that is on record counts until its attempt is over, whatever else is
 // requested; one that can't be gone to changes nothing of the release.
-func (w *World) judgeRecord(status *v1alpha1.BatchReleaseStatus) {
+func judgeRecord(w *World, status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
 	if status.Attempt != was.Attempt || w.Release.Deleting { // one that waits for its routes only goes, and may find the workload created again
 		return
@@ -64,17 +64,17 @@ func (w *World) judgeRecord(status *v1alpha1.BatchReleaseStatus) {
 	if was.WorkloadUID != "" && was.WorkloadUID != w.Workload.UID { // the gates of a workload that was created again are asked again
 		return
 	}
-	for i := range w.steps(status) {
+	for i := range stepsOf(w, status) {
 		if jumpedOver(was, i) && !jumpedOver(status, i) || jumpedBack(was, i) && !jumpedBack(status, i) {
 			w.breach("I3 a jump that is on record counts", fmt.Sprintf("not for step %d any more", i))
 		}
 	}
 	asked := was.NextStepIndex
-	if asked == nil || status.NextStepIndex != nil || *asked >= 0 && int(*asked) < len(w.steps(status)) {
+	if asked == nil || status.NextStepIndex != nil || *asked >= 0 && int(*asked) < len(stepsOf(w, status)) {
 		return
 	}
-	if _, back := w.steppedBack(was); back && status.CurrentStepIndex == was.CurrentStepIndex {
-		if _, still := w.steppedBack(status); !still {
+	if _, back := steppedBack(w, was); back && status.CurrentStepIndex == was.CurrentStepIndex {
+		if _, still := steppedBack(w, status); !still {
 			w.breach("a jump that is refused changes nothing", fmt.Sprintf("no pods are removed any more at step %d", was.CurrentStepIndex))
 		}
 	}
@@ -82,7 +82,7 @@ func (w *World) judgeRecord(status *v1alpha1.BatchReleaseStatus) {
 
 // steppedBack reports whether the step was jumped back to with the pods, and which step says how
 // many updated ones stay.
-func (w *World) steppedBack(status *v1alpha1.BatchReleaseStatus) (step v1alpha1.Step, back bool) {
+func steppedBack(w *World, status *v1alpha1.BatchReleaseStatus) (step v1alpha1.Step, back bool) {
 	jumps := status.Jumps()
 	if len(jumps) == 0 {
 		return v1alpha1.Step{}, false
@@ -91,7 +91,7 @@ func (w *World) steppedBack(status *v1alpha1.BatchReleaseStatus) (step v1alpha1.
 	if !jump.RemovePods || jump.To != status.CurrentStepIndex {
 		return v1alpha1.Step{}, false
 	}
-	return w.steps(status)[jump.To], true
+	return stepsOf(w, status)[jump.To], true
 }
 
 // keptBack reports whether the step was jumped back to without the pods.
@@ -107,7 +107,7 @@ func keptBack(status *v1alpha1.BatchReleaseStatus) bool {
 // opensWhenBack: no gate asks anybody before the pods are what the step says, unless others have
 // changed them since.
 func opensWhenBack(w *World, c change) string {
-	step, back := w.steppedBack(c.pass.intent)
+	step, back := steppedBack(w, c.pass.intent)
 	if _, opens := c.action.(plan.OpenGate); !opens || !back || past(w).OutOfBand || len(w.Sets) < 2 {
 		return ""
 	}

@@ -28,19 +28,19 @@ func (s *State) Key() Key {
 	byKind(&s.Workload).key(&e, s)
 	e.gates(s.Gates)
 	e.kept(s.Kept)
-	e.past(past(s.World))
+	keyOfPast(&e, past(s.World))
 	e.lag(&s.Lag)
-	e.process(s.Process)
+	keyOfProcess(&e, s.Process)
 	if s.Traffic != nil {
-		e.traffic(s)
+		keyOfTraffic(&e, s)
 	}
 	used := checkerOf(s.World).used
 	e.bytes = append(e.bytes, used[:]...)
 	e.text(s.Sick)
 	e.flag(s.Skew > 0, s.Skew < 0)
-	e.flag(s.Crowded, s.Release.Spec.Strategy.AllowMixedVersions)
-	e.text(string(s.Refusing))
-	e.text(s.Stamp)
+	e.flag(s.API.Crowded, s.Release.Spec.Strategy.AllowMixedVersions)
+	e.text(string(s.API.Refusing))
+	e.text(s.API.Stamp)
 	e.refusals(s)
 	sum := sha256.Sum256(e.bytes)
 	return Key(sum[:16])
@@ -260,7 +260,7 @@ func (e *encoder) steps(steps []v1alpha1.Step) {
 	}
 }
 
-func (e *encoder) past(p *Past) {
+func keyOfPast(e *encoder, p *Past) {
 	if e.world.Release.Edited {
 		e.steps(e.world.Sound.Strategy.Steps)
 		e.flag(p.Cleared)
@@ -308,8 +308,8 @@ func (e *encoder) lag(l *Lag) {
 	}
 }
 
-// process is what the process remembers beyond the caches; the rest it is about to forget.
-func (e *encoder) process(p *Process) {
+// keyOfProcess is what the process remembers beyond the caches; the rest it is about to forget.
+func keyOfProcess(e *encoder, p *Process) {
 	c := p.Clone()
 	c.recall(e.world)
 	watched := c.watches.Watched(c.view(e.world).Status, e.world.Now)
@@ -336,14 +336,14 @@ func (e *encoder) process(p *Process) {
 	e.gates(c.gates)
 }
 
-// traffic is who gets requests, by what there is and by what the process has seen of it, and for
+// keyOfTraffic is who gets requests, by what there is and by what the process has seen of it, and for
 // how long.
-func (e *encoder) traffic(s *State) {
+func keyOfTraffic(e *encoder, s *State) {
 	w, p := s.World, s.Process.Clone()
 	e.flag(w.Release.Spec.Strategy.Traffic != nil, w.Traffic.Off)
-	e.routes(w.Traffic)
+	keyOfRoutes(e, w.Traffic)
 	for i := range w.Traffic.Routes {
-		view := w.viewOf(&w.Traffic.Routes[i])
+		view := viewOf(w, &w.Traffic.Routes[i])
 		e.flag(view.Direct)
 		for _, gets := range view.Gets {
 			e.text(string(gets.Side))
@@ -356,14 +356,14 @@ func (e *encoder) traffic(s *State) {
 	p.recall(w)
 	e.flag(w.Lag.Traffic != nil, len(p.written.routes)+len(p.written.sides) > 0)
 	if w.Lag.Traffic != nil {
-		e.routes(w.Lag.Traffic)
-		e.routes(p.traffic(w))
+		keyOfRoutes(e, w.Lag.Traffic)
+		keyOfRoutes(e, p.traffic(w))
 	}
 	if seen := p.lookAtTraffic(w); seen != nil {
 		for _, been := range []time.Duration{seen.InEffect, seen.Stable.Steady, seen.Canary.Steady} {
 			e.flag(been >= readySeconds*time.Second, been >= drainSeconds*time.Second)
 		}
-		unheard := seen.Unchanged - w.patience()
+		unheard := seen.Unchanged - patienceOf(w)
 		e.flag(unheard >= 0, unheard >= readySeconds*time.Second, unheard >= drainSeconds*time.Second)
 	}
 	if told := w.Release.Status.Traffic; told != nil {
@@ -383,7 +383,7 @@ func delayOf(spec *v1alpha1.BatchReleaseSpec) time.Duration {
 	return time.Duration(spec.Strategy.Traffic.OldPodsDelaySeconds) * time.Second
 }
 
-func (e *encoder) routes(t *Traffic) {
+func keyOfRoutes(e *encoder, t *Traffic) {
 	for _, name := range t.sides() {
 		side := t.side(name)
 		e.flag(side.Made, side.Edited, side.Version == e.world.Traffic.side(name).Version)

@@ -202,7 +202,7 @@ func TestEveryKindHasAModel(t *testing.T) {
 // kindsWithPlaces are the kinds whose pods have places.
 func kindsWithPlaces() []string {
 	return slices.DeleteFunc(slices.Clone(workload.Kinds), func(kind string) bool {
-		_, places := models[kind].(placeKind)
+		_, places := lawsOfKinds[kind].(placeKind)
 		return !places
 	})
 }

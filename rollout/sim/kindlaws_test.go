@@ -36,10 +36,18 @@ type kindLaws interface {
 	key(*encoder, *State)
 }
 
-var _, _, _ kindLaws = deployments{}, statefulSets{}, daemonSets{}
+// The laws of each kind.
+type (
+	lawsOfSets         struct{}
+	lawsOfPlaces       struct{}
+	lawsOfStatefulSets struct{ lawsOfPlaces }
+	lawsOfDaemonSets   struct{ lawsOfPlaces }
+)
+
+var lawsOfKinds = map[string]kindLaws{Deployment: lawsOfSets{}, StatefulSet: lawsOfStatefulSets{}, DaemonSet: lawsOfDaemonSets{}}
 
 // byKind returns the laws of a workload's kind.
-func byKind(d *Workload) kindLaws { return d.kind.(kindLaws) }
+func byKind(d *Workload) kindLaws { return lawsOfKinds[d.kind.name()] }
 
 // placeKind is what the laws ask of pods with places, beside the rest.
 type placeKind interface {
@@ -63,14 +71,13 @@ type placeKind interface {
 
 // inPlaces reports whether the pods of a workload have places of their own.
 func inPlaces(d *Workload) bool {
-	_, placed := d.kind.(placeKind)
+	_, placed := byKind(d).(placeKind)
 	return placed
 }
 
 // places returns the pods of a workload whose pods have places.
-func (d *Workload) places() placeKind { return d.kind.(placeKind) }
+func (d *Workload) places() placeKind { return byKind(d).(placeKind) }
 
 // exposed reports whether the workload is held and loses pods to its native controller all the
 // same.
 func (d *Workload) exposed() bool { return !d.Absent && d.Hold != nil && byKind(d).exposed(d) }
-

@@ -48,8 +48,8 @@ func (l *Lag) any() bool {
 	return l.Release != nil || l.Workload != nil || len(l.Sets) > 0 || l.NewSets || l.Places != nil || l.Gates != nil || l.Kept != nil || l.Traffic != nil
 }
 
-// Freeze lets the cache lag behind on an object from now on.
-func (w *World) Freeze(object Object) bool {
+// freezeCache lets the cache lag behind on an object from now on.
+func freezeCache(w *World, object Object) bool {
 	switch object {
 	case ReleaseObject:
 		return freeze(&w.Lag.Release, w.Release)
@@ -102,8 +102,8 @@ func (l *Lag) set(uid types.UID) *SetLag {
 	return nil
 }
 
-// Thaw brings every cache up to date.
-func (w *World) Thaw() bool {
+// thaw brings every cache up to date.
+func thaw(w *World) bool {
 	lagged := w.Lag.any()
 	w.Lag = Lag{}
 	return lagged

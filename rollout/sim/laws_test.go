@@ -81,8 +81,8 @@ var deploymentLaws = []law{
 	{"what no commit has brought waits for a person", asksFirst},
 }
 
-// judge checks a write against the laws.
-func (w *World) judge(c change) {
+// judgeAction checks a write against the laws.
+func judgeAction(w *World, c change) {
 	k := checkerOf(w)
 	k.begin(w, c.pass.intent, !k.judged)
 	k.judged = true
@@ -100,8 +100,8 @@ func (w *World) judge(c change) {
 	k.noteOpened(w, c)
 }
 
-// running returns how many pods there are to be of a revision.
-func (w *World) running(revision string) int32 { return byKind(&w.Workload).running(w, revision) }
+// podsOf returns how many pods there are to be of a revision.
+func podsOf(w *World, revision string) int32 { return byKind(&w.Workload).running(w, revision) }
 
 // withinSurge checks I1, and I14: where a write adds pods, those that run, except those that are
 // going away, and those that are yet to be made are within the surge. What a write before has taken
@@ -124,15 +124,15 @@ func withinSurge(w *World, c change) string {
 			limit = max(limit, serving+1)
 		}
 	}
-	if peak := w.peak() - checkerOf(c.pass.world).window.grown; peak > limit {
+	if peak := peakPods(w) - checkerOf(c.pass.world).window.grown; peak > limit {
 		return fmt.Sprintf("%d pods, at most %d", peak, limit)
 	}
 	return ""
 }
 
-// peak returns how many pods there may be until every ReplicaSet has its size. Those that are going
+// peakPods returns how many pods there may be until every ReplicaSet has its size. Those that are going
 // away count only for code that waits for them to be gone.
-func (w *World) peak() int32 {
+func peakPods(w *World) int32 {
 	var n int32
 	for i := range w.Sets {
 		s := &w.Sets[i]
@@ -190,7 +190,7 @@ func withinStep(w *World, c change) string {
 		return "" // good pods that were there when the step began are made up for
 	}
 	if status.Rollback != nil {
-		limit = max(limit, w.Workload.Replicas-(total(w.Sets)-s.Replicas), w.goodNeeds(c))
+		limit = max(limit, w.Workload.Replicas-(total(w.Sets)-s.Replicas), goodNeeds(w, c))
 	}
 	if s.Replicas <= limit {
 		return ""
@@ -200,7 +200,7 @@ func withinStep(w *World, c change) string {
 
 // goodNeeds returns the pods that requests need of a version that is rolled back to: none, unless
 // every route shares them with it.
-func (w *World) goodNeeds(c change) int32 {
+func goodNeeds(w *World, c change) int32 {
 	bad := int32(0)
 	if c.traffic == nil || c.traffic.Off || !same(c.traffic.Stable.Revision, c.pass.intent.UpdateRevision) {
 		return 0
@@ -233,7 +233,7 @@ func keepsOld(w *World, c change) string {
 	if update := w.setOf(status.UpdateRevision); update != nil {
 		old -= update.Replicas
 	}
-	least := -checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return w.share(status, d.Replicas) - d.Replicas })
+	least := -checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return approvedPods(w, status, d.Replicas) - d.Replicas })
 	if old >= least {
 		return ""
 	}
@@ -244,19 +244,19 @@ func keepsOld(w *World, c change) string {
 // of spec.replicas.
 func (c change) share() int32 {
 	w := c.pass.world
-	limit := checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return w.share(c.pass.intent, d.Replicas) })
+	limit := checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return approvedPods(w, c.pass.intent, d.Replicas) })
 	if w.Leaving != PodsGo { // a node that is deleted counts as long as it has a pod
-		limit = max(limit, w.share(c.pass.intent, w.Workload.kind.size(&c.workload, c.places)))
+		limit = max(limit, approvedPods(w, c.pass.intent, w.Workload.kind.size(&c.workload, c.places)))
 	}
 	return limit
 }
 
-// share returns the largest target of the steps up to the last one whose predecessors' gates have
+// approvedPods returns the largest target of the steps up to the last one whose predecessors' gates have
 // all passed. A percentage is rounded up for the replicas that there were when the step was
 // entered, and down for all others.
-func (w *World) share(status *v1alpha1.BatchReleaseStatus, replicas int32) int32 {
+func approvedPods(w *World, status *v1alpha1.BatchReleaseStatus, replicas int32) int32 {
 	limit := int32(0)
-	for i, step := range w.allowed(status) {
+	for i, step := range allowedSteps(w, status) {
 		target := Target(step, replicas)
 		if int32(i) <= status.CurrentStepIndex {
 			target = past(w).Sizes.most(step, replicas)
@@ -266,18 +266,18 @@ func (w *World) share(status *v1alpha1.BatchReleaseStatus, replicas int32) int32
 	return limit
 }
 
-// allowed returns the steps up to the last one whose predecessors' gates have all passed. Where
+// allowedSteps returns the steps up to the last one whose predecessors' gates have all passed. Where
 // they mix pods and percentages, a step may come to less than one before it.
-func (w *World) allowed(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
-	steps := w.steps(status)
-	return steps[:min(w.passed(status)+1, len(steps))]
+func allowedSteps(w *World, status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
+	steps := stepsOf(w, status)
+	return steps[:min(stepsPassed(w, status)+1, len(steps))]
 }
 
-// passed returns how many steps' gates have all passed, one step after the other.
-func (w *World) passed(status *v1alpha1.BatchReleaseStatus) int {
-	steps := w.steps(status)
+// stepsPassed returns how many steps' gates have all passed, one step after the other.
+func stepsPassed(w *World, status *v1alpha1.BatchReleaseStatus) int {
+	steps := stepsOf(w, status)
 	for i := range steps {
-		if !w.gatesPassed(status, i) {
+		if !gatesPassed(w, status, i) {
 			return i
 		}
 	}
@@ -293,8 +293,8 @@ func most(steps []v1alpha1.Step, replicas int32) int32 {
 	return n
 }
 
-// steps returns those that were approved, however somebody has changed them since.
-func (w *World) steps(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
+// stepsOf returns those that were approved, however somebody has changed them since.
+func stepsOf(w *World, status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
 	if status.Rollback == nil {
 		return w.Sound.Strategy.Steps
 	}
@@ -305,8 +305,8 @@ func (w *World) steps(status *v1alpha1.BatchReleaseStatus) []v1alpha1.Step {
 }
 
 // gatesPassed reads the Gate objects of a step by what they are bound to, not by their names.
-func (w *World) gatesPassed(status *v1alpha1.BatchReleaseStatus, index int) bool {
-	steps := w.steps(status)
+func gatesPassed(w *World, status *v1alpha1.BatchReleaseStatus, index int) bool {
+	steps := stepsOf(w, status)
 	if jumpedBack(status, index) {
 		return true
 	}
@@ -334,15 +334,15 @@ func handsBackAtEnd(w *World, c change) string {
 	if _, is := c.action.(plan.HandBack); !is || w.Release.Deleting {
 		return ""
 	}
-	return w.notDone(c)
+	return notDone(w, c)
 }
 
 // notDone says what is left to be done of what the workload's template began; empty if nothing is.
-func (w *World) notDone(c change) string {
+func notDone(w *World, c change) string {
 	if !byKind(&w.Workload).allUpdated(c) {
 		return "not all pods are updated"
 	}
-	if status := c.pass.intent; w.passed(status) < len(w.steps(status)) {
+	if status := c.pass.intent; stepsPassed(w, status) < len(stepsOf(w, status)) {
 		return "gates have not passed"
 	}
 	return ""
@@ -356,12 +356,12 @@ func neverFalls(w *World, c change) string {
 	if s == nil || !same(s.Revision, status.UpdateRevision) || p.OutOfBand {
 		return ""
 	}
-	if step, back := w.steppedBack(status); back && s.Replicas >= p.Sizes.least(step, w.Workload.Replicas) {
+	if step, back := steppedBack(w, status); back && s.Replicas >= p.Sizes.least(step, w.Workload.Replicas) {
 		return ""
 	}
 	least := min(c.before(s), checkerOf(c.pass.world).window.least(w)-1)
 	if p.Sizes.Fell || c.pass.stored.Replicas > w.Workload.Replicas { // or so says the status, if a later one was lost
-		step := w.steps(status)[status.CurrentStepIndex]
+		step := stepsOf(w, status)[status.CurrentStepIndex]
 		least = -checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return -p.Sizes.least(step, d.Replicas) })
 	}
 	if s.Replicas >= least {
@@ -393,10 +393,10 @@ func (p *Past) judge(w *World, gate *Gate) {
 // recordsReleased refuses a record of another template than that of its revision.
 func recordsReleased(w *World, c change) string {
 	a, is := c.action.(plan.RecordRevision)
-	if !is || a.Template == nil || w.Policied {
+	if !is || a.Template == nil || w.API.Policied {
 		return ""
 	}
-	if given := c.pass.templateOf(*a.Template); Digest(given) != a.Digest {
+	if given := templateOf(c.pass, *a.Template); Digest(given) != a.Digest {
 		return fmt.Sprintf("%s is recorded as %s", given, a.Revision)
 	}
 	return ""
@@ -412,7 +412,7 @@ func ordersNothing(_ *World, c change) string {
 }
 
 // unobserved returns a copy without an observer.
-func (w *World) unobserved() *World {
+func unobserved(w *World) *World {
 	c := *w
 	c.observer = nil
 	return c.Clone()

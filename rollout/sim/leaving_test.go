@@ -79,7 +79,7 @@ func wantLeft(t *testing.T, s *State, what string, story *strings.Builder) {
 	if len(s.Broken) > 0 {
 		t.Fatalf("%s: %s\n%s", what, s.Broken[0], story)
 	}
-	if left := s.Unfinished(); left != "" {
+	if left := unfinished(s.World); left != "" {
 		t.Fatalf("%s: %s\n%s", what, left, story)
 	}
 }
@@ -88,10 +88,10 @@ func wantLeft(t *testing.T, s *State, what string, story *strings.Builder) {
 func wantLet(t *testing.T, s *State, what string, gone bool, story *strings.Builder) {
 	t.Helper()
 	before, policy := s.Workload.Template, s.Release.Spec.DeletionPolicy
-	if !s.HandBack(gone) || gone && policy == v1alpha1.DeletionProceed && s.Workload.Template == before {
+	if !handBackByHand(s.World, gone) || gone && policy == v1alpha1.DeletionProceed && s.Workload.Template == before {
 		return // what was recorded since the annotation was written has gone with the release
 	}
-	if wrong := s.wronglyLeft(before, policy); wrong != "" {
+	if wrong := wronglyLeft(s.World, before, policy); wrong != "" {
 		t.Fatalf("%s: handed back by the command: %s: %s\n%s", what, wrong, s.World, story)
 	}
 }

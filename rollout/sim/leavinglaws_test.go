@@ -24,7 +24,7 @@ func (p *Past) nowStable(revision string) {
 // wrote notes what a write of the workload makes of its revision: stable once it is handed back in
 // the end, and no more once the workload is taken over to be rolled back from it.
 func (p *Past) wrote(w *World, c change) {
-	if _, handed := c.action.(plan.HandBack); handed && w.notDone(c) == "" {
+	if _, handed := c.action.(plan.HandBack); handed && notDone(w, c) == "" {
 		p.nowStable(w.Workload.Template)
 	}
 	if a, taken := c.action.(plan.TakeOver); taken {
@@ -34,7 +34,7 @@ func (p *Past) wrote(w *World, c change) {
 		if bad := p.Bad; bad != "" && !p.Sent && a.Template != nil && c.pass.intent.Rollback != nil {
 			p.Stable = slices.DeleteFunc(slices.Clone(p.Stable), func(r string) bool { return same(r, bad) })
 		}
-		if asked := c.pass.intent.Rollback; asked != nil && asked.Trigger == v1alpha1.TriggerAnnotation && w.keptStable(c.pass.intent.RolledBackTo()) {
+		if asked := c.pass.intent.Rollback; asked != nil && asked.Trigger == v1alpha1.TriggerAnnotation && keptStable(w, c.pass.intent.RolledBackTo()) {
 			p.nowStable(c.pass.intent.RolledBackTo()) // it may have been left by a rollback that somebody has turned round
 		}
 	}
@@ -58,8 +58,8 @@ func (p *Past) forgive(w *World, c change) {
 	if !same(w.Workload.Template, released) {
 		return
 	}
-	updated, all := w.running(released), byKind(&w.Workload).wanted(w)
-	share, replicas := w.share(status, w.Workload.Replicas), w.Workload.Replicas
+	updated, all := podsOf(w, released), byKind(&w.Workload).wanted(w)
+	share, replicas := approvedPods(w, status, w.Workload.Replicas), w.Workload.Replicas
 	if updated <= share && all-updated >= replicas-share {
 		p.OutOfBand, p.Acknowledged = false, false
 		for i := range w.Places { // lost pods come back in what somebody has brought, which is acknowledged (S1)
@@ -69,7 +69,7 @@ func (p *Past) forgive(w *World, c change) {
 }
 
 // keptStable reports whether a template is kept as one that may be gone back to.
-func (w *World) keptStable(revision string) bool {
+func keptStable(w *World, revision string) bool {
 	return slices.ContainsFunc(w.Kept, func(k plan.Kept) bool {
 		return same(k.Revision, revision) && k.Outcome != v1alpha1.OutcomeRolledBack
 	})
@@ -84,20 +84,20 @@ func leavesNamed(w *World, c change) string {
 	if a, is := c.action.(plan.TakeOver); is && a.Template != nil && c.pass.release.Deleting {
 		return "what goes takes nothing over"
 	}
-	if _, is := c.action.(plan.HandBack); !is || !w.Release.Deleting || w.notDone(c) == "" {
+	if _, is := c.action.(plan.HandBack); !is || !w.Release.Deleting || notDone(w, c) == "" {
 		return ""
 	}
 	before := c.workload.Template
 	if c.workload.Hold.Emptied && past(w).isStable(before) { // nobody has changed it since
 		before = c.pass.intent.UpdateRevision // it has the stable one only until it has pods
 	}
-	return w.wronglyLeft(before, w.Release.Spec.DeletionPolicy)
+	return wronglyLeft(w, before, w.Release.Spec.DeletionPolicy)
 }
 
 // wronglyLeft says what is wrong with the template that the workload was just left with, of what it
 // had before.
-func (w *World) wronglyLeft(before string, policy v1alpha1.DeletionPolicy) string {
-	left, to := w.Workload.Template, w.returning()
+func wronglyLeft(w *World, before string, policy v1alpha1.DeletionPolicy) string {
+	left, to := w.Workload.Template, returningTo(w)
 	switch {
 	case to != "" && !same(left, to):
 		return fmt.Sprintf("it is left with %s, and a rollback to %s is on record", left, to)
@@ -112,9 +112,9 @@ func (w *World) wronglyLeft(before string, policy v1alpha1.DeletionPolicy) strin
 	}
 }
 
-// returning returns the revision that the workload is being rolled back to, by what is on record;
+// returningTo returns the revision that the workload is being rolled back to, by what is on record;
 // empty if it is not.
-func (w *World) returning() string {
+func returningTo(w *World) string {
 	status := w.Release.Status
 	if status.Phase == v1alpha1.PhaseCompleted || status.WorkloadUID != "" && status.WorkloadUID != w.Workload.UID {
 		return ""
@@ -122,9 +122,9 @@ func (w *World) returning() string {
 	return status.RolledBackTo()
 }
 
-// HandBack is what sluice handback does where no controller runs. The release may be gone with all
+// handBackByHand is what sluice handback does where no controller runs. The release may be gone with all
 // that it knew. It reports whether anything changed.
-func (w *World) HandBack(gone bool) bool {
+func handBackByHand(w *World, gone bool) bool {
 	d, status := &w.Workload, w.Release.Status
 	if d.Absent || d.Hold == nil {
 		return false
@@ -133,8 +133,8 @@ func (w *World) HandBack(gone bool) bool {
 	if gone {
 		policy, status = v1alpha1.DeletionRevert, nil
 	}
-	left := plan.LetGo((&pass{world: w, process: &Process{}, workload: *d, sets: w.Sets}).observedWorkload(), policy, status)
-	if asked := or(left.Revision, d.Template); !same(w.admitted(asked), asked) {
+	left := plan.LetGo(observedWorkload((&pass{world: w, process: &Process{}, workload: *d, sets: w.Sets})), policy, status)
+	if asked := or(left.Revision, d.Template); !same(w.API.admitted(asked), asked) {
 		return false // it says so, and leaves the workload as it is
 	}
 	w.updateWorkload(func(d *Workload) {
@@ -149,7 +149,7 @@ func (w *World) HandBack(gone bool) bool {
 
 // templateLeft: whoever deletes a release in mid-release finds no version there that nobody has
 // approved.
-func (w *World) templateLeft() string {
+func templateLeft(w *World) string {
 	d := &w.Workload
 	if !w.Release.Purged || d.Absent || d.Hold != nil || w.Release.Spec.DeletionPolicy == v1alpha1.DeletionProceed {
 		return ""

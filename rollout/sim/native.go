@@ -11,9 +11,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
-// SyncWorkload is one turn of the native controller of the workload. It ends with the note in the
+// syncWorkload is one turn of the native controller of the workload. It ends with the note in the
 // workload's status that the present spec is seen. It reports whether anything changed.
-func (w *World) SyncWorkload() bool {
+func syncWorkload(w *World) bool {
 	d := &w.Workload
 	if d.Absent {
 		return false
@@ -26,10 +26,10 @@ func (w *World) SyncWorkload() bool {
 	return changed
 }
 
-// SyncWorkloadLate is a turn with the spec of some changes ago, which is what the native
+// syncWorkloadLate is a turn with the spec of some changes ago, which is what the native
 // controller's cache still shows. Its note in the status comes too late. From here on the cache
 // shows nothing older.
-func (w *World) SyncWorkloadLate(changes int) bool {
+func syncWorkloadLate(w *World, changes int) bool {
 	d := &w.Workload
 	shown := len(d.Earlier) - changes
 	if d.Absent || shown < 0 {

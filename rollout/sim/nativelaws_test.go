@@ -10,7 +10,7 @@ import (
 // held: it must never find a ReplicaSet alone, or none with pods, and give it all pods without
 // approval (T1), with or without Sluice running. It may add stable pods at any time. A step's share
 // counts from the size that it sees, which may be an earlier one.
-func (n native) judgeNative(s *Set, replicas int32) {
+func judgeNative(n native, s *Set, replicas int32) {
 	w, d, status := n.World, &n.Workload, n.Release.Status
 	if d.Hold == nil || past(w).OutOfBand || same(s.Revision, w.Release.stable()) || status.Rollback != nil || past(w).Turned {
 		return
@@ -25,7 +25,7 @@ func (n native) judgeNative(s *Set, replicas int32) {
 	limit := int32(0)
 	switch {
 	case same(s.Revision, status.UpdateRevision):
-		limit = max(most(w.allowed(status), d.Replicas), most(w.allowed(status), n.Replicas))
+		limit = max(most(allowedSteps(w, status), d.Replicas), most(allowedSteps(w, status), n.Replicas))
 	case past(w).isFull(s.Revision):
 		return // it was, and has been superseded
 	}
@@ -36,13 +36,13 @@ func (n native) judgeNative(s *Set, replicas int32) {
 
 // judgeSaturated checks the native controller against T2: while a step leaves pods to the version
 // before, it must never find the new ReplicaSet complete beside them, for then it takes them all.
-func (n native) judgeSaturated() {
+func judgeSaturated(n native) {
 	w, d, status := n.World, &n.Workload, n.Release.Status
 	emptied := total(n.Sets) > n.current().Replicas
 	if !emptied || d.Hold == nil || past(w).OutOfBand || !same(n.Template, d.Template) || !same(status.UpdateRevision, d.Template) || status.Rollback != nil {
 		return
 	}
-	if most(w.allowed(status), d.Replicas) < d.Replicas {
+	if most(allowedSteps(w, status), d.Replicas) < d.Replicas {
 		w.breach("I2 the native controller finds no complete ReplicaSet beside others", d.Template)
 	}
 }
@@ -50,12 +50,12 @@ func (n native) judgeSaturated() {
 // judgeServing checks it where routes share requests: it takes no pods of a version that gets some,
 // or has just got some, in a rollback, at the end, and whoever gives the workload a template. Only
 // one that somebody has unpaused is theirs, and one version alone follows spec.replicas.
-func (n native) judgeServing(s *Set) {
+func judgeServing(n native, s *Set) {
 	w := n.World
 	if w.Traffic == nil || !n.Paused && past(w).OutOfBand || len(n.active()) < 2 || s.Pods.Warming+s.Pods.Available == 0 {
 		return // of a version without ready pods it takes none that serve
 	}
-	gets := w.view().of(s.Revision)
+	gets := viewOfAll(w).of(s.Revision)
 	// While a step moves pods, no request is spent on the note of an old set that gives up some as soon
 	// as it may, and so loses it, if no more than half of the requests go to another. People who give
 	// the workload its template just then, or scale to 0, have that controller take the new pods.
@@ -68,5 +68,5 @@ func (n native) judgeServing(s *Set) {
 	}
 }
 
-// updated returns the ReplicaSet of the workload's template.
-func (w *World) updated() *Set { return w.setOf(w.Workload.Template) }
+// updatedSet returns the ReplicaSet of the workload's template.
+func updatedSet(w *World) *Set { return w.setOf(w.Workload.Template) }

@@ -38,15 +38,15 @@ func TestNativeScalingThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	s := scalingForEver()
 	Event{Kind: Give, Text: "v2"}.Apply(s)
-	if s = calmed(s, completed); !s.native().scalingEvent() || s.Unfinished() != "" || s.Set("v2").Desired != 9 {
-		t.Errorf("nothing was held, and left is %q; a scaling event %t, of %d: %s", s.Unfinished(), s.native().scalingEvent(), s.Set("v2").Desired, s.World)
+	if s = calmed(s, completed); !s.native().scalingEvent() || unfinished(s.World) != "" || s.Set("v2").Desired != 9 {
+		t.Errorf("nothing was held, and left is %q; a scaling event %t, of %d: %s", unfinished(s.World), s.native().scalingEvent(), s.Set("v2").Desired, s.World)
 	}
 	Event{Kind: Give, Text: "v3"}.Apply(s)
-	if s = calmed(s, ended); s.native().scalingEvent() || s.Unfinished() != "" || !same(s.Workload.Template, "v3") {
-		t.Errorf("a release that held the workload leaves %q: %s", s.Unfinished(), s.World)
+	if s = calmed(s, ended); s.native().scalingEvent() || unfinished(s.World) != "" || !same(s.Workload.Template, "v3") {
+		t.Errorf("a release that held the workload leaves %q: %s", unfinished(s.World), s.World)
 	}
 	s.Set("v3").Desired = 9 // as if the hand-back had left it
-	if left := s.Unfinished(); left == "" {
+	if left := unfinished(s.World); left == "" {
 		t.Errorf("a note that a hand-back leaves is not found: %s", s.World)
 	}
 }
@@ -62,8 +62,8 @@ func TestNativeScalingHoldsItsRolloutUp(t *testing.T) {
 	if (Event{Kind: SyncWorkload}).Apply(s) || s.Set("v1").Replicas > 0 {
 		t.Fatalf("the native controller goes on: %s", s.World)
 	}
-	if s = calmed(s, ended); s.Unfinished() != "" || s.Workload.Replicas != 4 {
-		t.Errorf("it ends as %s: %s", s.World, s.Unfinished())
+	if s = calmed(s, ended); unfinished(s.World) != "" || s.Workload.Replicas != 4 {
+		t.Errorf("it ends as %s: %s", s.World, unfinished(s.World))
 	}
 }
 

@@ -19,20 +19,20 @@ const releaseUID types.UID = "release-1"
 
 func version(n int64) string { return strconv.FormatInt(n, 10) }
 
-// observation returns the pass's view as the plan takes it.
-func (x *pass) observation() plan.Observation {
+// observationOf returns the pass's view as the plan takes it.
+func observationOf(x *pass) plan.Observation {
 	o := plan.Observation{
 		Now:      x.world.Now.Add(x.world.Skew),
 		Release:  x.release.object(),
 		Begun:    x.release.Status.Attempt != x.stored.Attempt,
 		Given:    Given(x.release.Template),
-		Workload: x.observedWorkload(),
+		Workload: observedWorkload(x),
 		Facts:    x.facts,
 		Refusals: x.process.refusals,
 		Wrote:    x.process.wrote,
 		Watched:  x.process.watches.Watched(x.release.Status, x.world.Now),
 	}
-	x.showTimes(&o)
+	showTimes(x, &o)
 	o.Gates = make([]v1alpha1.Gate, 0, len(x.gates))
 	for i := range x.gates {
 		o.Gates = append(o.Gates, x.gates[i].object())
@@ -42,7 +42,7 @@ func (x *pass) observation() plan.Observation {
 
 // showTimes shows what the process remembers of times as its clock has them now: those of a machine
 // do not jump.
-func (x *pass) showTimes(o *plan.Observation) {
+func showTimes(x *pass, o *plan.Observation) {
 	if !x.lastScale.IsZero() {
 		o.LastScale = x.lastScale.Add(x.world.Skew)
 	}
@@ -75,7 +75,7 @@ func (r *Release) object() *v1alpha1.BatchRelease {
 	return object
 }
 
-func (x *pass) observedWorkload() *plan.Workload {
+func observedWorkload(x *pass) *plan.Workload {
 	d := &x.workload
 	if d.Absent {
 		return nil

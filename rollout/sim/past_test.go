@@ -83,13 +83,13 @@ func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus, first bool) 
 	if p.Attempt != intent.Attempt {
 		p.Entered = false
 		p.Attempt, p.Step, p.Let = intent.Attempt, -1, p.Let && w.Workload.isOpen() // the status may be lost while a partition is open
-		p.Had = w.let(intent.UpdateRevision)
+		p.Had = letPods(w, intent.UpdateRevision)
 	}
 	switch {
 	case !intent.Entered(): // no step is entered yet
 		p.Step = -1
 	case first && !p.Entered && !w.Release.Status.Entered(): // a pass before may have opened a partition, and not have written that it has entered a step
-		p.Step, p.Had = intent.CurrentStepIndex, max(p.Had, w.let(intent.UpdateRevision))
+		p.Step, p.Had = intent.CurrentStepIndex, max(p.Had, letPods(w, intent.UpdateRevision))
 	case p.Step != intent.CurrentStepIndex:
 		p.Step = intent.CurrentStepIndex
 	case p.again(w, intent):
@@ -99,8 +99,8 @@ func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus, first bool) 
 	p.approve(w)
 	p.Sizes = enteredAt(w.Workload.Replicas)
 	p.Sizes.Spoilt = w.Release.Spoiled != 0
-	p.Sizes.Kept = min(w.coming(intent.UpdateRevision), p.Had)
+	p.Sizes.Kept = min(comingPods(w, intent.UpdateRevision), p.Had)
 	if keptBack(intent) {
-		p.Sizes.Kept = w.running(intent.UpdateRevision)
+		p.Sizes.Kept = podsOf(w, intent.UpdateRevision)
 	}
 }

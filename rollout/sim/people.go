@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// Scale sets spec.replicas, as an autoscaler or a user does; a DaemonSet gets as many nodes.
-func (w *World) Scale(replicas int32) bool {
+// scaleTo sets spec.replicas, as an autoscaler or a user does; a DaemonSet gets as many nodes.
+func scaleTo(w *World, replicas int32) bool {
 	d := &w.Workload
 	if d.Absent {
 		return false
@@ -25,8 +25,8 @@ func (deployments) scale(w *World, replicas int32) bool {
 	return true
 }
 
-// Give puts another template into the release.
-func (w *World) Give(revision string) bool {
+// give puts another template into the release.
+func give(w *World, revision string) bool {
 	if w.Release.Purged || w.Release.Template == revision {
 		return false
 	}
@@ -43,8 +43,8 @@ func (w *World) Annotate(key, value string) bool {
 	return true
 }
 
-// Suspend sets spec.suspend.
-func (w *World) Suspend(suspend bool) bool {
+// suspend sets spec.suspend.
+func suspend(w *World, suspend bool) bool {
 	if w.Release.Purged || w.Release.Spec.Suspend == suspend {
 		return false
 	}
@@ -54,8 +54,8 @@ func (w *World) Suspend(suspend bool) bool {
 	return true
 }
 
-// Jump patches status.nextStepIndex.
-func (w *World) Jump(to int32) bool {
+// jump patches status.nextStepIndex.
+func jump(w *World, to int32) bool {
 	if w.Release.Purged || w.Release.Status.NextStepIndex != nil {
 		return false
 	}
@@ -65,8 +65,8 @@ func (w *World) Jump(to int32) bool {
 	return true
 }
 
-// ReleaseTo sets spec.releaseTo, as Git does; less than 0 takes it away.
-func (w *World) ReleaseTo(to int32) bool {
+// releaseTo sets spec.releaseTo, as Git does; less than 0 takes it away.
+func releaseTo(w *World, to int32) bool {
 	wanted, had := &to, w.Release.Spec.ReleaseTo
 	if to < 0 {
 		wanted = nil
@@ -81,7 +81,7 @@ func (w *World) ReleaseTo(to int32) bool {
 }
 
 // waitsForPerson reports whether the step waits for a person to confirm it.
-func (w *World) waitsForPerson() bool {
+func waitsForPerson(w *World) bool {
 	status := w.Release.Status
 	return status.CurrentStepState == v1alpha1.StepBlocking && slices.ContainsFunc(status.Gates, func(g v1alpha1.GateReference) bool {
 		gate := findGate(w.Gates, g.Name)
@@ -89,8 +89,8 @@ func (w *World) waitsForPerson() bool {
 	})
 }
 
-// Confirm patches the state of the current step to Completed, whatever it is.
-func (w *World) Confirm() bool {
+// confirm patches the state of the current step to Completed, whatever it is.
+func confirm(w *World) bool {
 	status := w.Release.Status
 	if w.Release.Purged || status.CurrentStepState == v1alpha1.StepCompleted {
 		return false
@@ -101,12 +101,12 @@ func (w *World) Confirm() bool {
 	return true
 }
 
-// Approve is one turn of the approvals part: it passes manual gates that were confirmed and
+// approve is one turn of the approvals part: it passes manual gates that were confirmed and
 // soak gates whose time has come.
-func (w *World) Approve() bool {
+func approve(w *World) bool {
 	for i := range w.Gates {
 		gate := &w.Gates[i]
-		if gate.Decision != v1alpha1.DecisionPassed && w.passes(gate) {
+		if gate.Decision != v1alpha1.DecisionPassed && passesNow(w, gate) {
 			gate.Decision = v1alpha1.DecisionPassed
 			return true
 		}
@@ -114,25 +114,25 @@ func (w *World) Approve() bool {
 	return false
 }
 
-func (w *World) passes(gate *Gate) bool {
+func passesNow(w *World, gate *Gate) bool {
 	switch gate.Spec.Type {
 	case v1alpha1.GateSoak:
-		return !w.soaking(*gate)
+		return !soaking(w, *gate)
 	case v1alpha1.GateManual:
-		return w.confirmed(gate)
+		return confirmed(w, gate)
 	default:
 		return false
 	}
 }
 
 // soaking reports whether the time of a gate that waits for nothing else has not come yet.
-func (w *World) soaking(gate Gate) bool {
+func soaking(w *World, gate Gate) bool {
 	soak := gate.Spec.Policy.Soak
 	return soak != nil && gate.Decision == "" && w.Now.Before(gate.Made.Add(soak.Duration.Duration))
 }
 
 // confirmed reads the release as the approvals part does.
-func (w *World) confirmed(gate *Gate) bool {
+func confirmed(w *World, gate *Gate) bool {
 	status := w.Release.Status
 	named := slices.ContainsFunc(status.Gates, func(g v1alpha1.GateReference) bool { return g.Name == gate.Name })
 	return named && status.CurrentStepState == v1alpha1.StepCompleted &&
@@ -140,8 +140,8 @@ func (w *World) confirmed(gate *Gate) bool {
 		status.CurrentStepIndex == gate.Spec.Step
 }
 
-// Reject decides against a gate that waits.
-func (w *World) Reject() bool {
+// reject decides against a gate that waits.
+func reject(w *World) bool {
 	for i := range w.Gates {
 		if w.Gates[i].Decision == "" {
 			w.Gates[i].Decision = v1alpha1.DecisionRejected
@@ -151,10 +151,10 @@ func (w *World) Reject() bool {
 	return false
 }
 
-// Unpause is what kubectl rollout resume does, or somebody who gives a workload of another kind a
+// unpause is what kubectl rollout resume does, or somebody who gives a workload of another kind a
 // strategy with which its native controller rolls it. An apply of all that Git does not give gives
 // one that is held another template too.
-func (w *World) Unpause(template string) bool {
+func unpause(w *World, template string) bool {
 	d := &w.Workload
 	if d.Absent || !d.kind.loosens(w) || template != "" && d.Hold == nil {
 		return false
@@ -168,8 +168,8 @@ func (w *World) Unpause(template string) bool {
 	return true
 }
 
-// EditTemplate changes the template of a workload that is taken over, without the release.
-func (w *World) EditTemplate(revision string) bool {
+// editTemplate changes the template of a workload that is taken over, without the release.
+func editTemplate(w *World, revision string) bool {
 	d := &w.Workload
 	if d.Absent || d.Hold == nil || d.Template == revision {
 		return false
@@ -178,9 +178,9 @@ func (w *World) EditTemplate(revision string) bool {
 	return true
 }
 
-// StripHold removes our annotation from the workload, once the status tells of it too. Before that
+// stripHold removes our annotation from the workload, once the status tells of it too. Before that
 // nobody would know any more what the workload was like.
-func (w *World) StripHold() bool {
+func stripHold(w *World) bool {
 	d := &w.Workload
 	if d.Absent || d.Hold == nil || w.Release.Status.Held == nil {
 		return false
@@ -189,9 +189,9 @@ func (w *World) StripHold() bool {
 	return true
 }
 
-// Drift changes the template of a workload that is not taken over, without the release. The native
+// drift changes the template of a workload that is not taken over, without the release. The native
 // controller rolls it.
-func (w *World) Drift(revision string) bool {
+func drift(w *World, revision string) bool {
 	d := &w.Workload
 	if d.Absent || d.Hold != nil || d.Paused || w.Release.Status.Held != nil || d.Template == revision {
 		return false
@@ -201,13 +201,13 @@ func (w *World) Drift(revision string) bool {
 }
 
 // unacknowledged reports whether nobody has acknowledged yet what was put back.
-func (w *World) unacknowledged() bool {
+func unacknowledged(w *World) bool {
 	hold := w.Workload.Hold
 	return hold != nil && hold.Change != (plan.ExternalChange{}) && !w.Release.Deleting
 }
 
-// DeleteRelease deletes the release; a finalizer holds it back.
-func (w *World) DeleteRelease() bool {
+// deleteRelease deletes the release; a finalizer holds it back.
+func deleteRelease(w *World) bool {
 	if w.Release.Deleting {
 		return false
 	}
@@ -215,8 +215,8 @@ func (w *World) DeleteRelease() bool {
 	return true
 }
 
-// DeleteWorkload deletes the Deployment and, at once, all that it owns.
-func (w *World) DeleteWorkload() bool {
+// deleteWorkload deletes the Deployment and, at once, all that it owns.
+func deleteWorkload(w *World) bool {
 	if w.Workload.Absent {
 		return false
 	}
@@ -225,17 +225,17 @@ func (w *World) DeleteWorkload() bool {
 	return true
 }
 
-// CreateWorkload creates the Deployment again. The native controller does the rest.
-func (w *World) CreateWorkload(revision string) bool {
+// createWorkload creates the Deployment again. The native controller does the rest.
+func createWorkload(w *World, revision string) bool {
 	if !w.Workload.Absent {
 		return false
 	}
-	w.bear(Spec{Replicas: w.Workload.Replicas, Strategy: RollingUpdate, Template: revision})
+	bearWorkload(w, Spec{Replicas: w.Workload.Replicas, Strategy: RollingUpdate, Template: revision})
 	return true
 }
 
-// LoseStatus clears the whole status, as a restore from a backup does.
-func (w *World) LoseStatus() bool {
+// loseStatus clears the whole status, as a restore from a backup does.
+func loseStatus(w *World) bool {
 	if w.Release.Purged {
 		return false
 	}
@@ -243,15 +243,15 @@ func (w *World) LoseStatus() bool {
 	return true
 }
 
-// Touch writes the release without changing what counts: whoever writes it next on what it
+// touchRelease writes the release without changing what counts: whoever writes it next on what it
 // saw before meets a conflict. Writes of the other objects mind only what they rest on.
-func (w *World) Touch() bool {
+func touchRelease(w *World) bool {
 	w.updateRelease(func(*Release) {})
 	return !w.Release.Purged
 }
 
 // allowMixedVersions sets spec.strategy.allowMixedVersions. It reports whether it was not set.
-func (w *World) allowMixedVersions() bool {
+func allowMixedVersions(w *World) bool {
 	if w.Release.Purged || w.Release.Spec.Strategy.AllowMixedVersions {
 		return false
 	}

@@ -87,8 +87,8 @@ func (p *Place) observed() inplace.Pod {
 	}
 }
 
-// pods returns those of a pass as a mover takes them.
-func (x *pass) pods() []inplace.Pod {
+// podsSeen returns those of a pass as a mover takes them.
+func podsSeen(x *pass) []inplace.Pod {
 	pods := make([]inplace.Pod, 0, len(x.places))
 	for i := range x.places {
 		pods = append(pods, x.places[i].observed())
@@ -162,9 +162,9 @@ func happensTo(kind Kind, p *Place) bool {
 	}
 }
 
-// subject returns the pod that an event is about: the one of that name, or the first of that
+// subjectOf returns the pod that an event is about: the one of that name, or the first of that
 // revision.
-func (w *World) subject(e Event) *Place {
+func subjectOf(w *World, e Event) *Place {
 	for i := range w.Places {
 		if p := &w.Places[i]; (p.Name == e.Text || p.Revision == e.Text) && happensTo(e.Kind, p) {
 			return p
@@ -173,10 +173,10 @@ func (w *World) subject(e Event) *Place {
 	return nil
 }
 
-func (placed) podIdle(w *World, e Event) bool { return w.subject(e) == nil }
+func (placed) podIdle(w *World, e Event) bool { return subjectOf(w, e) == nil }
 
 func (placed) podEvent(w *World, e Event) bool {
-	p := w.subject(e)
+	p := subjectOf(w, e)
 	if p == nil || e.Kind == PodHeals && same(p.Revision, w.Sick) {
 		return false
 	}

@@ -2,22 +2,22 @@ package sim
 
 import "fmt"
 
-func (placed) has(w *World, revision string) bool {
+func (lawsOfPlaces) has(w *World, revision string) bool {
 	return w.Workload.behind() <= 0 && same(w.Workload.Template, revision)
 }
 
 // running returns how many places have a pod of a revision, or get one.
-func (placed) running(w *World, revision string) int32 {
+func (lawsOfPlaces) running(w *World, revision string) int32 {
 	d := &w.Workload
 	closed := *d
 	d.places().closes(&closed)
 	return d.places().reached(&closed, w.Places, revision)
 }
 
-// coming returns running with the pods that are missing, and come back updated through an open
+// comingPods returns running with the pods that are missing, and come back updated through an open
 // partition.
-func (w *World) coming(revision string) int32 {
-	n, d := w.running(revision), &w.Workload
+func comingPods(w *World, revision string) int32 {
+	n, d := podsOf(w, revision), &w.Workload
 	if !d.isOpen() {
 		return n
 	}
@@ -25,25 +25,25 @@ func (w *World) coming(revision string) int32 {
 	d.places().closes(&closed)
 	for i := range d.Replicas {
 		p := &Place{Index: i}
-		if !w.at(i).stands() && same(d.places().comes(d, &d.Spec, p), revision) && !same(d.places().comes(d, &closed.Spec, p), revision) {
+		if !podAt(w, i).stands() && same(d.places().comes(d, &d.Spec, p), revision) && !same(d.places().comes(d, &closed.Spec, p), revision) {
 			n++
 		}
 	}
 	return n
 }
 
-// let returns coming with the pods that are updated through an open partition.
-func (w *World) let(revision string) int32 {
-	n, d := w.coming(revision), &w.Workload
+// letPods returns coming with the pods that are updated through an open partition.
+func letPods(w *World, revision string) int32 {
+	n, d := comingPods(w, revision), &w.Workload
 	if d.isOpen() {
 		n = max(n, d.places().reached(d, w.Places, revision))
 	}
 	return n
 }
 
-func (placed) wanted(w *World) int32 { return w.Workload.Replicas }
+func (lawsOfPlaces) wanted(w *World) int32 { return w.Workload.Replicas }
 
-func (placed) passed(before, after *World) (grown, lost int32) {
+func (lawsOfPlaces) passed(before, after *World) (grown, lost int32) {
 	update := after.Workload.Template // which the status may not tell of yet
 	k := after.Workload.places()
 	grown = max(k.reached(&after.Workload, after.Places, update)-k.reached(&before.Workload, before.Places, update), 0)
@@ -52,7 +52,7 @@ func (placed) passed(before, after *World) (grown, lost int32) {
 }
 
 // allUpdated: no pod is replaced by the hand-back.
-func (placed) allUpdated(c change) bool {
+func (lawsOfPlaces) allUpdated(c change) bool {
 	d := &c.pass.world.Workload
 	for i := range c.pass.world.Places {
 		if p := &c.pass.world.Places[i]; p.stands() && p.inside(d.Replicas) && !same(p.Revision, d.Template) {
@@ -63,7 +63,7 @@ func (placed) allUpdated(c change) bool {
 }
 
 // counts returns those of the pods while the workload is held, and of its status otherwise.
-func (placed) counts(w *World, _ string) counts {
+func (lawsOfPlaces) counts(w *World, _ string) counts {
 	d := &w.Workload
 	if d.Hold == nil {
 		return counts{ready: min(d.Status.Ready, d.Replicas), available: min(d.Status.Available, d.Replicas)}
@@ -88,7 +88,7 @@ func (placed) counts(w *World, _ string) counts {
 }
 
 // left wants a pod of the template in each place, available, and no more.
-func (placed) left(w *World) []string {
+func (lawsOfPlaces) left(w *World) []string {
 	d := &w.Workload
 	switch {
 	case d.Hold != nil:

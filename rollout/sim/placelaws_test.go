@@ -37,7 +37,7 @@ var placeLaws = []law{
 	{"what no commit has brought waits for a person", asksFirst},
 }
 
-func (placed) laws() []law { return placeLaws }
+func (lawsOfPlaces) laws() []law { return placeLaws }
 
 // reached returns how many places have, or get without another write, a pod of a revision.
 func (c change) reached(revision string) (before, after int32) {
@@ -239,16 +239,16 @@ func neverTakesBack(w *World, c change) string {
 		return "there is no way back"
 	}
 	was, is := c.reached(status.UpdateRevision)
-	if step, back := w.steppedBack(status); back && is >= p.Sizes.least(step, w.Workload.Replicas) {
+	if step, back := steppedBack(w, status); back && is >= p.Sizes.least(step, w.Workload.Replicas) {
 		return ""
 	}
 	least := min(was, checkerOf(c.pass.world).window.least(w)-1)
 	switch {
 	case p.Sizes.Fell || c.pass.stored.Replicas > w.Workload.Replicas:
-		step := w.steps(status)[status.CurrentStepIndex]
+		step := stepsOf(w, status)[status.CurrentStepIndex]
 		least = -checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return -p.Sizes.least(step, d.Replicas) })
 	case p.Let:
-		least = min(least, -checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return -w.share(status, d.Replicas) }))
+		least = min(least, -checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return -approvedPods(w, status, d.Replicas) }))
 	}
 	if is >= least {
 		return ""
@@ -258,12 +258,12 @@ func neverTakesBack(w *World, c change) string {
 
 // asksWhenBack checks opensWhenBack.
 func asksWhenBack(w *World, c change) string {
-	step, back := w.steppedBack(c.pass.intent)
+	step, back := steppedBack(w, c.pass.intent)
 	if _, opens := c.action.(plan.OpenGate); !opens || !back || past(w).OutOfBand || w.Lag.Places != nil || !w.Workload.places().goesBack() || w.Workload.places().single(w) {
 		return ""
 	}
 	target := past(w).Sizes.most(step, w.Workload.Replicas)
-	if n := w.running(c.pass.intent.UpdateRevision) - checkerOf(c.pass.world).window.grown; n > target {
+	if n := podsOf(w, c.pass.intent.UpdateRevision) - checkerOf(c.pass.world).window.grown; n > target {
 		return fmt.Sprintf("there are %d updated pods, not %d", n, target)
 	}
 	return ""
@@ -284,7 +284,7 @@ func reachesNoBad(w *World, c change) string {
 // rollback only steps that can't be read are a reason.
 func placesStand(w *World, c change) string {
 	intent := c.pass.intent
-	stands := c.pass.stands() && intent.Rollback == nil || intent.Rollback != nil && c.pass.release.unreadable(intent)
+	stands := stopped(c.pass) && intent.Rollback == nil || intent.Rollback != nil && c.pass.release.unreadable(intent)
 	switch {
 	case !stands || past(w).OutOfBand:
 		return ""
@@ -320,7 +320,7 @@ func (d *Workload) isOpen() bool { return windowOf(d.Hold) != inplace.Held }
 // and whether or not there is a controller. Only pods that somebody scales to while others are
 // being replaced may be more, and those that were about to be replaced when somebody jumped back.
 // Pods of the current revision come whatever is released.
-func (w *World) judgeUpdated(revision string) {
+func judgeUpdated(w *World, revision string) {
 	d, status := &w.Workload, w.Release.Status
 	back := slices.ContainsFunc(status.Jumps(), func(j v1alpha1.EarlierJump) bool { return j.To <= j.From })
 	if d.Hold == nil || past(w).OutOfBand || past(w).Let || back || status.Rollback != nil ||
@@ -333,7 +333,7 @@ func (w *World) judgeUpdated(revision string) {
 			n++
 		}
 	}
-	limit := w.share(status, d.Replicas)
+	limit := approvedPods(w, status, d.Replicas)
 	if d.isOpen() { // who clears the status takes nothing back that was approved before
 		limit = max(limit, past(w).Opened)
 	}
@@ -343,11 +343,11 @@ func (w *World) judgeUpdated(revision string) {
 }
 
 // judgeRest has nothing to say of a pass that knows of refused writes.
-func (placed) judgeRest(*World, heldBack) {}
+func (lawsOfPlaces) judgeRest(*World, heldBack) {}
 
 // judgeReturns: where a pass finds that an updated pod of a StatefulSet has ended or goes away, and
 // leaves it at that, it comes back updated (S1, S7), unless a pod beyond it is to stay as it is.
-func (w *World) judgeReturns() {
+func judgeReturns(w *World) {
 	d, status := &w.Workload, w.Release.Status
 	k := d.places()
 	if w.Lag.any() || d.behind() > 0 || !k.goesBack() || k.single(w) || status.Rollback != nil || !status.Entered() || status.Held == nil {
@@ -355,7 +355,7 @@ func (w *World) judgeReturns() {
 	}
 	missing := status.TargetReplicas - k.reached(d, w.Places, status.UpdateRevision)
 	for i := d.Replicas - 1; i >= 0 && missing > 0; i-- {
-		p := w.at(i)
+		p := podAt(w, i)
 		switch {
 		case p.stands() && same(p.Revision, status.UpdateRevision):
 		case p == nil || p.stands():
@@ -372,34 +372,34 @@ func (w *World) judgeReturns() {
 
 // judgeFollowed: once everybody has come to rest, no partition is open over pods that are not
 // updated, and no more pods are updated than the steps allow.
-func (placed) judgeFollowed(w *World, back heldBack) {
+func (lawsOfPlaces) judgeFollowed(w *World, back heldBack) {
 	d, status := &w.Workload, w.Release.Status
 	under := d.Hold != nil && !w.Release.Deleting && !past(w).OutOfBand && back == (heldBack{}) && status.Attempt == past(w).Attempt
 	if !under {
 		return
 	}
-	if w.judgeReturns(); !w.settled() || d.places().lacks(w) {
+	if judgeReturns(w); !allSettled(w) || d.places().lacks(w) {
 		return
 	}
-	all := w.share(status, d.Replicas) >= d.Replicas && w.running(status.UpdateRevision) >= d.Replicas
+	all := approvedPods(w, status, d.Replicas) >= d.Replicas && podsOf(w, status.UpdateRevision) >= d.Replicas
 	if how := d.places().open(w); how != "" && !all { // where all pods are updated it holds nothing back: the hand-back closes it
 		w.breach("at rest no partition is open", how)
 	}
 	if status.Rollback != nil || d.places().single(w) || !d.places().goesBack() {
 		return
 	}
-	if _, back := w.steppedBack(status); back && (w.Release.Spec.Suspend || w.Release.unreadable(status)) {
+	if _, back := steppedBack(w, status); back && (w.Release.Spec.Suspend || w.Release.unreadable(status)) {
 		return
 	}
-	n, limit := w.running(status.UpdateRevision), w.share(status, d.Replicas)
-	if n > limit && w.serves() {
+	n, limit := podsOf(w, status.UpdateRevision), approvedPods(w, status, d.Replicas)
+	if n > limit && mayLose(w) {
 		w.breach("I3 updated pods come down to the share of what there is", fmt.Sprintf("%d updated pods, at most %d", n, limit))
 	}
 }
 
-// serves reports whether pods may go. Where they are made one after the other that is only while
+// mayLose reports whether pods may go. Where they are made one after the other that is only while
 // all others are available.
-func (w *World) serves() bool {
+func mayLose(w *World) bool {
 	d := &w.Workload
 	_, unavailable := d.bounds(d.Replicas)
 	least := d.Replicas - unavailable
@@ -411,7 +411,7 @@ func (w *World) serves() bool {
 
 // judgeCompleted: a process that says that a release is completed knows of no pods that run
 // anything else.
-func (placed) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) {
+func (lawsOfPlaces) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) {
 	d := &x.workload
 	if x.listed { // it has seen the pods, which a status may not count yet
 		for i := range x.places {
@@ -427,26 +427,26 @@ func (placed) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) {
 	}
 }
 
-func (placed) tellEnd(w *World, text *strings.Builder) {
+func (lawsOfPlaces) tellEnd(w *World, text *strings.Builder) {
 	for i := range w.Places {
 		fmt.Fprintf(text, "pod %s %s\n", w.Places[i].Name, &w.Places[i])
 	}
 }
 
 // key tells pods apart by their places, and what is seen of them by whether it is still so.
-func (placed) key(e *encoder, s *State) {
+func (lawsOfPlaces) key(e *encoder, s *State) {
 	p := s.Process.Clone()
 	p.recall(s.World)
 	for _, d := range []*Workload{&s.Workload, s.Lag.Workload, p.workload} {
-		e.placedWorkload(d)
+		keyOfPlaced(e, d)
 	}
 	for i := range s.Workload.Earlier {
 		e.number(int64(s.Workload.Earlier[i].Partition))
 		e.number(int64(s.Workload.Earlier[i].AtOnce))
 	}
-	e.places(s.Places)
+	keyOfPlaces(e, s.Places)
 	if e.flag(s.Lag.Places != nil); s.Lag.Places != nil {
-		e.places(*s.Lag.Places)
+		keyOfPlaces(e, *s.Lag.Places)
 	}
 	e.flag(past(s.World).Let)
 	e.number(int64(past(s.World).Opened))
@@ -464,7 +464,7 @@ func (placed) key(e *encoder, s *State) {
 	}
 }
 
-func (e *encoder) placedWorkload(d *Workload) {
+func keyOfPlaced(e *encoder, d *Workload) {
 	if e.flag(d != nil); d == nil {
 		return
 	}
@@ -482,7 +482,7 @@ func (e *encoder) placedWorkload(d *Workload) {
 	}
 }
 
-func (e *encoder) places(places []Place) {
+func keyOfPlaces(e *encoder, places []Place) {
 	e.number(int64(len(places)))
 	for i := range places {
 		p := &places[i]

@@ -70,15 +70,15 @@ func (placed) refused(write mover.Write) Writes {
 func (placed) move(x *pass, write mover.Write) {
 	switch w := write.(inplace.Write).(type) {
 	case inplace.Replace:
-		x.replace(w)
+		replacePods(x, w)
 	case inplace.Window:
-		x.setPartition(w)
+		setPartition(x, w)
 	}
 }
 
-// replace deletes pods, each if it is what it was. Each is a request, and the process may end after
+// replacePods deletes pods, each if it is what it was. Each is a request, and the process may end after
 // any.
-func (x *pass) replace(a inplace.Replace) {
+func replacePods(x *pass, a inplace.Replace) {
 	outdated := false
 	for i := range a.Pods {
 		if i > 0 && x.wrotePart() {
@@ -104,21 +104,21 @@ func (x *pass) replace(a inplace.Replace) {
 }
 
 // setPartition writes the partition with the note in the hold that it is ours.
-func (x *pass) setPartition(a inplace.Window) {
+func setPartition(x *pass, a inplace.Window) {
 	if x.workload.Hold == nil {
 		x.outdated("the workload")
 		return
 	}
-	asked := x.asks(nil, "", "")
+	asked := askedOf(x, nil, "", "")
 	if !asked.by(x.world) {
-		x.refuse(plan.MovePods{Write: a}, true, false)
+		refuseAction(x, plan.MovePods{Write: a}, true, false)
 		return
 	}
-	if x.tried(); x.report.Ended != "" {
+	if triedWrite(x); x.report.Ended != "" {
 		return
 	}
 	held := *x.workload.Hold
-	x.writeWorkload(func(d *Workload) {
+	writeWorkload(x, func(d *Workload) {
 		hold := *d.Hold
 		hold.Window = ""
 		if a.Partition != inplace.Held {
@@ -138,8 +138,8 @@ func (x *pass) setPartition(a inplace.Window) {
 	}
 	x.process.scaled = x.world.Now
 	if !asked.is(x.world.Workload.Template) {
-		x.refuse(plan.MovePods{Write: a}, true, true)
-		x.secureAgain(held)
+		refuseAction(x, plan.MovePods{Write: a}, true, true)
+		secureAgain(x, held)
 	}
 }
 

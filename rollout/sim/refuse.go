@@ -53,20 +53,20 @@ const (
 const unanswered = ", unanswered"
 
 // refusing returns the writes that the API server refuses, or does not answer.
-func (w *World) refusing() (writes Writes, answered bool) {
-	bare, cut := strings.CutSuffix(string(w.Refusing), unanswered)
+func (a *Admission) refusing() (writes Writes, answered bool) {
+	bare, cut := strings.CutSuffix(string(a.Refusing), unanswered)
 	return Writes(bare), !cut
 }
 
-// Refuse makes the API server refuse some writes from now on, until it is cured.
-func (w *World) Refuse(writes Writes) bool {
-	changed := w.Refusing != writes
-	w.Refusing = writes
+// refuse has some writes refused from now on. It reports whether they were not.
+func (a *Admission) refuse(writes Writes) bool {
+	changed := a.Refusing != writes
+	a.Refusing = writes
 	return changed
 }
 
 // refuses reports whether the API server refuses an action.
-func (w *World) refuses(action plan.Action) bool {
+func refuses(w *World, action plan.Action) bool {
 	var kind Writes
 	switch a := action.(type) {
 	case plan.TakeOver:
@@ -85,7 +85,7 @@ func (w *World) refuses(action plan.Action) bool {
 		kind = refusedTraffic(a.Write)
 	case plan.CloseGate, plan.PruneRevision: // taken always
 	}
-	refusing, _ := w.refusing()
+	refusing, _ := w.API.refusing()
 	if refusing == NewPods {
 		move, is := action.(plan.MovePods)
 		scale, scales := move.Write.(deployment.Scale)
@@ -125,8 +125,8 @@ func (deployments) refused(write mover.Write) Writes {
 }
 
 // rewrites changes what a take-over has made of a workload. It reports whether it does.
-func (w *World) rewrites(d *Workload, dryRun bool) bool {
-	kind, late := strings.CutSuffix(string(w.Refusing), ", late")
+func rewrites(w *World, d *Workload, dryRun bool) bool {
+	kind, late := strings.CutSuffix(string(w.API.Refusing), ", late")
 	if late && dryRun {
 		return false
 	}
@@ -144,11 +144,11 @@ func (w *World) rewrites(d *Workload, dryRun bool) bool {
 	return true
 }
 
-// refuse records that a write is refused: the plan is asked again, and knows of it.
-func (x *pass) refuse(action plan.Action, rewritten, written bool) {
+// refuseAction records that a write is refused: the plan is asked again, and knows of it.
+func refuseAction(x *pass, action plan.Action, rewritten, written bool) {
 	x.refused, x.refusedIn = true, x.intent.Attempt
 	x.report.Refused++
-	_, answered := x.world.refusing()
+	_, answered := x.world.API.refusing()
 	x.unasked = !answered
 	x.process.refusals = x.process.refusals.With(plan.Refusal{
 		Why: "a policy says so", Rewritten: rewritten, Written: written, Unanswered: !answered,
@@ -160,8 +160,8 @@ func (x *pass) refuse(action plan.Action, rewritten, written bool) {
 }
 
 // cantTry records that a dry run of a take-over is not answered. It reports whether it is not.
-func (x *pass) cantTry(needs plan.Needs) bool {
-	refusing, answered := x.world.refusing()
+func cantTry(x *pass, needs plan.Needs) bool {
+	refusing, answered := x.world.API.refusing()
 	if trying := needs.Trying(); answered || refusing != TakeOvers || trying.Key == "" {
 		return false
 	}
@@ -203,7 +203,7 @@ func (s *State) awaitsRetry() bool {
 // waitsForRetry reports whether the process sends a write that was refused no more before somebody
 // asks for it.
 func (s *State) waitsForRetry() bool {
-	return s.Refusing == "" && s.Release.Status.RefusedWrite != nil && slices.ContainsFunc(s.Process.refusals, func(r plan.Refusal) bool {
+	return s.API.Refusing == "" && s.Release.Status.RefusedWrite != nil && slices.ContainsFunc(s.Process.refusals, func(r plan.Refusal) bool {
 		return r.Until.IsZero() && r.Generation == s.Release.Generation
 	})
 }

@@ -52,7 +52,7 @@ func refusedForGood(t *testing.T, s *State, writes Writes) {
 	switch status := s.Release.Status; {
 	case len(s.Broken) > 0:
 		t.Fatalf("%s: from %s on: %s", writes, from, s.Broken[0])
-	case s.Unfinished() == "":
+	case unfinished(s.World) == "":
 	case !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled) && status.Reason != v1alpha1.ReasonDrifted:
 		t.Fatalf("%s: from %s on: it stands as %s and says nothing: %s", writes, from, s.World, status.Message)
 	}
@@ -61,8 +61,8 @@ func refusedForGood(t *testing.T, s *State, writes Writes) {
 	}
 	Event{Kind: Cure}.Apply(s)
 	Event{Kind: Retry}.Apply(s)
-	if s = calmed(s, ended); s.Unfinished() != "" {
-		t.Fatalf("%s: from %s on: cured it ends as %s: %s", writes, from, s.World, s.Unfinished())
+	if s = calmed(s, ended); unfinished(s.World) != "" {
+		t.Fatalf("%s: from %s on: cured it ends as %s: %s", writes, from, s.World, unfinished(s.World))
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *State) withoutCure(t *testing.T) int {
 			if slices.Contains(left, event.Kind) || event.idle(s) {
 				continue
 			}
-			if event.Kind == Wait && s.awaitsRetry() && !slices.ContainsFunc(s.Gates, s.soaking) {
+			if event.Kind == Wait && s.awaitsRetry() && !slices.ContainsFunc(s.Gates, func(g Gate) bool { return soaking(s.World, g) }) {
 				continue // a deadline later it is sent again
 			}
 			if event.Kind == Pass {
@@ -114,8 +114,8 @@ func TestNamesOnlyWhatIsKept(t *testing.T) {
 			} {
 				e.Apply(s)
 			}
-			if s = calmed(s, ended); len(s.Broken) > 0 || s.Unfinished() != "" {
-				t.Errorf("it ends as %s: %s, broken: %v", s.World, s.Unfinished(), s.Broken)
+			if s = calmed(s, ended); len(s.Broken) > 0 || unfinished(s.World) != "" {
+				t.Errorf("it ends as %s: %s, broken: %v", s.World, unfinished(s.World), s.Broken)
 			}
 		})
 	}
@@ -151,8 +151,8 @@ func TestRecordOfWhatIsLeftIsSentAgain(t *testing.T) {
 			if left < 0 || s.Release.Status.RefusedWrite != nil {
 				t.Errorf("cured, the history has %+v, and the status tells of %+v", s.Kept, s.Release.Status.RefusedWrite)
 			}
-			if s = calmed(s, ended); len(s.Broken) > 0 || s.Unfinished() != "" {
-				t.Errorf("it ends as %s: %s, broken: %v", s.World, s.Unfinished(), s.Broken)
+			if s = calmed(s, ended); len(s.Broken) > 0 || unfinished(s.World) != "" {
+				t.Errorf("it ends as %s: %s, broken: %v", s.World, unfinished(s.World), s.Broken)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func TestRetryOfAPutBack(t *testing.T) {
 	if s.Workload.exposed() || s.Release.Annotations[v1alpha1.RetryAnnotation] != "" {
 		t.Errorf("the retry leaves it as %s, annotated %v", s.World, s.Release.Annotations)
 	}
-	if s = calmed(s, ended); len(s.Broken) > 0 || s.Unfinished() != "" {
-		t.Errorf("it ends as %s: %s, broken: %v", s.World, s.Unfinished(), s.Broken)
+	if s = calmed(s, ended); len(s.Broken) > 0 || unfinished(s.World) != "" {
+		t.Errorf("it ends as %s: %s, broken: %v", s.World, unfinished(s.World), s.Broken)
 	}
 }

@@ -28,14 +28,14 @@ var AllUnanswered = []Writes{
 
 // takesOver reports whether the API server takes a write that puts a workload back, and does not
 // change it.
-func (w *World) takesOver() bool {
-	refusing, _ := w.refusing()
+func takesOver(w *World) bool {
+	refusing, _ := w.API.refusing()
 	return !slices.Contains([]Writes{TakeOvers, Stamped, StampedLate, Resumed, Stripped}, refusing)
 }
 
 // judgeTold: where the process knows at the end of a pass that the write it would send is refused,
 // the status says so; and the progress deadline runs.
-func (x *pass) judgeTold(next plan.Plan) {
+func judgeTold(x *pass, next plan.Plan) {
 	w, status := x.world, x.world.Release.Status
 	switch arrived := w.Workload.Hold == nil && w.Workload.Template == status.UpdateRevision; {
 	case !x.refusedEver, status.Attempt != x.refusedIn: // it was turned round since
@@ -44,7 +44,7 @@ func (x *pass) judgeTold(next plan.Plan) {
 		return
 	case arrived && status.RefusedWrite != nil: // nothing is left to fail
 		return
-	case x.partly && !w.settled(): // the pods of what was done are waited for first
+	case x.partly && !allSettled(w): // the pods of what was done are waited for first
 		return
 	}
 	told := status.RefusedWrite != nil
@@ -54,7 +54,7 @@ func (x *pass) judgeTold(next plan.Plan) {
 		w.breach("a refusal is told", fmt.Sprintf("refused %t, stalled %t: %s", told, stalled, status.Message))
 		return
 	}
-	if x.heldUp(status) && next.Needs == (plan.Needs{}) && checkerOf(w).looked > w.deadline()+time.Second {
+	if heldUp(x, status) && next.Needs == (plan.Needs{}) && checkerOf(w).looked > w.deadline()+time.Second {
 		w.breach("the deadline runs though a write is refused", fmt.Sprintf("%s for %s", status.Phase, checkerOf(w).looked))
 	}
 }
@@ -62,14 +62,14 @@ func (x *pass) judgeTold(next plan.Plan) {
 // heldUp reports whether a refused write keeps a release from making progress that could make some.
 // One that holds its workload enters its first step only once the pods are counted, though it puts
 // back at once what somebody has changed.
-func (x *pass) heldUp(status *v1alpha1.BatchReleaseStatus) bool {
+func heldUp(x *pass, status *v1alpha1.BatchReleaseStatus) bool {
 	uncounted := slices.ContainsFunc(x.world.Sets, func(s Set) bool { return !s.Observed })
 	back := x.process.heldBack(x.release.Generation, x.world.Now)
 	if uncounted && !status.Entered() && x.world.Workload.Hold != nil && !back.takeOver {
 		return false
 	}
 	moving := slices.Contains([]v1alpha1.Phase{v1alpha1.PhaseInitial, v1alpha1.PhaseRollingUpdate, v1alpha1.PhaseRollingBack}, status.Phase)
-	return moving && !x.stands() && !x.release.Deleting && status.CurrentStepState != v1alpha1.StepBlocking && status.CurrentStepState != v1alpha1.StepCompleted
+	return moving && !stopped(x) && !x.release.Deleting && status.CurrentStepState != v1alpha1.StepBlocking && status.CurrentStepState != v1alpha1.StepCompleted
 }
 
 // heldBack says which writes a process does not send now, as they were refused and their time has

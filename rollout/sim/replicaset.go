@@ -2,11 +2,11 @@ package sim
 
 import "fmt"
 
-// SyncSet is one turn of the ReplicaSet controller. It reports whether anything changed.
+// syncSet is one turn of the ReplicaSet controller. It reports whether anything changed.
 //
 // As natively, the status tells of the pods that were found, not of those that this turn
 // makes or deletes, though it claims to have observed the present spec.
-func (w *World) SyncSet(s *Set) bool {
+func syncSet(w *World, s *Set) bool {
 	found := s.Pods.status()
 	changed := !s.Observed || s.Status != found
 	if changed {
@@ -46,18 +46,18 @@ func (p Pods) sized(replicas int32) Pods {
 	return p
 }
 
-// MakeReady lets one pending pod come up: ready, or failing if its revision is sick.
-func (w *World) MakeReady(s *Set) bool {
+// makeReady lets one pending pod come up: ready, or failing if its revision is sick.
+func makeReady(w *World, s *Set) bool {
 	if s.Pods.Pending == 0 {
 		return false
 	}
 	s.Pods.Pending--
-	w.comeUp(s, same(s.Revision, w.Sick))
+	comeUp(w, s, same(s.Revision, w.Sick))
 	return true
 }
 
 // comeUp is what happens to a pod that has started.
-func (w *World) comeUp(s *Set, fails bool) {
+func comeUp(w *World, s *Set, fails bool) {
 	switch {
 	case fails:
 		s.Pods.Failing++
@@ -68,8 +68,8 @@ func (w *World) comeUp(s *Set, fails bool) {
 	}
 }
 
-// Warm lets a pod that is ready count as available: minReadySeconds have gone by.
-func (w *World) Warm(s *Set) bool {
+// warm lets a pod that is ready count as available: minReadySeconds have gone by.
+func warm(w *World, s *Set) bool {
 	if s.Pods.Warming == 0 {
 		return false
 	}
@@ -78,8 +78,8 @@ func (w *World) Warm(s *Set) bool {
 	return true
 }
 
-// PodGone lets a pod that is going away be gone.
-func (w *World) PodGone(s *Set) bool {
+// podGone lets a pod that is going away be gone.
+func podGone(w *World, s *Set) bool {
 	if s.Pods.Going == 0 {
 		return false
 	}
@@ -87,8 +87,8 @@ func (w *World) PodGone(s *Set) bool {
 	return true
 }
 
-// FailPod takes an available pod's readiness away.
-func (w *World) FailPod(s *Set) bool {
+// failPod takes an available pod's readiness away.
+func failPod(w *World, s *Set) bool {
 	if s.Pods.Available == 0 {
 		return false
 	}
@@ -97,18 +97,18 @@ func (w *World) FailPod(s *Set) bool {
 	return true
 }
 
-// HealPod lets a failing pod become available, unless its revision is sick.
-func (w *World) HealPod(s *Set) bool {
+// healPod lets a failing pod become available, unless its revision is sick.
+func healPod(w *World, s *Set) bool {
 	if s.Pods.Failing == 0 || same(s.Revision, w.Sick) {
 		return false
 	}
 	s.Pods.Failing--
-	w.comeUp(s, false)
+	comeUp(w, s, false)
 	return true
 }
 
-// LosePod removes an available pod, as when its node goes.
-func (w *World) LosePod(s *Set) bool {
+// losePod removes an available pod, as when its node goes.
+func losePod(w *World, s *Set) bool {
 	if s.Pods.Available == 0 {
 		return false
 	}
@@ -116,19 +116,12 @@ func (w *World) LosePod(s *Set) bool {
 	return true
 }
 
-// Crowd leaves a release no room in the quota of its namespace.
-func (w *World) Crowd() bool {
-	crowded := !w.Crowded
-	w.Crowded = true
-	return crowded
-}
-
-// Cure lets the pods of the sick revision become available after all, and the API server take
+// cure lets the pods of the sick revision become available after all, and the API server take
 // the template and the writes that it refused; a quota has room, and versions may be mixed.
-func (w *World) Cure() bool {
-	allowed := w.ownStrategy == Recreate && w.allowMixedVersions()
-	ill := allowed || w.Sick+w.Refused != "" || w.Crowded || w.Refusing != "" || w.cureAdmission()
-	w.Sick, w.Refused, w.Crowded, w.Refusing = "", "", false, ""
+func cure(w *World) bool {
+	allowed := w.ownStrategy == Recreate && allowMixedVersions(w)
+	ill := allowed || w.Sick+w.API.Refused != "" || w.API.Crowded || w.API.Refusing != "" || cureAdmission(w)
+	w.Sick, w.API.Refused, w.API.Crowded, w.API.Refusing = "", "", false, ""
 	return ill
 }
 

@@ -11,21 +11,21 @@ import (
 
 // judgeRest is I3 for what a pass leaves alone: once everybody has seen what somebody scaled the
 // workload to, no more pods run the update revision than the steps allow of that number.
-func (deployments) judgeRest(w *World, back heldBack) {
+func (lawsOfSets) judgeRest(w *World, back heldBack) {
 	d, status := &w.Workload, w.Release.Status
 	update := w.setOf(status.UpdateRevision)
-	if update == nil || d.Hold == nil || w.Release.Deleting || past(w).OutOfBand || back.takeOver || back.shrink || status.Rollback != nil || !w.settled() ||
+	if update == nil || d.Hold == nil || w.Release.Deleting || past(w).OutOfBand || back.takeOver || back.shrink || status.Rollback != nil || !allSettled(w) ||
 		status.Attempt != past(w).Attempt {
 		return
 	}
-	if _, back := w.steppedBack(status); back && !past(w).Sizes.Fell && (w.Release.Spec.Suspend || w.Release.unreadable(status)) {
+	if _, back := steppedBack(w, status); back && !past(w).Sizes.Fell && (w.Release.Spec.Suspend || w.Release.unreadable(status)) {
 		return // those that were on their way back stand with the release
 	}
-	limit := w.share(status, d.Replicas)
+	limit := approvedPods(w, status, d.Replicas)
 	if back.forwards || len(w.Sets) == 1 {
 		return // requests may need them, or there is no other version to go back to
 	}
-	if update.Replicas > limit && !w.needed(update) {
+	if update.Replicas > limit && !allNeeded(w, update) {
 		w.breach("I3 updated pods come down to the share of what there is", fmt.Sprintf("%d updated pods, at most %d", update.Replicas, limit))
 	}
 }
@@ -33,15 +33,15 @@ func (deployments) judgeRest(w *World, back heldBack) {
 // judgeFollowed: once everybody has come to rest there are as many pods as somebody has scaled a
 // workload to that is held, or up to maxSurge more. No native controller follows spec.replicas
 // there (T3), whatever the release waits for.
-func (deployments) judgeFollowed(w *World, back heldBack) {
+func (lawsOfSets) judgeFollowed(w *World, back heldBack) {
 	d, status := &w.Workload, w.Release.Status
 	under := status.Held != nil && status.Phase != v1alpha1.PhaseCompleted && (status.Attempt == past(w).Attempt || !status.Entered())
-	if d.Hold == nil || !under || w.Release.Deleting || back.takeOver || back.shrink || back.grow || !w.settled() || !w.allAvailable() || w.updated() == nil {
+	if d.Hold == nil || !under || w.Release.Deleting || back.takeOver || back.shrink || back.grow || !allSettled(w) || !allAvailable(w) || updatedSet(w) == nil {
 		return
 	}
 	surge, _ := d.bounds(d.Replicas)
 	most := d.Replicas + surge
-	if surge == 0 && w.Release.Spec.Suspend && past(w).Sizes.unscaled() && w.updated().Replicas == 1 && pinned(w.Sets, w.updated()) {
+	if surge == 0 && w.Release.Spec.Suspend && past(w).Sizes.unscaled() && updatedSet(w).Replicas == 1 && pinned(w.Sets, updatedSet(w)) {
 		most++ // I1 allows it (T1): it was added before the suspension was seen, and stands now
 	}
 	if s := w.native().activeOrLatest(); s != nil && s.Replicas != d.Replicas {
@@ -55,7 +55,7 @@ func (deployments) judgeFollowed(w *World, back heldBack) {
 	}
 }
 
-func (w *World) allAvailable() bool {
+func allAvailable(w *World) bool {
 	for i := range w.Sets {
 		if s := &w.Sets[i]; s.Pods.Available != s.Pods.total() || s.Pods.Going > 0 {
 			return false
@@ -66,7 +66,7 @@ func (w *World) allAvailable() bool {
 
 // judgeAnswers: a pass that has nothing left to do has answered a request for a rollback, whatever
 // else is wrong with the release.
-func (s *State) judgeAnswers() {
+func judgeAnswers(s *State) {
 	d, status := &s.Workload, s.Release.Status
 	asked := s.Release.Annotations[v1alpha1.RollbackAnnotation]
 	if asked == "" || status.Resolved == nil || d.Absent || d.behind() > 0 || s.Release.Deleting || s.Lag.any() || len(s.Process.refusals) > 0 {
@@ -77,7 +77,7 @@ func (s *State) judgeAnswers() {
 
 // judgeCompleted: a process that says that a release is completed knows of no pods that are to run
 // anything else, and of some that run it if there are to be any.
-func (x *pass) judgeCompleted(status *v1alpha1.BatchReleaseStatus) {
+func judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) {
 	w := x.world
 	if status.Phase != v1alpha1.PhaseCompleted || w.Release.Status.Phase == v1alpha1.PhaseCompleted || x.workload.Replicas == 0 || past(w).OutOfBand {
 		return
@@ -85,7 +85,7 @@ func (x *pass) judgeCompleted(status *v1alpha1.BatchReleaseStatus) {
 	byKind(&w.Workload).judgeCompleted(x, status)
 }
 
-func (deployments) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) {
+func (lawsOfSets) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) {
 	w, updated := x.world, int32(0)
 	for i := range x.sets {
 		switch s := &x.sets[i]; {
@@ -100,15 +100,15 @@ func (deployments) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) 
 	}
 }
 
-// settled reports whether nobody but the process and people has anything left to do.
-func (w *World) settled() bool {
+// allSettled reports whether nobody but the process and people has anything left to do.
+func allSettled(w *World) bool {
 	if w.Lag.any() || w.Workload.Absent || w.Workload.behind() > 0 {
 		return false
 	}
 	return byKind(&w.Workload).settled(w)
 }
 
-func (deployments) settled(w *World) bool {
+func (lawsOfSets) settled(w *World) bool {
 	for i := range w.Sets {
 		if !w.Sets[i].settled() {
 			return false
@@ -117,15 +117,15 @@ func (deployments) settled(w *World) bool {
 	return true
 }
 
-// needed reports whether all pods of a ReplicaSet are available, and none may go.
-func (w *World) needed(s *Set) bool {
+// allNeeded reports whether all pods of a ReplicaSet are available, and none may go.
+func allNeeded(w *World, s *Set) bool {
 	_, unavailable := w.Workload.bounds(w.Workload.Replicas)
 	return s.Status.Available >= s.Replicas && effective(w.Sets) <= w.Workload.Replicas-unavailable
 }
 
 // mistold says how the condition Available is not what the ReplicaSets say, once passes have
 // nothing left to write, at rest as in a release; empty if it is.
-func (w *World) mistold() string {
+func mistold(w *World) string {
 	d := &w.Workload
 	if d.Absent || w.Release.Purged || w.Release.Deleting {
 		return ""
@@ -143,23 +143,23 @@ func (w *World) mistold() string {
 	if told := meta.IsStatusConditionTrue(w.Release.Status.Conditions, v1alpha1.ConditionAvailable); told != enough {
 		return fmt.Sprintf("%d of %d are available, %d may be missing: Available is %t", available, d.Replicas, unavailable, told)
 	}
-	return cmp.Or(w.untoldUndone(), w.miscounted())
+	return cmp.Or(untoldUndone(w), miscounted(w))
 }
 
 // judgeNumbers: what a pass that has nothing left to write has told of the pods is true, unless it
 // could not see them. The status that a workload has once it is handed back may be late, and of two
 // pods on a node nobody knows yet which one stays.
-func (w *World) judgeNumbers() {
-	if w.Lag.any() || w.Workload.Hold == nil && !w.settled() || w.doubled() {
+func judgeNumbers(w *World) {
+	if w.Lag.any() || w.Workload.Hold == nil && !allSettled(w) || doubled(w) {
 		return
 	}
-	if how := w.mistold(); how != "" {
+	if how := mistold(w); how != "" {
 		w.breach("what the status says of pods is true", how)
 	}
 }
 
 // doubled reports whether a node has two pods that stand.
-func (w *World) doubled() bool {
+func doubled(w *World) bool {
 	on := map[string]bool{}
 	for i := range w.Places {
 		p := &w.Places[i]
@@ -176,7 +176,7 @@ func (w *World) doubled() bool {
 
 // miscounted says how the numbers of a release in progress differ from the pods; empty if they
 // don't.
-func (w *World) miscounted() string {
+func miscounted(w *World) string {
 	d, status := &w.Workload, w.Release.Status
 	under := status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Phase != v1alpha1.PhaseFinalizing
 	if !under || !byKind(d).has(w, status.UpdateRevision) || d.Hold == nil || d.Hold.Emptied || d.behind() > 0 {
@@ -200,7 +200,7 @@ type counts struct {
 }
 
 // counts returns those of the ReplicaSets: of the update revision, and of all.
-func (deployments) counts(w *World, update string) counts {
+func (lawsOfSets) counts(w *World, update string) counts {
 	var is counts
 	if s := w.setOf(update); s != nil {
 		is.updated, is.updatedReady, is.updatedAvailable = s.Status.Current, s.Status.Ready, s.Status.Available

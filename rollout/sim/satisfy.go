@@ -10,44 +10,44 @@ import (
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
-// satisfy observes what the plan needs to know.
-func (x *pass) satisfy(needs plan.Needs) {
+// satisfyNeeds observes what the plan needs to know.
+func satisfyNeeds(x *pass, needs plan.Needs) {
 	reads := []struct {
 		what plan.Reads
-		read func()
+		read func(*pass)
 	}{
-		{plan.ReadRelease, x.readRelease},
-		{plan.ReadWorkload, x.readWorkload},
-		{plan.ReadCounts, func() { x.workload.kind.read(x) }},
-		{plan.ReadPods, x.readPods},
-		{plan.ReadGates, x.readGates},
-		{plan.ReadKept, x.readKept},
-		{plan.ReadFailing, x.readFailing},
+		{plan.ReadRelease, readRelease},
+		{plan.ReadWorkload, readWorkload},
+		{plan.ReadCounts, x.workload.kind.read},
+		{plan.ReadPods, readPods},
+		{plan.ReadGates, readGates},
+		{plan.ReadKept, readKept},
+		{plan.ReadFailing, readFailing},
 	}
 	for _, fact := range reads {
 		if needs.Has(fact.what) && x.report.Ended == "" {
-			fact.read()
+			fact.read(x)
 			x.facts.Live |= fact.what
 		}
 	}
 	if needs.Drift != nil && x.report.Ended == "" {
-		x.readDrift(*needs.Drift)
+		readDrift(x, *needs.Drift)
 	}
 	if needs.Preflight != nil && x.report.Ended == "" {
 		x.request()
 		x.facts.Preflight = &preflight.Findings{}
-		if x.world.Crowded {
+		if x.world.API.Crowded {
 			x.facts.Preflight.WillNotFit = []string{"a quota leaves no room"}
 		}
 	}
 	if needs.Resolve != nil {
 		x.request()
-		x.resolve(*needs.Resolve)
+		resolveTemplate(x, *needs.Resolve)
 	}
 }
 
 // readPods lists the pods that have places: of a Deployment no release here has an order.
-func (x *pass) readPods() {
+func readPods(x *pass) {
 	x.request()
 	x.facts.Pods = nil
 	for i := range x.world.Places {
@@ -65,22 +65,22 @@ func (x *pass) readPods() {
 	}
 }
 
-func (x *pass) readGates() {
+func readGates(x *pass) {
 	x.request()
 	x.gates = slices.Clone(x.world.Gates)
 }
 
-func (x *pass) readKept() {
+func readKept(x *pass) {
 	x.request()
 	x.facts.Kept = slices.Clone(x.world.Kept)
 }
 
-func (x *pass) readFailing() {
+func readFailing(x *pass) {
 	x.request()
 	x.facts.Failing = "pods are failing"
 }
 
-func (x *pass) readRelease() {
+func readRelease(x *pass) {
 	x.request()
 	if x.world.Release.Version != x.release.Version {
 		x.rememberRelease()
@@ -89,7 +89,7 @@ func (x *pass) readRelease() {
 	}
 }
 
-func (x *pass) readWorkload() {
+func readWorkload(x *pass) {
 	x.request()
 	if x.world.Workload.UID != x.workload.UID {
 		x.rememberWorkload()
@@ -115,9 +115,9 @@ func (deployments) read(x *pass) {
 }
 
 // readDrift compares the template of the workload, as it is now, with a released one.
-func (x *pass) readDrift(t plan.Template) {
-	released, asked := x.world.admitted(x.templateOf(t)), x.workload.Template
-	x.readWorkload()
+func readDrift(x *pass, t plan.Template) {
+	released, asked := x.world.API.admitted(templateOf(x, t)), x.workload.Template
+	readWorkload(x)
 	switch {
 	case x.report.Ended != "":
 	case x.workload.Template != asked:
@@ -132,22 +132,22 @@ func (x *pass) readDrift(t plan.Template) {
 // refusal is what the API server says of a template that it does not take: it may quote all of it.
 var refusal = "it is refused: " + strings.Repeat("é", 40_000)
 
-// resolve is the server's dry run.
-func (x *pass) resolve(t plan.Template) {
-	template := x.world.admitted(x.templateOf(t))
+// resolveTemplate is the server's dry run.
+func resolveTemplate(x *pass, t plan.Template) {
+	template := x.world.API.admitted(templateOf(x, t))
 	x.facts.Resolved = &plan.Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{
 		Digest: Digest(template), Revision: revisionOf(template, x.sets),
 	}}
 	if t.Given {
 		x.facts.Resolved.Given = Given(x.release.Template)
 	}
-	if same(template, x.world.Refused) {
+	if same(template, x.world.API.Refused) {
 		x.facts.Resolved.Refused = refusal
 	}
 }
 
 // templateOf returns the revision of the template to write.
-func (x *pass) templateOf(t plan.Template) string {
+func templateOf(x *pass, t plan.Template) string {
 	if t.Given {
 		return x.release.Template
 	}

@@ -15,8 +15,8 @@ func (s *State) others() {
 	for changed := true; changed; {
 		changed = (Event{Kind: SyncWorkload}).Apply(s)
 		for i := range s.Sets {
-			changed = s.SyncSet(&s.Sets[i]) || changed
-			changed = s.MakeReady(&s.Sets[i]) || changed
+			changed = syncSet(s.World, &s.Sets[i]) || changed
+			changed = makeReady(s.World, &s.Sets[i]) || changed
 		}
 	}
 }
@@ -238,12 +238,12 @@ func (s *State) slow(t *testing.T, deadline time.Duration) bool {
 	s.watch(deadline * 6 / 10)
 	came := false
 	for i := range s.Sets {
-		came = s.MakeReady(&s.Sets[i]) || came
+		came = makeReady(s.World, &s.Sets[i]) || came
 	}
 	for changed := true; changed; {
 		changed = (Event{Kind: SyncWorkload}).Apply(s)
 		for i := range s.Sets {
-			changed = s.SyncSet(&s.Sets[i]) || changed
+			changed = syncSet(s.World, &s.Sets[i]) || changed
 		}
 		changed = (Event{Kind: Approve}).Apply(s) || (Event{Kind: Pass}).Apply(s) || changed
 	}
@@ -267,7 +267,7 @@ func TestSlowReleaseIsNeverFailed(t *testing.T) {
 					Event{Kind: Scale, N: to}.Apply(s)
 					scaled = true
 				}
-				if s.slow(t, deadline); s.waitsForPerson() {
+				if s.slow(t, deadline); waitsForPerson(s.World) {
 					Event{Kind: Confirm}.Apply(s)
 				}
 			}
@@ -284,7 +284,7 @@ func wantGoodEnd(t *testing.T, what string, s *State) {
 	t.Helper()
 	s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 })
 	wantLaws(t, what, s)
-	if left := s.Unfinished(); left != "" {
+	if left := unfinished(s.World); left != "" {
 		t.Errorf("%s: it does not end well: %s", what, left)
 	}
 }

@@ -157,7 +157,7 @@ func (x *pass) Plan() plan.Plan {
 	if x.mishaps.Next != nil {
 		next = x.mishaps.Next
 	}
-	seen := x.observation()
+	seen := observationOf(x)
 	p := next(seen)
 	for _, v := range plan.Violations(seen, p) {
 		x.world.breach("the process sees no broken invariant: "+v.Invariant, v.How)
@@ -191,7 +191,7 @@ func (p *Process) observe(w *World) *pass {
 		}
 	}
 	x.facts.Kept = slices.Clone(cached(w.Lag.Kept, w.Kept))
-	x.lookAtTraffic()
+	lookAtTraffic(x)
 	w.see(passBegun{x})
 	return x
 }
@@ -232,7 +232,7 @@ func (p *Process) recall(w *World) {
 // Act carries out actions up to the first that fails.
 func (x *pass) Act(_ context.Context, actions []plan.Action) error {
 	for i, action := range actions {
-		switch x.carryOut(action); {
+		switch carryOut(x, action); {
 		case x.ended() != nil:
 			return x.ended()
 		case x.refused && x.unasked:
@@ -257,11 +257,11 @@ func (x *pass) ended() error {
 
 // Satisfy observes what a plan needs to know.
 func (x *pass) Satisfy(_ context.Context, needs plan.Needs) error {
-	if x.cantTry(needs) {
+	if cantTry(x, needs) {
 		x.report.Unasked = true
 		return turns.ErrUnasked
 	}
-	x.satisfy(needs)
+	satisfyNeeds(x, needs)
 	return x.ended()
 }
 

@@ -10,8 +10,8 @@ const (
 	rollbackSteps                  // those of a rollback
 )
 
-// Spoil makes the steps of the release, or those of its rollback, invalid.
-func (w *World) Spoil(way int32) bool {
+// spoil makes the steps of the release, or those of its rollback, invalid.
+func spoil(w *World, way int32) bool {
 	if w.Release.Purged || w.Release.Spoiled != 0 {
 		return false
 	}
@@ -28,8 +28,8 @@ func (w *World) Spoil(way int32) bool {
 	return true
 }
 
-// Repair gives the release the steps that it had.
-func (w *World) Repair() bool {
+// repair gives the release the steps that it had.
+func repair(w *World) bool {
 	if w.Release.Purged || w.Release.Spoiled == 0 {
 		return false
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// stands reports whether a process knows of a reason to stop the release.
-func (x *pass) stands() bool {
+// stopped reports whether a process knows of a reason to stop the release.
+func stopped(x *pass) bool {
 	hold := x.workload.Hold
 	return x.release.Spec.Suspend || x.release.unreadable(x.intent) || hold != nil && hold.Change != (plan.ExternalChange{})
 }
@@ -21,7 +21,7 @@ func standsStill(_ *World, c change) string {
 	switch {
 	case intent.Rollback != nil && c.pass.release.unreadable(intent):
 		return onlyFollows(c)
-	case !c.pass.stands() || intent.Rollback != nil:
+	case !stopped(c.pass) || intent.Rollback != nil:
 		return ""
 	}
 	if s := c.grown(); s != nil && same(s.Revision, intent.UpdateRevision) && !same(s.Revision, c.pass.release.stable()) && s.Replicas > c.asked(s.Revision) {
@@ -40,7 +40,7 @@ func (c change) asked(revision string) int32 {
 	if w.Traffic == nil {
 		return 0
 	}
-	gets := w.view().of(revision).Percent
+	gets := viewOfAll(w).of(revision).Percent
 	if told := c.pass.stored.Traffic; w.Traffic.Off && told != nil {
 		gets = max(gets, told.Weight)
 	}
@@ -65,7 +65,7 @@ func (r *Release) stable() string { return r.Annotations[v1alpha1.CurrentStableA
 
 // judgeStep: no step is entered by a process that knows of a suspension, or of steps that can't be
 // read, unless in a rollback.
-func (w *World) judgeStep(release *Release, status *v1alpha1.BatchReleaseStatus) {
+func judgeStep(w *World, release *Release, status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
 	stands := release.Spec.Suspend && status.Rollback == nil || release.unreadable(status)
 	if stands && status.Phase != v1alpha1.PhaseCompleted &&

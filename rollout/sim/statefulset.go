@@ -26,7 +26,7 @@ func (statefulSets) start(w *World, newborn bool) {
 		return
 	}
 	for i := range d.Replicas {
-		w.addPlace(Place{Name: w.ordinalName(i), Index: i, Revision: d.Template, Stage: Available})
+		w.addPlace(Place{Name: ordinalName(w, i), Index: i, Revision: d.Template, Stage: Available})
 	}
 	n := d.Replicas
 	d.Status = Places{Current: d.Template, Update: d.Template, Replicas: n, Ready: n, Available: n, Updated: n}
@@ -35,7 +35,7 @@ func (statefulSets) start(w *World, newborn bool) {
 	}
 }
 
-func (w *World) ordinalName(index int32) string { return fmt.Sprintf("%s-%d", Name, w.Start+index) }
+func ordinalName(w *World, index int32) string { return fmt.Sprintf("%s-%d", Name, w.Start+index) }
 
 func (statefulSets) scale(w *World, replicas int32) bool {
 	d := &w.Workload
@@ -46,9 +46,9 @@ func (statefulSets) scale(w *World, replicas int32) bool {
 	return true
 }
 
-// Shift changes where the ordinals begin (spec.ordinals.start): pods below go, and others are made
+// shiftOrdinals changes where the ordinals begin (spec.ordinals.start): pods below go, and others are made
 // at the end, or the other way round.
-func (w *World) Shift(by int32) bool {
+func shiftOrdinals(w *World, by int32) bool {
 	d := &w.Workload
 	if d.Absent || d.kind.name() != StatefulSet || w.Start+by < 0 {
 		return false
@@ -96,7 +96,7 @@ func (statefulSets) mover(x *pass) mover.Mover {
 		},
 	}
 	if x.listed {
-		m.Pods = x.pods()
+		m.Pods = podsSeen(x)
 	}
 	return m
 }
@@ -163,8 +163,8 @@ func (n ordinals) found() Places {
 	return status
 }
 
-// at returns the pod of an ordinal; nil if there is none.
-func (w *World) at(index int32) *Place {
+// podAt returns the pod of an ordinal; nil if there is none.
+func podAt(w *World, index int32) *Place {
 	for i := range w.Places {
 		if w.Places[i].Index == index {
 			return &w.Places[i]
@@ -177,7 +177,7 @@ func (w *World) at(index int32) *Place {
 // goes on.
 func (n ordinals) replicas() bool {
 	for i := range n.Replicas {
-		p := n.at(i)
+		p := podAt(n.World, i)
 		switch {
 		case p == nil:
 			n.create(i)
@@ -197,7 +197,7 @@ func (n ordinals) create(index int32) {
 	if current := n.Workload.Status.Current; n.Strategy == RollingUpdate && index < n.Partition && current != "" {
 		revision = current
 	}
-	n.addPlace(Place{Name: n.ordinalName(index), Index: index, Revision: revision})
+	n.addPlace(Place{Name: ordinalName(n.World, index), Index: index, Revision: revision})
 	n.see(podMade{revision, n.Spec})
 }
 
@@ -236,7 +236,7 @@ func (n ordinals) condemned() bool {
 // roll is the end of updateStatefulSet: the highest outdated pod goes, if none above it is missing.
 func (n ordinals) roll(update string) {
 	for i := n.Replicas - 1; i >= n.Partition; i-- {
-		switch p := n.at(i); {
+		switch p := podAt(n.World, i); {
 		case p.stands() && p.Revision != update:
 			n.deletePlace(p.UID)
 			return
@@ -251,12 +251,12 @@ func (n ordinals) roll(update string) {
 func (n ordinals) rollSeveral(update string) {
 	room := max(n.AtOnce, 1)
 	for i := range n.Replicas {
-		if !n.at(i).available() {
+		if !podAt(n.World, i).available() {
 			room--
 		}
 	}
 	for i := n.Replicas - 1; i >= n.Partition && room > 0; i-- {
-		if p := n.at(i); p.stands() && p.Revision != update {
+		if p := podAt(n.World, i); p.stands() && p.Revision != update {
 			n.deletePlace(p.UID)
 			room--
 		}

@@ -6,14 +6,14 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-func (k statefulSets) exposed(d *Workload) bool { return !k.secured(d) }
+func (lawsOfStatefulSets) exposed(d *Workload) bool { return !d.kind.secured(d) }
 
-func (k statefulSets) settled(w *World) bool {
-	return !slices.ContainsFunc(w.Places, func(p Place) bool { return p.Going || p.Stage == Ended }) && !k.turn(w.unobserved(), w.Workload.Spec)
+func (lawsOfStatefulSets) settled(w *World) bool {
+	return !slices.ContainsFunc(w.Places, func(p Place) bool { return p.Going || p.Stage == Ended }) && !w.Workload.kind.turn(unobserved(w), w.Workload.Spec)
 }
 
 // comes returns the revision in which a pod comes back.
-func (statefulSets) comes(d *Workload, spec *Spec, p *Place) string {
+func (lawsOfStatefulSets) comes(d *Workload, spec *Spec, p *Place) string {
 	if current := d.Status.Current; spec.Strategy == RollingUpdate && p.Index < spec.Partition && current != "" {
 		return current
 	}
@@ -21,7 +21,7 @@ func (statefulSets) comes(d *Workload, spec *Spec, p *Place) string {
 }
 
 // reached counts the places of a revision: from the partition up all come to be updated.
-func (k statefulSets) reached(d *Workload, places []Place, revision string) int32 {
+func (k lawsOfStatefulSets) reached(d *Workload, places []Place, revision string) int32 {
 	n := int32(0)
 	stand := map[int32]string{}
 	for i := range places {
@@ -41,7 +41,7 @@ func (k statefulSets) reached(d *Workload, places []Place, revision string) int3
 }
 
 // serving returns the available pods that the native controller leaves alone.
-func (statefulSets) serving(d *Workload, places []Place) int32 {
+func (lawsOfStatefulSets) serving(d *Workload, places []Place) int32 {
 	n := int32(0)
 	for i := range places {
 		p := &places[i]
@@ -53,19 +53,19 @@ func (statefulSets) serving(d *Workload, places []Place) int32 {
 	return n
 }
 
-func (statefulSets) closes(d *Workload) { d.Strategy, d.Partition = RollingUpdate, inplace.Held }
+func (lawsOfStatefulSets) closes(d *Workload) { d.Strategy, d.Partition = RollingUpdate, inplace.Held }
 
-func (statefulSets) goesBack() bool { return true }
+func (lawsOfStatefulSets) goesBack() bool { return true }
 
 // single reports whether every pod comes in one version.
-func (statefulSets) single(w *World) bool {
+func (lawsOfStatefulSets) single(w *World) bool {
 	return w.Workload.Status.Current == w.Workload.Status.Update && w.Workload.behind() <= 0
 }
 
 // lacks reports whether a pod is missing, and can't be made.
-func (statefulSets) lacks(w *World) bool {
+func (lawsOfStatefulSets) lacks(w *World) bool {
 	for i := range w.Workload.Replicas {
-		if !w.at(i).stands() {
+		if !podAt(w, i).stands() {
 			return true
 		}
 	}
@@ -74,10 +74,10 @@ func (statefulSets) lacks(w *World) bool {
 
 // open says how far pods may be updated without a write. It does no harm where all may be, and some
 // are not.
-func (k statefulSets) open(w *World) string {
+func (k lawsOfStatefulSets) open(w *World) string {
 	d, status := &w.Workload, w.Release.Status
-	all := status.Rollback != nil || w.share(status, d.Replicas) >= d.Replicas
-	if all && w.running(status.UpdateRevision) < d.Replicas {
+	all := status.Rollback != nil || approvedPods(w, status, d.Replicas) >= d.Replicas
+	if all && podsOf(w, status.UpdateRevision) < d.Replicas {
 		return ""
 	}
 	if d.Strategy == OnDelete || d.Partition != inplace.Held {

@@ -94,7 +94,7 @@ func rolledBack(s *State) bool { return completed(s) && s.Release.Status.Rollbac
 // failing is when the first step is in progress and an updated pod fails.
 func failing(s *State) bool {
 	set := s.Set("v2")
-	fails := set != nil && set.Pods.Failing > 0 || s.subject(Event{Kind: PodHeals, Text: "v2"}) != nil
+	fails := set != nil && set.Pods.Failing > 0 || subjectOf(s.World, Event{Kind: PodHeals, Text: "v2"}) != nil
 	return inStep(0)(s) && fails && untouched(s)
 }
 
@@ -245,7 +245,7 @@ func (s *telling) goOn() bool {
 
 // unfinished says what is wrong with how the story has ended.
 func (s *telling) unfinished() string {
-	parts := slices.DeleteFunc(append([]string{s.Unfinished()}, s.Broken...), func(text string) bool { return text == "" })
+	parts := slices.DeleteFunc(append([]string{unfinished(s.State.World)}, s.Broken...), func(text string) bool { return text == "" })
 	if len(s.twists) > 0 {
 		parts = append(parts, fmt.Sprintf("%d twists left", len(s.twists)))
 	}

@@ -75,8 +75,8 @@ const (
 	settling = (readySeconds + 1) * time.Second
 )
 
-// routed gives a world routes to the pods of the workload.
-func (w *World) routed(spec *v1alpha1.Traffic) {
+// addRoutes gives a world routes to the pods of the workload.
+func addRoutes(w *World, spec *v1alpha1.Traffic) {
 	w.Traffic = &Traffic{}
 	for _, r := range spec.Routes {
 		second := r.Service != Name
@@ -164,31 +164,31 @@ func (t *Traffic) strays() bool {
 }
 
 // writeRoute writes a route.
-func (w *World) writeRoute(r *Route, change func(*Route)) {
-	w.remember()
+func writeRoute(w *World, r *Route, change func(*Route)) {
+	rememberViews(w)
 	change(r)
 	r.Generation++
 	r.Version = w.next()
 }
 
 // writeSide writes the Service of a side.
-func (w *World) writeSide(s *Side, change func(*Side)) {
-	w.remember()
+func writeSide(w *World, s *Side, change func(*Side)) {
+	rememberViews(w)
 	change(s)
 	s.Version = w.next()
 }
 
-// SyncSlices is one turn of the EndpointSlice controller.
-func (w *World) SyncSlices(name traffic.SideName) bool {
+// syncSlices is one turn of the EndpointSlice controller.
+func syncSlices(w *World, name traffic.SideName) bool {
 	side := w.Traffic.side(name)
-	is := w.endpoints(side)
+	is := endpointsOf(w, side)
 	changed := side.Slices != is
 	side.Slices = is
 	return changed
 }
 
-// endpoints returns those of the pods that a Service selects.
-func (w *World) endpoints(side *Side) Slices {
+// endpointsOf returns those of the pods that a Service selects.
+func endpointsOf(w *World, side *Side) Slices {
 	if !side.Made {
 		return Slices{}
 	}
@@ -202,24 +202,24 @@ func (w *World) endpoints(side *Side) Slices {
 // follows reports whether the status of a route is about to tell of what was written.
 func (r *Route) follows() bool { return !r.Gone && !r.Silent && r.Told != r.Generation }
 
-// Silence has the status of a route tell no more.
-func (w *World) Silence(name string) bool {
+// silence has the status of a route tell no more.
+func silence(w *World, name string) bool {
 	r := w.Traffic.route(name)
 	changed := !r.Gone && !r.Silent
 	r.Silent = r.Silent || changed
 	return changed
 }
 
-// Speak has it tell again.
-func (w *World) Speak(name string) bool {
+// speak has it tell again.
+func speak(w *World, name string) bool {
 	r := w.Traffic.route(name)
 	changed := r.Silent
 	r.Silent = false
 	return changed
 }
 
-// Accept has the status of a route tell that it is in effect as it is.
-func (w *World) Accept(name string) bool {
+// accept has the status of a route tell that it is in effect as it is.
+func accept(w *World, name string) bool {
 	r := w.Traffic.route(name)
 	if !r.follows() {
 		return false
@@ -229,7 +229,7 @@ func (w *World) Accept(name string) bool {
 }
 
 // trafficTurns returns those of the others that move requests.
-func (w *World) trafficTurns() []Event {
+func trafficTurns(w *World) []Event {
 	if w.Traffic == nil {
 		return nil
 	}
@@ -245,7 +245,7 @@ func (w *World) trafficTurns() []Event {
 
 // mendedTraffic returns what people put in order in the end: routes that are missing, and a
 // controller without --traffic. What has lost its annotation the release claims again.
-func (w *World) mendedTraffic() []Event {
+func mendedTraffic(w *World) []Event {
 	events := []Event{{Kind: TurnOn}}
 	for i := range w.Traffic.Routes {
 		events = append(events, Event{Kind: CreateRoute, Text: w.Traffic.Routes[i].Name})
@@ -261,7 +261,7 @@ func (e Event) trafficIdle(s *State) bool {
 	switch e.Kind {
 	case SyncSlices:
 		side := s.Traffic.side(traffic.SideName(e.Text))
-		return side.Slices == s.endpoints(side)
+		return side.Slices == endpointsOf(s.World, side)
 	case Accept:
 		return !s.Traffic.route(e.Text).follows()
 	case TurnOn:
@@ -279,29 +279,29 @@ func (e Event) applyToTraffic(s *State) bool {
 	}
 	switch e.Kind {
 	case SyncSlices:
-		return s.World.SyncSlices(traffic.SideName(e.Text))
+		return syncSlices(s.World, traffic.SideName(e.Text))
 	case Accept:
-		return s.World.Accept(e.Text)
+		return accept(s.World, e.Text)
 	case RestoreRoute:
-		return s.World.RestoreRoute(e.Text, e.N > 0)
+		return restoreRoute(s.World, e.Text, e.N > 0)
 	case DeleteRoute:
-		return s.World.DeleteRoute(e.Text)
+		return deleteRoute(s.World, e.Text)
 	case CreateRoute:
-		return s.World.CreateRoute(e.Text)
+		return createRoute(s.World, e.Text)
 	case DeleteService:
-		return s.World.DeleteService(traffic.SideName(e.Text))
+		return deleteService(s.World, traffic.SideName(e.Text))
 	case ForgetTraffic:
-		return s.World.ForgetTraffic()
+		return forgetTraffic(s.World)
 	case Silence:
-		return s.World.Silence(e.Text)
+		return silence(s.World, e.Text)
 	case Speak:
-		return s.World.Speak(e.Text)
+		return speak(s.World, e.Text)
 	case StripRoute:
-		return s.World.StripRoute(e.Text)
+		return stripRoute(s.World, e.Text)
 	case ShareRouteAgain:
-		return s.World.ShareRouteAgain(e.Text, e.N)
+		return shareRouteAgain(s.World, e.Text, e.N)
 	case EditService:
-		return s.World.EditService(traffic.SideName(e.Text))
+		return editService(s.World, traffic.SideName(e.Text))
 	case TurnOff, TurnOn:
 		return s.turn(e.Kind == TurnOff)
 	default:
@@ -322,7 +322,7 @@ func (s *State) settle() bool {
 }
 
 // showTraffic tells of the sides and the routes.
-func (w *World) showTraffic(text *strings.Builder) {
+func showTraffic(w *World, text *strings.Builder) {
 	if w.Traffic == nil {
 		return
 	}
@@ -342,11 +342,11 @@ func (w *World) showTraffic(text *strings.Builder) {
 		}
 	}
 	for i := range w.Traffic.Routes {
-		w.showRoute(text, &w.Traffic.Routes[i])
+		showRoute(w, text, &w.Traffic.Routes[i])
 	}
 }
 
-func (w *World) showRoute(text *strings.Builder, r *Route) {
+func showRoute(w *World, text *strings.Builder, r *Route) {
 	fmt.Fprintf(text, " %s=", r.Name)
 	switch {
 	case r.Gone:
@@ -362,7 +362,7 @@ func (w *World) showRoute(text *strings.Builder, r *Route) {
 	if r.Shared != r.Held {
 		fmt.Fprintf(text, ", held %t", r.Held)
 	}
-	if view := w.viewOf(r); r.Told != r.Generation {
+	if view := viewOf(w, r); r.Told != r.Generation {
 		text.WriteString("?")
 	} else if len(view.Gets) != len(w.Traffic.now(r).Gets) || view.Direct != w.Traffic.now(r).Direct {
 		text.WriteString("~")

@@ -56,13 +56,13 @@ func requestsRefused(t *testing.T, s *State, writes Writes) {
 	case len(s.Broken) > 0:
 		t.Errorf("%s: from %s on: %s", writes, from, s.Broken[0])
 		return
-	case s.Unfinished() == "", status.CurrentStepState == v1alpha1.StepBlocking:
+	case unfinished(s.World) == "", status.CurrentStepState == v1alpha1.StepBlocking:
 	case !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled) && status.Reason != v1alpha1.ReasonDrifted:
 		t.Errorf("%s: from %s on: it stands as %s and says nothing: %s", writes, from, s.World, status.Message)
 	}
 	Event{Kind: Cure}.Apply(s)
 	Event{Kind: Retry}.Apply(s)
-	if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
-		t.Errorf("%s: from %s on: cured it ends as %s: %s, broken %v", writes, from, s.World, s.Unfinished(), s.Broken)
+	if s = calmed(s, ended); unfinished(s.World) != "" || len(s.Broken) > 0 {
+		t.Errorf("%s: from %s on: cured it ends as %s: %s, broken %v", writes, from, s.World, unfinished(s.World), s.Broken)
 	}
 }

@@ -151,7 +151,7 @@ func TestDriftedWorkloadIsReleased(t *testing.T) {
 		if len(s.Broken) > 0 {
 			t.Errorf("%s: %s", name, s.Broken[0])
 		}
-		if left := s.Unfinished(); left != "" {
+		if left := unfinished(s.World); left != "" {
 			t.Errorf("%s: %s in %s", name, left, s.World)
 		}
 	}
@@ -169,7 +169,7 @@ func TestRollbackLeavesPodsTheirRequests(t *testing.T) {
 			if len(s.Broken) > 0 {
 				t.Errorf("%s, %s: %s", name, from, s.Broken[0])
 			}
-			if left := s.Unfinished(); left != "" {
+			if left := unfinished(s.World); left != "" {
 				t.Errorf("%s, %s: %s in %s", name, from, left, s.World)
 			}
 		}
@@ -198,8 +198,8 @@ func TestRollbackWithoutTakingNotesOff(t *testing.T) {
 			}
 			Event{Kind: Cure}.Apply(s)
 			(Event{Kind: Retry}).Apply(s)
-			if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
-				t.Errorf("%s: cured it ends as %s: %s, broken: %v", name, s.World, s.Unfinished(), s.Broken)
+			if s = calmed(s, ended); unfinished(s.World) != "" || len(s.Broken) > 0 {
+				t.Errorf("%s: cured it ends as %s: %s, broken: %v", name, s.World, unfinished(s.World), s.Broken)
 			}
 		}
 	}

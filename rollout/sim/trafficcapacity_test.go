@@ -23,7 +23,7 @@ func bearsShare(_ *World, c change) string {
 	switch {
 	case !before.Shared && before.Held && to == before.Weight:
 		return "" // what somebody has given back for a moment is borne as it was before, though pods may have failed since
-	case !before.Shared && stable < min(max(percentOf(least, 100-to), 1), c.pass.ready()) && to < 100:
+	case !before.Shared && stable < min(max(percentOf(least, 100-to), 1), readySeen(c.pass)) && to < 100:
 		return fmt.Sprintf("%d stable pods are ready, of %d that are enough, and begin with %d%%", stable, least, 100-to)
 	case spec.AllowOverload:
 		return "" // whoever sets it knows better what pods bear
@@ -39,15 +39,15 @@ func bearsShare(_ *World, c change) string {
 // judgeCapacity is T9 for what a pass leaves alone, whatever the release waits for: once everybody
 // has come to rest, and the times are over that requests wait for, each side has the pods for its
 // share of the requests.
-func (s *State) judgeCapacity(back heldBack) {
+func judgeCapacity(s *State, back heldBack) {
 	status, spec := s.Release.Status, s.Release.Spec.Strategy.Traffic
 	under := status.Held != nil && status.Entered() && status.Phase != v1alpha1.PhaseCompleted && status.Attempt == past(s.World).Attempt
 	if s.Traffic == nil || spec == nil || spec.AllowOverload || !under || s.Workload.Hold == nil || s.Release.Deleting ||
-		back.takeOver || back.grow || back.shrink || !s.settled() || !s.trafficSettled() || s.Traffic.untold() || !s.allAvailable() {
+		back.takeOver || back.grow || back.shrink || !allSettled(s.World) || !trafficSettled(s.World) || s.Traffic.untold() || !allAvailable(s.World) {
 		return
 	}
 	seen := s.Process.lookAtTraffic(s.World)
-	ready, drain := s.trafficTimes()
+	ready, drain := trafficTimes(s.World)
 	if !s.Traffic.Off && (min(seen.Stable.Steady, seen.Canary.Steady) < ready || seen.InEffect < max(ready, drain)) {
 		return
 	}
@@ -63,7 +63,7 @@ func (s *State) judgeCapacity(back heldBack) {
 		switch {
 		case r.Gone || !r.Shared || !r.Held:
 		case s.Traffic.Off && canary >= status.TargetReplicas: // nobody can take requests back from a step that asks for too few pods
-		case s.worth(status, s.Workload.Replicas, canary)*100 < r.Weight*least:
+		case worthOf(s.World, status, s.Workload.Replicas, canary)*100 < r.Weight*least:
 			s.breach("T9 each side has the pods for its requests, whatever a release waits for",
 				fmt.Sprintf("%d canary pods, of %d that are enough for all, get %d%%", canary, least, r.Weight))
 		case stable*100+rounded < (100-r.Weight)*least:
@@ -75,18 +75,18 @@ func (s *State) judgeCapacity(back heldBack) {
 
 // mayForward reports whether a route may send requests to the sides: one is shared, or was so long
 // ago that its status has told the process of it for drainSeconds.
-func (s *State) mayForward() bool {
+func mayForward(s *State) bool {
 	if s.Traffic == nil || !s.Traffic.held() && !s.Traffic.made() {
 		return false
 	}
 	seen := s.Process.lookAtTraffic(s.World)
-	_, drain := s.trafficTimes()
+	_, drain := trafficTimes(s.World)
 	return s.Traffic.held() || s.Traffic.untold() || seen == nil || max(seen.InEffect, seen.Observed) < drain
 }
 
-// ready returns how many pods of any version are ready by the statuses of ReplicaSets that the pass
+// readySeen returns how many pods of any version are ready by the statuses of ReplicaSets that the pass
 // has seen.
-func (x *pass) ready() int32 {
+func readySeen(x *pass) int32 {
 	var n int32
 	for i := range x.sets {
 		n += x.sets[i].Status.Ready
@@ -96,13 +96,13 @@ func (x *pass) ready() int32 {
 
 // worth returns the pods that the canary's ready pods stand for.
 func (c change) worth() int32 {
-	return c.pass.world.worth(c.pass.intent, c.pass.workload.Replicas, c.seen.Canary.Ready)
+	return worthOf(c.pass.world, c.pass.intent, c.pass.workload.Replicas, c.seen.Canary.Ready)
 }
 
-// worth returns the pods that so many pods of the canary count for: one more where the workload was
+// worthOf returns the pods that so many pods of the canary count for: one more where the workload was
 // scaled, since the step's percentage is rounded down then.
-func (w *World) worth(status *v1alpha1.BatchReleaseStatus, replicas, ready int32) int32 {
-	steps := w.steps(status)
+func worthOf(w *World, status *v1alpha1.BatchReleaseStatus, replicas, ready int32) int32 {
+	steps := stepsOf(w, status)
 	if past(w).Sizes.unscaled() || int(status.CurrentStepIndex) >= len(steps) {
 		return ready
 	}
@@ -110,7 +110,7 @@ func (w *World) worth(status *v1alpha1.BatchReleaseStatus, replicas, ready int32
 }
 
 // overtaken reports whether routes have changed that the pass can't know of.
-func (x *pass) overtaken(before *Traffic) bool {
+func overtaken(x *pass, before *Traffic) bool {
 	for i := range before.Routes {
 		if r := &before.Routes[i]; x.sawTraffic.route(r.Name).Version != r.Version {
 			return true

@@ -24,7 +24,7 @@ func (s *State) routesTurn() {
 	for changed := true; changed; {
 		s.turns()
 		changed = false
-		for _, event := range s.trafficTurns() {
+		for _, event := range trafficTurns(s.World) {
 			changed = event.Apply(s) || changed
 		}
 	}
@@ -78,11 +78,11 @@ func TestOnlyTimeThatIsSaidIsExcused(t *testing.T) {
 		least, limit time.Duration
 	}{
 		"a Gateway that never tells of the next share": {
-			func(s *State, _ int) { s.Silence("route") }, readySeconds*time.Second + impatience, readySeconds*time.Second + impatience + 2*glance,
+			func(s *State, _ int) { silence(s.World, "route") }, readySeconds*time.Second + impatience, readySeconds*time.Second + impatience + 2*glance,
 		},
 		"a route that is written again and again": {func(s *State, look int) {
 			if look%20 == 0 {
-				s.writeRoute(s.Traffic.route("route"), func(*Route) {})
+				writeRoute(s.World, s.Traffic.route("route"), func(*Route) {})
 			}
 		}, impatience, impatience + bound + glance},
 	} {

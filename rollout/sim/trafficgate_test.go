@@ -29,8 +29,8 @@ func TestGateOpensAfterAScale(t *testing.T) {
 			if status := s.Release.Status; status.CurrentStepState != v1alpha1.StepBlocking {
 				t.Errorf("%s, scaled to %d: phase %s, step %s, want it to wait at its gate: %s", step, replicas, status.Phase, status.CurrentStepState, s.World)
 			}
-			if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
-				t.Errorf("%s, scaled to %d: it ends as %s: %s, broken: %v", step, replicas, s.World, s.Unfinished(), s.Broken)
+			if s = calmed(s, ended); unfinished(s.World) != "" || len(s.Broken) > 0 {
+				t.Errorf("%s, scaled to %d: it ends as %s: %s, broken: %v", step, replicas, s.World, unfinished(s.World), s.Broken)
 			}
 		}
 	}

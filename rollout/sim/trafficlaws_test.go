@@ -65,16 +65,16 @@ func keepsServing(w *World, c change) string {
 	if s == nil || w.Traffic == nil || past(w).OutOfBand || c.seen == nil { // a controller without --traffic, which no status tells of any
 		return ""
 	}
-	if least := min(w.serving(c, s.Revision), c.before(s), w.ready(c, s)); s.Replicas < least {
-		return fmt.Sprintf("%d -> %d pods of %s, which gets %d%%: at least %d", c.before(s), s.Replicas, s.Revision, w.view().of(s.Revision).Percent, least)
+	if least := min(neededPods(w, c, s.Revision), c.before(s), readyPods(w, c, s)); s.Replicas < least {
+		return fmt.Sprintf("%d -> %d pods of %s, which gets %d%%: at least %d", c.before(s), s.Replicas, s.Revision, viewOfAll(w).of(s.Revision).Percent, least)
 	}
 	return ""
 }
 
-// serving returns how many pods a version needs for the requests that it gets.
-func (w *World) serving(c change, revision string) int32 {
-	gets, replicas := w.view().of(revision), checkerOf(c.pass.world).window.least(w)
-	if w.isLeft(c.pass.intent, revision) {
+// neededPods returns how many pods a version needs for the requests that it gets.
+func neededPods(w *World, c change, revision string) int32 {
+	gets, replicas := viewOfAll(w).of(revision), checkerOf(c.pass.world).window.least(w)
+	if isLeft(w, c.pass.intent, revision) {
 		_, unavailable := w.Workload.bounds(replicas)
 		replicas -= unavailable
 	}
@@ -85,9 +85,9 @@ func (w *World) serving(c change, revision string) int32 {
 	return needs
 }
 
-// ready returns how many pods of a version get requests: what is not ready gets none, and what has
+// readyPods returns how many pods of a version get requests: what is not ready gets none, and what has
 // come up since the pass looked nobody can know.
-func (w *World) ready(c change, s *Set) int32 {
+func readyPods(w *World, c change, s *Set) int32 {
 	ready := s.Pods.ready()
 	for _, side := range []traffic.Side{c.seen.Stable, c.seen.Canary} {
 		if side.Made && same(side.Revision, s.Revision) {
@@ -98,15 +98,15 @@ func (w *World) ready(c change, s *Set) int32 {
 }
 
 // isLeft reports whether a version goes in the end, though it is not the one before a release.
-func (w *World) isLeft(intent *v1alpha1.BatchReleaseStatus, revision string) bool {
+func isLeft(w *World, intent *v1alpha1.BatchReleaseStatus, revision string) bool {
 	return !same(revision, intent.UpdateRevision) && (intent.Rollback != nil || revision == w.Traffic.Canary.Revision || revision == w.Traffic.Second.Canary.Revision)
 }
 
 // percentOf returns how many of some pods a percentage is, rounded up.
 func percentOf(pods, percent int32) int32 { return (pods*percent + 99) / 100 }
 
-// shareOf returns that, or as much of it as the pods of the step bear that an old pod stays beside.
-func (w *World) shareOf(steps []v1alpha1.Step, index int, overload bool) int32 {
+// borneShare returns that, or as much of it as the pods of the step bear that an old pod stays beside.
+func borneShare(w *World, steps []v1alpha1.Step, index int, overload bool) int32 {
 	share, replicas := shareOf(steps, index), w.Workload.Replicas
 	_, unavailable := w.Workload.bounds(replicas)
 	if index >= len(steps) || overload {
@@ -127,10 +127,10 @@ func withinShare(w *World, c change) string {
 	if has && share.Share.Weight <= before.Weight && (before.Matched || len(share.Share.Matches) == 0) {
 		return "" // it gets no more than it has
 	}
-	most, matches, allowed := int32(0), false, w.allowed(c.pass.intent)
+	most, matches, allowed := int32(0), false, allowedSteps(w, c.pass.intent)
 	if c.pass.intent.Rollback == nil {
 		for i := range allowed {
-			most = max(most, shareOf(w.steps(c.pass.intent), i))
+			most = max(most, shareOf(stepsOf(w, c.pass.intent), i))
 			matches = matches || len(allowed[i].Matches) > 0
 		}
 	}
@@ -153,7 +153,7 @@ func comesShared(w *World, c change) string {
 		return ""
 	}
 	gets := slices.ContainsFunc(w.Traffic.Routes, func(r Route) bool { return r.Shared && (r.Weight > 0 || r.Matched) })
-	if w.view().Direct && !gets && !c.pass.overtaken(c.traffic) {
+	if viewOfAll(w).Direct && !gets && !overtaken(c.pass, c.traffic) {
 		return fmt.Sprintf("%s is raised to %d, and a route refers to the user's Service", s.Revision, s.Replicas)
 	}
 	return ""
@@ -221,10 +221,10 @@ func keepsOldPods(w *World, c change) string {
 	if s == nil || spec == nil || !spec.KeepOldPods || intent.Rollback != nil || past(w).OutOfBand || !same(s.Revision, intent.StableRevision) {
 		return ""
 	}
-	if side := w.Traffic.Stable; side.Made && !same(side.Revision, s.Revision) && w.view().of(s.Revision).Percent == 0 {
+	if side := w.Traffic.Stable; side.Made && !same(side.Revision, s.Revision) && viewOfAll(w).of(s.Revision).Percent == 0 {
 		return "" // all requests had come to another version before this release, which serves in its place
 	}
-	if ending := intent.Traffic; ending != nil && ending.Ending != nil && w.passed(intent) == len(w.steps(intent)) {
+	if ending := intent.Traffic; ending != nil && ending.Ending != nil && stepsPassed(w, intent) == len(stepsOf(w, intent)) {
 		return ""
 	}
 	if least := min(c.before(s), checkerOf(c.pass.world).window.least(w)); s.Replicas < least {
@@ -235,7 +235,7 @@ func keepsOldPods(w *World, c change) string {
 
 func raisesNothing(_ *World, c change) string {
 	share, before, is := c.sharing()
-	if !is || !c.pass.stands() || !before.Held && !before.Shared {
+	if !is || !stopped(c.pass) || !before.Held && !before.Shared {
 		return ""
 	}
 	if before.Shared && share.Share.Weight > before.Weight {
@@ -255,10 +255,10 @@ func (c change) mostServing() int32 {
 	if s := w.setOf(status.UpdateRevision); s != nil && past(w).OutOfBand { // that the native controller made once somebody had unpaused it stay
 		updated = max(updated, c.before(s))
 	}
-	if spec.KeepOldPods || c.pass.overtaken(c.traffic) {
+	if spec.KeepOldPods || overtaken(c.pass, c.traffic) {
 		return updated + replicas
 	}
-	gets := max(w.view().of(w.Traffic.Stable.Revision).Percent, 100-w.shareOf(w.steps(status), int(status.CurrentStepIndex), spec.AllowOverload))
+	gets := max(viewOfAll(w).of(w.Traffic.Stable.Revision).Percent, 100-borneShare(w, stepsOf(w, status), int(status.CurrentStepIndex), spec.AllowOverload))
 	if past(w).OutOfBand && !w.Traffic.held() { // once old pods are back, the routes begin with all requests for them
 		gets = 100
 	}
@@ -266,7 +266,7 @@ func (c change) mostServing() int32 {
 }
 
 // trafficLeft says what is missing of the clean end of the traffic; empty if nothing is.
-func (w *World) trafficLeft() string {
+func trafficLeft(w *World) string {
 	if w.Traffic == nil {
 		return ""
 	}
@@ -283,9 +283,9 @@ func (w *World) trafficLeft() string {
 
 // judgeReturn: once a pass of a rollback has nothing left to do, requests have gone back as far as
 // the pods bear that are ready.
-func (s *State) judgeReturn() {
+func judgeReturn(s *State) {
 	status := s.Release.Status
-	if s.Traffic == nil || status.Rollback == nil || status.Phase != v1alpha1.PhaseRollingBack || s.Release.Deleting || s.Lag.any() || !s.trafficSettled() || s.Traffic.Off {
+	if s.Traffic == nil || status.Rollback == nil || status.Phase != v1alpha1.PhaseRollingBack || s.Release.Deleting || s.Lag.any() || !trafficSettled(s.World) || s.Traffic.Off {
 		return
 	}
 	_, unavailable := s.Workload.bounds(s.Workload.Replicas)
@@ -307,12 +307,12 @@ func (t *Traffic) untold() bool {
 
 // settled reports whether nobody but the process and people has anything left to do for the
 // traffic, apart from time.
-func (w *World) trafficSettled() bool {
+func trafficSettled(w *World) bool {
 	if w.Traffic == nil {
 		return true
 	}
 	for _, name := range w.Traffic.sides() {
-		if side := w.Traffic.side(name); side.Slices != w.endpoints(side) {
+		if side := w.Traffic.side(name); side.Slices != endpointsOf(w, side) {
 			return false
 		}
 	}
@@ -347,11 +347,11 @@ func (v View) by(side traffic.SideName, revision string) Gets {
 	return Gets{Side: side, Revision: revision}
 }
 
-// view returns who may get requests, by the routes or by what their data planes still go by.
-func (w *World) view() View {
+// viewOfAll returns who may get requests, by the routes or by what their data planes still go by.
+func viewOfAll(w *World) View {
 	var view View
 	for i := range w.Traffic.Routes {
-		view = view.and(w.viewOf(&w.Traffic.Routes[i]))
+		view = view.and(viewOf(w, &w.Traffic.Routes[i]))
 	}
 	return view
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// RestoreRoute is what somebody does who applies the route again as it was. Whoever replaces all of
+// restoreRoute is what somebody does who applies the route again as it was. Whoever replaces all of
 // it takes the hold off too, which else says how it was shared.
-func (w *World) RestoreRoute(name string, all bool) bool {
+func restoreRoute(w *World, name string, all bool) bool {
 	r := w.Traffic.route(name)
 	if r == nil || r.Gone || !r.Shared && !(all && r.Held) {
 		return false
 	}
-	w.writeRoute(r, func(r *Route) {
+	writeRoute(w, r, func(r *Route) {
 		if r.Shared, r.Held = false, r.Held && !all; !r.Held {
 			r.Weight, r.Matched, r.Matches = 0, false, nil
 		}
@@ -23,9 +23,9 @@ func (w *World) RestoreRoute(name string, all bool) bool {
 	return true
 }
 
-// StripRoute takes the annotation off a route, by which the release holds it. It is no change of
+// stripRoute takes the annotation off a route, by which the release holds it. It is no change of
 // its spec.
-func (w *World) StripRoute(name string) bool {
+func stripRoute(w *World, name string) bool {
 	r := w.Traffic.route(name)
 	if r == nil || !r.Held || w.Release.Spec.Strategy.Traffic == nil {
 		return false // of one that is not named nobody could know any more
@@ -37,22 +37,22 @@ func (w *World) StripRoute(name string) bool {
 	return true
 }
 
-// ShareRouteAgain is what somebody does who applies rules to a route that were read in mid-release:
+// shareRouteAgain is what somebody does who applies rules to a route that were read in mid-release:
 // what it gave the canary side then. Where no release names the route, or one that goes can't know
 // of it any more, it is out of scope.
-func (w *World) ShareRouteAgain(name string, weight int32) bool {
+func shareRouteAgain(w *World, name string, weight int32) bool {
 	r, known := w.Traffic.route(name), w.Release.Spec.Strategy.Traffic != nil && w.Release.Finalizer && !w.Release.Deleting
 	if r == nil || r.Gone || r.Shared || !known || w.Traffic.Off || w.Lag.Traffic != nil {
 		return false
 	}
-	w.writeRoute(r, func(r *Route) {
+	writeRoute(w, r, func(r *Route) {
 		r.Shared, r.Held, r.Weight, r.Matched, r.Matches = true, false, weight, false, nil
 	})
 	return true
 }
 
-// DeleteRoute deletes a route, and CreateRoute makes it again as it was in the beginning.
-func (w *World) DeleteRoute(name string) bool {
+// deleteRoute deletes a route, and CreateRoute makes it again as it was in the beginning.
+func deleteRoute(w *World, name string) bool {
 	r := w.Traffic.route(name)
 	if r == nil || r.Gone {
 		return false
@@ -61,8 +61,8 @@ func (w *World) DeleteRoute(name string) bool {
 	return true
 }
 
-// CreateRoute makes a route again.
-func (w *World) CreateRoute(name string) bool {
+// createRoute makes a route again.
+func createRoute(w *World, name string) bool {
 	r := w.Traffic.route(name)
 	if r == nil || !r.Gone {
 		return false
@@ -71,29 +71,29 @@ func (w *World) CreateRoute(name string) bool {
 	return true
 }
 
-// DeleteService deletes the Service of a side.
-func (w *World) DeleteService(name traffic.SideName) bool {
+// deleteService deletes the Service of a side.
+func deleteService(w *World, name traffic.SideName) bool {
 	side := w.Traffic.side(name)
 	if !side.Made {
 		return false
 	}
-	w.writeSide(side, func(s *Side) { *s = Side{} })
+	writeSide(w, side, func(s *Side) { *s = Side{} })
 	return true
 }
 
-// EditService edits the selector of the Service of a side.
-func (w *World) EditService(name traffic.SideName) bool {
+// editService edits the selector of the Service of a side.
+func editService(w *World, name traffic.SideName) bool {
 	side := w.Traffic.side(name)
 	if !side.Made || side.Edited {
 		return false
 	}
-	w.writeSide(side, func(s *Side) { s.Edited = true })
+	writeSide(w, side, func(s *Side) { s.Edited = true })
 	return true
 }
 
-// ForgetTraffic takes the traffic out of the release. Nobody could know of a route any more that
+// forgetTraffic takes the traffic out of the release. Nobody could know of a route any more that
 // has lost its annotation, and still is shared.
-func (w *World) ForgetTraffic() bool {
+func forgetTraffic(w *World) bool {
 	if w.Release.Purged || w.Release.Spec.Strategy.Traffic == nil || w.Traffic.strays() {
 		return false
 	}
@@ -105,7 +105,7 @@ func (w *World) ForgetTraffic() bool {
 
 // beyondStep reports whether more pods run the new version than the step says, as the native
 // controller has made them.
-func (w *World) beyondStep() bool {
+func beyondStep(w *World) bool {
 	status := w.Release.Status
 	update := w.setOf(status.UpdateRevision) // routes are of Deployments
 	return update != nil && update.Replicas > status.TargetReplicas

@@ -137,29 +137,29 @@ func routeOf(name string) v1alpha1.TrafficRoute {
 }
 
 // lookAtTraffic has the pass see what the process sees.
-func (x *pass) lookAtTraffic() {
+func lookAtTraffic(x *pass) {
 	x.facts.Traffic, x.sawTraffic = x.process.lookAtTraffic(x.world), x.process.traffic(x.world)
 }
 
 // moveTraffic does one write to a route or to Services, if they are what was decided on.
-func (x *pass) moveTraffic(a plan.Traffic) {
+func moveTraffic(x *pass, a plan.Traffic) {
 	switch w := a.Write.(type) {
 	case traffic.PointSide:
-		x.writeSides(x.world.Traffic.names(w.Name), w.Revision)
+		writeSides(x, x.world.Traffic.names(w.Name), w.Revision)
 	case traffic.DropSides:
-		x.writeSides(x.world.Traffic.sides(), "")
+		writeSides(x, x.world.Traffic.sides(), "")
 	case traffic.ShareRoute:
-		x.writeRoute(w.Route.Name, func(r *Route) {
+		writeRouteSeen(x, w.Route.Name, func(r *Route) {
 			r.Held, r.Shared, r.Weight, r.Matched, r.Matches = true, true, w.Share.Weight, len(w.Share.Matches) > 0, w.Share.Matches
 		})
 	case traffic.RestoreRoute:
-		x.writeRoute(w.Route.Name, func(r *Route) { r.Held, r.Shared, r.Weight, r.Matched, r.Matches = false, false, 0, false, nil })
+		writeRouteSeen(x, w.Route.Name, func(r *Route) { r.Held, r.Shared, r.Weight, r.Matched, r.Matches = false, false, 0, false, nil })
 	}
-	x.lookAtTraffic()
+	lookAtTraffic(x)
 }
 
 // writeSides writes Services one after the other. The process may end between two of them.
-func (x *pass) writeSides(names []traffic.SideName, revision string) {
+func writeSides(x *pass, names []traffic.SideName, revision string) {
 	writes := 0
 	for _, name := range names {
 		if is := x.process.traffic(x.world).side(name); is.Revision == revision && is.Made == (revision != "") && !is.Edited {
@@ -168,18 +168,18 @@ func (x *pass) writeSides(names []traffic.SideName, revision string) {
 		if writes > 0 && x.wrotePart() {
 			return
 		}
-		if x.writeSide(name, revision); x.report.Ended != "" {
+		if writeSideSeen(x, name, revision); x.report.Ended != "" {
 			return
 		}
 		writes++
 	}
 }
 
-// writeSide makes the Service of a side, or has it select another revision, or deletes it.
-func (x *pass) writeSide(name traffic.SideName, revision string) {
+// writeSideSeen makes the Service of a side, or has it select another revision, or deletes it.
+func writeSideSeen(x *pass, name traffic.SideName, revision string) {
 	seen, now := x.process.traffic(x.world).side(name), x.world.Traffic.side(name)
 	if seen.Version == now.Version {
-		x.world.writeSide(now, func(s *Side) {
+		writeSide(x.world, now, func(s *Side) {
 			s.Made, s.Revision, s.Edited = revision != "", revision, false
 			if revision == "" {
 				s.Slices = Slices{}
@@ -194,10 +194,10 @@ func (x *pass) writeSide(name traffic.SideName, revision string) {
 	x.process.written.sides[name] = *now
 }
 
-func (x *pass) writeRoute(name string, change func(*Route)) {
+func writeRouteSeen(x *pass, name string, change func(*Route)) {
 	seen, now := x.process.traffic(x.world).route(name), x.world.Traffic.route(name)
 	if seen.Version == now.Version && !now.Gone {
-		x.world.writeRoute(now, change)
+		writeRoute(x.world, now, change)
 	} else {
 		x.outdated("the route " + name)
 	}

@@ -67,8 +67,8 @@ func TestRequestsFitPodsWhateverStops(t *testing.T) {
 						t.Fatalf("scaled to %d: %s", replicas, s.Broken[0])
 					}
 				}
-				if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
-					t.Errorf("it goes on, and ends as %s: %s, broken: %v", s.World, s.Unfinished(), s.Broken)
+				if s = calmed(s, ended); unfinished(s.World) != "" || len(s.Broken) > 0 {
+					t.Errorf("it goes on, and ends as %s: %s, broken: %v", s.World, unfinished(s.World), s.Broken)
 				}
 			})
 		}
@@ -138,8 +138,8 @@ func TestRequestsFitPodsInARollback(t *testing.T) {
 						t.Fatalf("scaled to %d: %s", replicas, s.Broken[0])
 					}
 				}
-				if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
-					t.Errorf("it goes on, and ends as %s: %s, broken: %v", s.World, s.Unfinished(), s.Broken)
+				if s = calmed(s, ended); unfinished(s.World) != "" || len(s.Broken) > 0 {
+					t.Errorf("it goes on, and ends as %s: %s, broken: %v", s.World, unfinished(s.World), s.Broken)
 				}
 			})
 		}
@@ -172,8 +172,8 @@ func TestRequestsFitPodsWhoseGrowthIsRefused(t *testing.T) {
 			if weight := s.Traffic.Routes[0].Weight; weight != 50 {
 				t.Errorf("cured: %s: want the share of the step", s.World)
 			}
-			if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
-				t.Errorf("it goes on, and ends as %s: %s, broken: %v", s.World, s.Unfinished(), s.Broken)
+			if s = calmed(s, ended); unfinished(s.World) != "" || len(s.Broken) > 0 {
+				t.Errorf("it goes on, and ends as %s: %s, broken: %v", s.World, unfinished(s.World), s.Broken)
 			}
 		})
 	}

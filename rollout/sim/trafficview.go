@@ -69,17 +69,17 @@ func (v View) and(other View) View {
 // and for drainSeconds for those that are on their way. Where nobody gets more requests, a status
 // that does not tell is waited for no longer than patience, and what its data plane does then is
 // past help.
-func (w *World) viewOf(r *Route) View {
+func viewOf(w *World, r *Route) View {
 	now, told := w.Traffic.now(r), time.Duration(0)
-	ready, drain := w.trafficTimes()
+	ready, drain := trafficTimes(w)
 	switch {
 	case w.Release.Spec.Strategy.Traffic == nil: // nobody can see what happens to a route that is neither named nor held, nor knows its times
 		told = w.Now.Sub(r.Written)
 	case r.Told == r.Generation:
 		told = min(w.Now.Sub(r.Since), w.Now.Sub(r.Written))
 	}
-	if w.waitsBounded() {
-		told = max(told, w.Now.Sub(r.Written)-w.patience())
+	if waitsBounded(w) {
+		told = max(told, w.Now.Sub(r.Written)-patienceOf(w))
 	}
 	switch {
 	case r.Gone || told >= max(drain, ready):
@@ -92,18 +92,18 @@ func (w *World) viewOf(r *Route) View {
 }
 
 // waitsBounded reports whether the release goes back, or away, or is at its end.
-func (w *World) waitsBounded() bool {
+func waitsBounded(w *World) bool {
 	status := w.Release.Status
 	ending := status.Traffic != nil && status.Traffic.Ending != nil
 	return w.Release.Deleting || status.Rollback != nil || ending || status.Phase == v1alpha1.PhaseCompleted
 }
 
-// patience returns for how long the status of a route is waited for then: half of the progress
+// patienceOf returns for how long the status of a route is waited for then: half of the progress
 // deadline, and 5 minutes at most.
-func (w *World) patience() time.Duration { return min(w.deadline()/2, 5*time.Minute) }
+func patienceOf(w *World) time.Duration { return min(w.deadline()/2, 5*time.Minute) }
 
 // trafficTimes returns readySeconds and drainSeconds of the release.
-func (w *World) trafficTimes() (ready, drain time.Duration) {
+func trafficTimes(w *World) (ready, drain time.Duration) {
 	of := v1alpha1.Traffic{}
 	if spec := w.Release.Spec.Strategy.Traffic; spec != nil {
 		of = *spec
@@ -112,10 +112,10 @@ func (w *World) trafficTimes() (ready, drain time.Duration) {
 		time.Duration(ptr.Deref(of.DrainSeconds, v1alpha1.DefaultTrafficDrainSeconds)) * time.Second
 }
 
-// remember has the data planes go on by what there is until they have what is written next.
-func (w *World) remember() {
+// rememberViews has the data planes go on by what there is until they have what is written next.
+func rememberViews(w *World) {
 	for i := range w.Traffic.Routes {
 		r := &w.Traffic.Routes[i]
-		r.View, r.Written = w.viewOf(r), w.Now
+		r.View, r.Written = viewOf(w, r), w.Now
 	}
 }

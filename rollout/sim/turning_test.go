@@ -47,7 +47,7 @@ func turning(step v1alpha1.Step) bool {
 }
 
 // judgeTurned: no version is ever rolled back to itself.
-func (w *World) judgeTurned(status *v1alpha1.BatchReleaseStatus) {
+func judgeTurned(w *World, status *v1alpha1.BatchReleaseStatus) {
 	if back := status.Rollback; back != nil && back.From != "" && same(back.From, status.RolledBackTo()) {
 		w.breach("no version is rolled back to itself", back.From+": "+back.Message)
 	}
@@ -66,7 +66,7 @@ func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 		return
 	}
 	if was.RolledBackTo() != status.RolledBackTo() || was.Attempt != status.Attempt {
-		p.Bad, p.Barred = w.runs(was), barred(w, status.Rollback)
+		p.Bad, p.Barred = ranBefore(w, was), barred(w, status.Rollback)
 		p.Sent = was.Rollback != nil && was.Phase != v1alpha1.PhaseCompleted
 		if status.Rollback != nil && status.Rollback.Trigger == v1alpha1.TriggerDrift {
 			p.Bad = status.Rollback.From
@@ -90,7 +90,7 @@ func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 // takes its place.
 func (p *Past) approved(w *World, status *v1alpha1.BatchReleaseStatus) {
 	all := func(step v1alpha1.Step) bool { return step.Replicas.StrVal == "100%" }
-	if !status.Entered() || status.Rollback != nil || p.isFull(status.UpdateRevision) || !slices.ContainsFunc(w.allowed(status), all) {
+	if !status.Entered() || status.Rollback != nil || p.isFull(status.UpdateRevision) || !slices.ContainsFunc(allowedSteps(w, status), all) {
 		return
 	}
 	p.Full = append(slices.Clone(p.Full), status.UpdateRevision)
@@ -101,9 +101,9 @@ func (p *Past) isFull(revision string) bool {
 	return slices.ContainsFunc(p.Full, func(r string) bool { return same(r, revision) })
 }
 
-// runs returns the version that pods have got by the release that a rollback puts an end to: one
+// ranBefore returns the version that pods have got by the release that a rollback puts an end to: one
 // that has not begun has given none any, nor has that of another workload of the name.
-func (w *World) runs(was *v1alpha1.BatchReleaseStatus) string {
+func ranBefore(w *World, was *v1alpha1.BatchReleaseStatus) string {
 	d := &w.Workload
 	if another := was.WorkloadUID != "" && was.WorkloadUID != d.UID; another && !d.Absent || was.Phase == v1alpha1.PhaseInitial && was.Held == nil && d.Hold == nil && !d.Absent {
 		return d.Template

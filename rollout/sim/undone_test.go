@@ -26,9 +26,9 @@ func (p *Past) fixed(w *World, status *v1alpha1.BatchReleaseStatus) {
 	}
 }
 
-// fixes returns the revision that was rolled back, where another one is released; empty if none
+// fixedRevision returns the revision that was rolled back, where another one is released; empty if none
 // was, or nobody can say what there is.
-func (w *World) fixes(status *v1alpha1.BatchReleaseStatus) string {
+func fixedRevision(w *World, status *v1alpha1.BatchReleaseStatus) string {
 	undone := past(w).Undone
 	if undone == "" || past(w).OutOfBand || status.Rollback != nil || !status.Entered() || same(undone, status.UpdateRevision) {
 		return ""
@@ -39,18 +39,18 @@ func (w *World) fixes(status *v1alpha1.BatchReleaseStatus) string {
 // undoneGoesFirst refuses that a serving pod of a stable version goes before the pods that were
 // rolled back.
 func undoneGoesFirst(w *World, c change) string {
-	undone := w.fixes(c.pass.intent)
+	undone := fixedRevision(w, c.pass.intent)
 	if _, moves := c.moved(); undone == "" || !moves || past(w).Stuck && w.Workload.places().goesBack() {
 		return ""
 	}
 	for i := range w.Places {
 		p := &w.Places[i]
-		if !same(p.Revision, undone) || !w.stays(p) || !p.belongs() || !findPlace(c.pass.places, p.UID).stands() {
+		if !same(p.Revision, undone) || !staysAlone(w, p) || !p.belongs() || !findPlace(c.pass.places, p.UID).stands() {
 			continue
 		}
 		for j := range c.places {
 			good := &c.places[j]
-			if good.available() && past(w).isStable(good.Revision) && !same(good.Revision, undone) && !same(good.Revision, c.pass.intent.UpdateRevision) && !w.stays(findPlace(w.Places, good.UID)) {
+			if good.available() && past(w).isStable(good.Revision) && !same(good.Revision, undone) && !same(good.Revision, c.pass.intent.UpdateRevision) && !staysAlone(w, findPlace(w.Places, good.UID)) {
 				return fmt.Sprintf("%s goes, and %s is %s", good.Name, p.Name, p)
 			}
 		}
@@ -58,16 +58,16 @@ func undoneGoesFirst(w *World, c change) string {
 	return ""
 }
 
-// stays reports whether a pod is left alone, by its native controller too.
-func (w *World) stays(p *Place) bool {
+// staysAlone reports whether a pod is left alone, by its native controller too.
+func staysAlone(w *World, p *Place) bool {
 	d := &w.Workload
 	return p.stands() && p.inside(d.Replicas) && (d.Strategy == OnDelete || p.Index < d.Partition || same(p.Revision, d.Template))
 }
 
 // judgeUndone: the native controller of a held workload makes no pod of a version that was rolled
 // back while another one is released.
-func (w *World) judgeUndone(revision string) {
-	undone := w.fixes(w.Release.Status)
+func judgeUndone(w *World, revision string) {
+	undone := fixedRevision(w, w.Release.Status)
 	if undone == "" || !same(revision, undone) || past(w).Stuck || w.Workload.Hold == nil {
 		return
 	}
@@ -76,9 +76,9 @@ func (w *World) judgeUndone(revision string) {
 
 // untoldUndone says that people don't read of pods of a version that was rolled back; empty if they
 // do, or there are none.
-func (w *World) untoldUndone() string {
+func untoldUndone(w *World) string {
 	status := w.Release.Status
-	undone := w.fixes(status)
+	undone := fixedRevision(w, status)
 	if undone == "" || status.Held == nil || w.Workload.Hold == nil || status.Phase == v1alpha1.PhaseCompleted {
 		return ""
 	}

@@ -16,8 +16,8 @@ func TestANativeControllerThatDoesNotObserveIsTold(t *testing.T) {
 		if status := s.Release.Status; s.Workload.Hold == nil || !strings.Contains(status.Message, "kube-controller-manager") {
 			t.Errorf("%s: in %s it says %q, want the native controller named", kind, s.World, status.Message)
 		}
-		if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
-			t.Errorf("%s: it goes on, and ends as %s: %s, broken: %v", kind, s.World, s.Unfinished(), s.Broken)
+		if s = calmed(s, ended); unfinished(s.World) != "" || len(s.Broken) > 0 {
+			t.Errorf("%s: it goes on, and ends as %s: %s, broken: %v", kind, s.World, unfinished(s.World), s.Broken)
 		}
 	}
 }

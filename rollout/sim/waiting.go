@@ -13,7 +13,7 @@ import (
 // scales to (scale and scaleReplicaSet in sync.go), and rolls nothing until somebody scales to
 // another size. Sluice leaves no such note behind; of a workload that nobody has held since, it is
 // between the native controller and its user.
-func (w *World) endlessScaling() bool {
+func endlessScaling(w *World) bool {
 	return w.noted && w.Workload.Hold == nil && w.native().scalingEvent()
 }
 
@@ -23,11 +23,11 @@ const revertPause = 10 * time.Minute
 // awaitsRevert reports whether drift is reverted only once time has passed.
 func (s *State) awaitsRevert() bool {
 	status := s.Release.Status
-	return s.saidDrifted() && s.Release.Spec.Drift == v1alpha1.DriftRevert && status.Rollback != nil &&
+	return saidDrifted(s.World) && s.Release.Spec.Drift == v1alpha1.DriftRevert && status.Rollback != nil &&
 		status.Rollback.Trigger == v1alpha1.TriggerDrift && s.Now.Before(status.LastUpdateTime.Add(revertPause))
 }
 
 // saidDrifted reports whether the status says that the workload does not run what was released.
-func (w *World) saidDrifted() bool {
+func saidDrifted(w *World) bool {
 	return meta.IsStatusConditionTrue(w.Release.Status.Conditions, v1alpha1.ConditionDrifted)
 }

@@ -79,7 +79,7 @@ func beginWith(t *rapid.T, setup Setup) *walk {
 	w := &walk{T: t, state: newState(setup)}
 	w.state.Next = w.next
 	w.state.Sick = rapid.SampledFrom([]string{"", "", "v1", "v2", "v3"}).Draw(t, "sick")
-	w.state.Refused = rapid.SampledFrom([]string{"", "", "", "v2", "v3"}).Draw(t, "refused")
+	w.state.API.Refused = rapid.SampledFrom([]string{"", "", "", "v2", "v3"}).Draw(t, "refused")
 	Event{Kind: Give, Text: "v2"}.Apply(w.state)
 	fmt.Fprintf(&w.story, "\n  %-28s %s", "start", w.state.World)
 	return w
@@ -171,7 +171,7 @@ func (w *walk) anything(label string) Event {
 	if w.state.Traffic != nil {
 		kinds = w.routed(kinds)
 	}
-	if w.state.Policied {
+	if w.state.API.Policied {
 		kinds = append(slices.Clip(kinds), Admit, TouchWorkload)
 	}
 	e := Event{Kind: rapid.SampledFrom(kinds).Draw(w.T, label)}
@@ -293,13 +293,13 @@ func (w *walk) passAgain() {
 	if again := s.Process.Pass(s.World, Mishaps{}); len(again.Done)+again.Refused > 0 {
 		w.Fatalf("I9 another pass sends no write: %+v, %d refused%s\n  %-28s %s", again.Done, again.Refused, w.story.String(), "passes", s.World)
 	}
-	if how := s.World.mistold(); how != "" {
+	if how := mistold(s.World); how != "" {
 		w.Fatalf("what the status says of pods is true: %s%s\n  %-28s %s", how, w.story.String(), "passes", s.World)
 	}
 	// I8 can be kept only if the API server takes that very write, and leaves it as it is; one that it refused is sent again later, and one that it
 	// has changed again and again (plan.Refusal.Until) only once somebody asks for it.
 	held := s.Process.heldBack(s.Release.Generation, s.Now).takeOver
-	if d := &s.World.Workload; d.exposed() && !s.Release.Purged && s.takesOver() && !s.awaitsRetry() && !held {
+	if d := &s.World.Workload; d.exposed() && !s.Release.Purged && takesOver(s.World) && !s.awaitsRetry() && !held {
 		w.Fatalf("I8 what is held is paused%s\n  %-28s %s", w.story.String(), "passes", s.World)
 	}
 }
@@ -309,7 +309,7 @@ func (w *walk) calmDown() {
 	for range maxEvents {
 		next, event := Calm(w.state)
 		if next == nil {
-			if left := w.state.Unfinished(); left != "" {
+			if left := unfinished(w.state.World); left != "" {
 				w.Fatalf("I7 the end is a clean one: %s%s", left, w.story.String())
 			}
 			return

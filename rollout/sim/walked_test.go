@@ -114,8 +114,8 @@ func TestWalked(t *testing.T) {
 			for _, e := range walk.events {
 				e.Apply(s)
 			}
-			if s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 }); len(s.Broken) > 0 || s.Unfinished() != "" {
-				t.Errorf("it ends as %s: %s, broken: %v", s.World, s.Unfinished(), s.Broken)
+			if s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 }); len(s.Broken) > 0 || unfinished(s.World) != "" {
+				t.Errorf("it ends as %s: %s, broken: %v", s.World, unfinished(s.World), s.Broken)
 			}
 		})
 	}

@@ -96,9 +96,9 @@ func (s *State) turns() {
 	for changed := true; changed; {
 		changed = (Event{Kind: SyncWorkload}).Apply(s)
 		for i := range s.Sets {
-			changed = s.SyncSet(&s.Sets[i]) || changed
+			changed = syncSet(s.World, &s.Sets[i]) || changed
 			if s.Sets[i].Revision != s.Sick {
-				changed = s.MakeReady(&s.Sets[i]) || changed
+				changed = makeReady(s.World, &s.Sets[i]) || changed
 			}
 		}
 		changed = (Event{Kind: Pass}).Apply(s) || changed

@@ -33,7 +33,7 @@ func (w wait) but(status *v1alpha1.BatchReleaseStatus) wait {
 
 // judgeFailed: a release fails only once processes have looked at it for its deadline while it made
 // no progress: no clock that jumps, and no time in which nobody looked, makes a healthy one fail.
-func (x *pass) judgeFailed(status *v1alpha1.BatchReleaseStatus) {
+func judgeFailed(x *pass, status *v1alpha1.BatchReleaseStatus) {
 	w, was := x.world, x.world.Release.Status
 	late := status.Rollback != nil && status.Rollback.Trigger == v1alpha1.TriggerDeadline && status.Attempt != was.Attempt && was.Phase != v1alpha1.PhaseFailed
 	if status.Phase == v1alpha1.PhaseFailed && was.Phase != v1alpha1.PhaseFailed || late {

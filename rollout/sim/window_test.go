@@ -21,10 +21,10 @@ func (v *window) passed(before, after *World) {
 	v.lost += lost
 }
 
-func (deployments) passed(before, after *World) (grown, lost int32) {
+func (lawsOfSets) passed(before, after *World) (grown, lost int32) {
 	lost = max(effective(before.Sets)-effective(after.Sets), 0)
 	lost += max(trulyEffective(before.Sets)-trulyEffective(after.Sets), 0)
-	return max(after.peak()-before.peak(), 0), lost
+	return max(peakPods(after)-peakPods(before), 0), lost
 }
 
 // forget forgets what the pass has read since.

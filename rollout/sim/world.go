@@ -58,16 +58,8 @@ type World struct {
 	Traffic *Traffic
 	// Lag is what the caches show instead of the present.
 	Lag Lag
-	// Refused is a revision whose template the API server does not take.
-	Refused string
-	// Refusing are the writes that the API server refuses, or makes something else of.
-	Refusing Writes
-	// Policied says that a policy writes into the templates of workloads, and Stamp what it writes now;
-	// nothing if it is empty.
-	Policied bool
-	Stamp    string
-	// Crowded says that a quota leaves no room for a release.
-	Crowded bool
+	// API is how the API server decides on writes.
+	API Admission
 	// Sick is a revision whose new pods never become available.
 	Sick string
 	// MinReady says that pods are ready for a while before they count as available
@@ -225,7 +217,7 @@ const never = 24 * 365 * time.Hour
 // New makes a world.
 func New(s Setup) *World {
 	of := kindOf(s.Kind)
-	w := &World{Now: time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC), MinReady: s.MinReady, Graceful: s.Graceful, Ordered: s.Ordered, Several: s.Several, Policied: s.Policied}
+	w := &World{Now: time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC), MinReady: s.MinReady, Graceful: s.Graceful, Ordered: s.Ordered, Several: s.Several, API: Admission{Policied: s.Policied}}
 	seconds := int32(or(s.Deadline, never) / time.Second)
 	spec := &v1alpha1.BatchReleaseSpec{
 		WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: of.name(), Name: Name},
@@ -240,18 +232,18 @@ func New(s Setup) *World {
 	spec.Drift = or(s.Drift, v1alpha1.DriftReport)
 	if s.Traffic != nil {
 		spec.Strategy.Traffic = s.Traffic
-		w.routed(s.Traffic)
+		addRoutes(w, s.Traffic)
 	}
 	spec.DeletionPolicy = or(s.DeletionPolicy, v1alpha1.DeletionRevert)
 	w.Sound = spec
 	w.Release = Release{Version: w.next(), Generation: 1, Spec: spec, Status: &v1alpha1.BatchReleaseStatus{}, FromGit: s.FromGit}
 	w.Workload = Workload{kind: of, MaxSurge: &s.MaxSurge, MaxUnavailable: &s.MaxUnavailable, HistoryLimit: s.HistoryLimit}
-	w.bear(Spec{Replicas: s.Replicas, Paused: s.Paused, Strategy: or(s.Strategy, RollingUpdate), Partition: s.Partition, Template: "v1"})
+	bearWorkload(w, Spec{Replicas: s.Replicas, Paused: s.Paused, Strategy: or(s.Strategy, RollingUpdate), Partition: s.Partition, Template: "v1"})
 	if of.name() != Deployment {
 		w.Workload.MaxSurge = nil
 	}
 	if of.name() == DaemonSet {
-		w.join(s.Replicas)
+		joinNodes(w, s.Replicas)
 	}
 	if !s.Newborn {
 		w.Workload.Seen = w.Workload.Generation
@@ -260,12 +252,12 @@ func New(s Setup) *World {
 	return w
 }
 
-// bear creates the workload. The native controller has not seen it yet.
-func (w *World) bear(spec Spec) {
+// bearWorkload creates the workload. The native controller has not seen it yet.
+func bearWorkload(w *World, spec Spec) {
 	d := &w.Workload
 	w.born++
 	spec = d.kind.born(spec)
-	spec.Template = w.admitted(spec.Template)
+	spec.Template = w.API.admitted(spec.Template)
 	w.ownStrategy = strategyText(&spec)
 	*d = Workload{
 		Spec: spec, kind: d.kind, UID: types.UID(fmt.Sprintf("workload-%d", w.born)), Version: w.next(), Generation: 1,
@@ -356,7 +348,7 @@ func (w *World) resize(s *Set, replicas int32) {
 func (w *World) updateWorkload(change func(*Workload)) {
 	w.rescaleWorkload(func(d *Workload) {
 		change(d)
-		d.Template = w.admitted(d.Template)
+		d.Template = w.API.admitted(d.Template)
 	})
 }
 
@@ -410,7 +402,7 @@ func (w *World) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "replicas=%d", w.Workload.Replicas)
 	w.Workload.kind.show(w, &text)
-	w.showTraffic(&text)
+	showTraffic(w, &text)
 	status := w.Release.Status
 	fmt.Fprintf(&text, " %s %s %s target=%d", status.Phase, status.Batch, status.CurrentStepState, status.TargetReplicas)
 	if hold := w.Workload.Hold; hold != nil {

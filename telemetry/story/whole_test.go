@@ -29,7 +29,7 @@ type twist struct {
 // templates is given once the one before is there; the workload runs v1.
 func run(t interface{ Fatalf(string, ...any) }, setup sim.Setup, twist *twist, templates ...string) course {
 	state := sim.NewState(setup)
-	state.Give(templates[0])
+	sim.Event{Kind: sim.Give, Text: templates[0]}.Apply(state)
 	return runOn(t, state, nil, twist, templates...)
 }
 
@@ -59,7 +59,7 @@ func runOn(t interface{ Fatalf(string, ...any) }, state *sim.State, events []sim
 		} else if next == nil {
 			templates = templates[1:]
 			next = state.Clone()
-			next.Give(templates[0])
+			sim.Event{Kind: sim.Give, Text: templates[0]}.Apply(next)
 		}
 		state = next
 		see()
