@@ -10,37 +10,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/verb"
 	"github.com/sluice-dev/sluice/dashboard/access"
+	"github.com/sluice-dev/sluice/internal/testbed/verbtest"
 )
-
-// standing is a release that waits at a manual gate of its second batch.
-func standing() verb.Situation {
-	now := verb.Situation{Release: &v1alpha1.BatchRelease{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "r1"},
-		Spec:       v1alpha1.BatchReleaseSpec{Strategy: v1alpha1.ReleaseStrategy{Steps: make([]v1alpha1.Step, 3)}},
-		Status: v1alpha1.BatchReleaseStatus{
-			Phase: v1alpha1.PhaseRollingUpdate, State: v1alpha1.StateBlocked, CurrentStepState: v1alpha1.StepBlocking, CurrentStepIndex: 1,
-			Attempt: 4, StepStartedAt: &metav1.Time{}, UpdateRevision: "v2", StableRevision: "v1", Message: "waits",
-		},
-	}}
-	now.Gates = []v1alpha1.Gate{{
-		ObjectMeta: metav1.ObjectMeta{Name: "web-g", UID: "g1"},
-		Spec:       v1alpha1.GateSpec{Type: v1alpha1.GateManual, Policy: v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}, Step: 1},
-		Status:     v1alpha1.GateStatus{Decision: v1alpha1.DecisionWaiting},
-	}}
-	now.All = now.Gates
-	return now
-}
 
 // TestWhatHasChanged: what a person saw is compared as far as it matters for what they do.
 func TestWhatHasChanged(t *testing.T) {
 	t.Parallel()
-	before := seenOf(standing().Release)
+	before := seenOf(verbtest.AtGate().Release)
 	cases := map[string]struct {
 		change func(*verb.Situation)
 		// from is the least that notices.
@@ -65,7 +46,7 @@ func TestWhatHasChanged(t *testing.T) {
 		}, verb.EveryFact, "It no longer waits before that pod."},
 	}
 	for name, c := range cases {
-		now := standing()
+		now := verbtest.AtGate()
 		c.change(&now)
 		for which := verb.ReleaseFacts; which <= verb.EveryFact; which++ {
 			err := before.compare(now, asked{Request: verb.Request{Gates: []string{"g1"}}}, which)
@@ -77,10 +58,10 @@ func TestWhatHasChanged(t *testing.T) {
 			}
 		}
 	}
-	if err := before.compare(standing(), asked{Request: verb.Request{Gates: []string{"g1"}}}, verb.EveryFact); err != nil {
+	if err := before.compare(verbtest.AtGate(), asked{Request: verb.Request{Gates: []string{"g1"}}}, verb.EveryFact); err != nil {
 		t.Errorf("want nothing changed, got %v", err)
 	}
-	if err := (seen{}).compare(standing(), asked{}, verb.ReleaseFacts); !errors.As(err, new(*changedError)) {
+	if err := (seen{}).compare(verbtest.AtGate(), asked{}, verb.ReleaseFacts); !errors.As(err, new(*changedError)) {
 		t.Errorf("want a form that carries nothing refused, got %v", err)
 	}
 }

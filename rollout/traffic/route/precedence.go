@@ -63,19 +63,12 @@ func (r requests) beyond(other requests) int {
 	)
 }
 
-// within reports whether another match holds for all the requests.
+// within reports whether another match holds for all the requests. Neither of the two is regular.
 func (r requests) within(other requests) bool {
 	return (r.path == other.path || r.path.within(other.path)) &&
 		(other.verb == "" || other.verb == r.verb) &&
-		r.callsWithin(other) &&
+		(other.service == "" || other.service == r.service) && (other.method == "" || other.method == r.method) &&
 		has(r.headers, other.headers) && has(r.params, other.params)
-}
-
-func (r requests) callsWithin(other requests) bool {
-	if other.service == "" && other.method == "" {
-		return true
-	}
-	return r.rpc == other.rpc && (other.service == "" || r.service == other.service) && (other.method == "" || r.method == other.method)
 }
 
 // has reports whether all conditions are among others.
