@@ -24,8 +24,8 @@ const restartedAt = "kubectl.kubernetes.io/restartedAt"
 // most is how many fields are named.
 const most = 5
 
-// Fields name what differs in present, by path, as they stand in a Deployment: at most 5, and
-// how many there are beyond. There are none if it is nothing but that the pods were restarted.
+// Fields returns the paths of at most 5 fields that differ in present, as in a Deployment, and the
+// number of further ones. It ignores the annotation of a restart.
 func Fields(released, present *corev1.PodTemplateSpec) ([]string, error) {
 	found, err := All(released, present)
 	if beyond := len(found) - most; beyond > 0 {

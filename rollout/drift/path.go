@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// path leads to a value of a template. Each element is a field of an object, or, where item is set,
-// an item of a list by its name: what a user has called an item is never taken for a field.
+// path leads to a value of a template. Each element is a field of an object, or, where item is
+// set, the name of an item of a list, so that an item's name never matches a field.
 type path []element
 
 type element struct {

@@ -50,8 +50,8 @@ func Limits(w workload.Workload, held *plan.Hold) (surge, unavailable *intstr.In
 	return w.Limits(strategy)
 }
 
-// AsDecided starts a patch of a workload that holds only while spec and hold are what was
-// decided on. Its status, which changes with every pod, does not count.
+// AsDecided starts a patch of a workload that applies only if spec and hold are unchanged since
+// the decision. Its status, which changes with every pod, does not count.
 func AsDecided(w metav1.Object) *kube.JSONPatch {
 	patch := new(kube.JSONPatch).
 		Test("/metadata/uid", w.GetUID()).
@@ -78,9 +78,9 @@ func Set(patch *kube.JSONPatch, w metav1.Object, held plan.Hold) *kube.JSONPatch
 	return patch.Set("/metadata/annotations", map[string]string{v1alpha1.HoldAnnotation: string(data)})
 }
 
-// HandBack returns the patch that gives a held workload back. What it gets back and the annotation
-// go in one write, and so does the template unless it is nil: in any other order there is a moment
-// in which the native controller rolls by itself.
+// HandBack returns the patch that gives a held workload back. It restores the fields, removes the
+// annotation and sets the template, unless nil, in one write: in any other order the native
+// controller would roll by itself for a moment.
 func HandBack(w workload.Workload, held v1alpha1.HeldWorkload, template json.RawMessage) *kube.JSONPatch {
 	patch := AsDecided(w).Remove(kube.AnnotationPath(v1alpha1.HoldAnnotation))
 	w.GiveBack(patch, held)

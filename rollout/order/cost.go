@@ -126,7 +126,7 @@ func (p *Pod) own() int32 {
 	return p.cost()
 }
 
-// parseCost mirrors GetDeletionCostFromPodAnnotations of Kubernetes: what can't be read counts as
+// parseCost mirrors GetDeletionCostFromPodAnnotations of Kubernetes: an unreadable cost counts as
 // 0.
 func parseCost(text string) int32 {
 	if strings.HasPrefix(text, "+") || len(text) > 1 && text[0] == '0' {

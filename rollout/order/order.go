@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Pod is what order depends on of a pod that is not going away.
+// Pod holds the facts that order a pod, which is not being deleted.
 type Pod struct {
 	Name string
 	UID  types.UID
@@ -30,8 +30,8 @@ type Pod struct {
 	Pause bool
 }
 
-// Stage is what the ReplicaSet controller looks at before any cost: pods of an earlier stage go
-// first.
+// Stage is the rank that the ReplicaSet controller compares before any cost: it deletes pods of an
+// earlier stage first.
 type Stage int
 
 // The stages.

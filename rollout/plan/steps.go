@@ -135,9 +135,8 @@ func (s steps) traffic() traffic.Share {
 // traffic each step does.
 func (s steps) allTraffic() bool { return !s.shared || s.unreadable() || s.traffic().Weight == percent }
 
-// steppingBack reports whether a jump went back to the current step with its pods: the surplus goes, and
-// the version before takes its places, until the next step. Where updated pods stay updated, none
-// go.
+// steppingBack reports whether a jump went back to the current step with its pods. The surplus is
+// replaced by old pods until the next step. Where updated pods stay updated, none is replaced.
 func (s steps) steppingBack() bool {
 	jump := s.record.lastJump()
 	return jump != nil && jump.RemovePods && jump.To == s.index() && !s.final

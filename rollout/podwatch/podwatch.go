@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Watches are those of all releases. Any number of goroutines may use them.
+// Watches holds the watches of all releases. Any number of goroutines may use them.
 type Watches struct {
 	client  client.WithWatch
 	changed func(ctx context.Context, release types.NamespacedName)
@@ -95,7 +95,7 @@ func later(version, than string) bool {
 	return err == nil && order > 0
 }
 
-// Pods says which pods are watched: those that a selector selects in a namespace.
+// Pods selects pods in a namespace.
 type Pods struct {
 	Namespace, Selector string
 }
@@ -103,8 +103,9 @@ type Pods struct {
 // grace is how long it takes to see all pods, unless something is wrong.
 const grace = 2 * time.Second
 
-// New makes Watches that tell which release a change is about, and when all pods of one are seen.
-// Whoever is told may take until the context ends, which is when nobody watches any more.
+// New returns Watches that call changed for each change of a release's pods, and once all of them
+// are listed. A call of changed may take until the context ends, which is when no watch runs any
+// more.
 func New(c client.WithWatch, changed func(ctx context.Context, release types.NamespacedName)) *Watches {
 	return &Watches{client: c, changed: changed, entries: map[types.NamespacedName]*entry{}}
 }
@@ -131,8 +132,8 @@ const (
 	Late Seen = iota
 	Begun
 	All
-	// Fresh is All, and the watch began with a list as of a moment ago: nobody needs to read the pods
-	// to be sure of them.
+	// Fresh is All, with a watch that began a moment ago, so that no live read of the pods is
+	// needed.
 	Fresh
 )
 

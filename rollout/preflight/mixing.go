@@ -2,8 +2,8 @@ package preflight
 
 import "fmt"
 
-// MixesVersions says what stands against releasing a Deployment in batches whose own strategy is
-// Recreate. What it is comes first: a commit's status has room for little.
+// MixesVersions returns the objection to releasing a Deployment with strategy Recreate in batches.
+// It begins with the problem, because a commit's status has room for little.
 func MixesVersions(workload string) string {
 	return fmt.Sprintf("Deployment %q has strategy Recreate, and a release in batches runs two versions at once: set "+
 		"spec.strategy.allowMixedVersions: true in the BatchRelease if they get along, or strategy RollingUpdate in the Deployment; "+

@@ -25,7 +25,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// Release is what is about to begin.
+// Release is the release that is about to begin.
 type Release struct {
 	// Kind and Workload name the workload.
 	Kind, Workload string

@@ -91,8 +91,8 @@ func covers(quota *corev1.ResourceQuota, pod *corev1.PodSpec) bool {
 	})
 }
 
-// within reports whether a pod is in a scope. Those of others than pods, and of affinity across
-// namespaces, it is not.
+// within reports whether a pod is in a scope. It is in no scope of other objects, or of affinity
+// across namespaces.
 func within(scope corev1.ScopedResourceSelectorRequirement, pod *corev1.PodSpec) bool {
 	switch scope.ScopeName {
 	case corev1.ResourceQuotaScopeTerminating:

@@ -9,7 +9,7 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// defaults are what the LimitRanges of a namespace give to containers that say nothing.
+// defaults holds the LimitRange defaults of a namespace, for containers without their own.
 type defaults struct{ requests, limits corev1.ResourceList }
 
 func defaultsOf(ranges []corev1.LimitRange) defaults {

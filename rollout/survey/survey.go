@@ -18,7 +18,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
-// Namespace lists the objects. What may not be listed is named: it holds up no release.
+// Namespace lists the objects. It names the lists that were forbidden, which don't block a
+// release.
 func Namespace(ctx context.Context, cluster client.Reader, name string) (preflight.Namespace, []string, error) {
 	var quotas corev1.ResourceQuotaList
 	var limits corev1.LimitRangeList

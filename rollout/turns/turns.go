@@ -28,9 +28,8 @@ var (
 	ErrRefused = errors.New("the API server refuses the write")
 	// ErrUnanswered is the error of a shell whose write may or may not be done: the API server failed.
 	ErrUnanswered = errors.New("the API server failed")
-	// ErrUnasked is the error of a shell whose write failed while the API server answers what is read:
-	// what it asks before a write, such as an admission webhook, does not answer. The shell knows that
-	// from now on.
+	// ErrUnasked is the error of a failed write while the API server answers reads: a dependency of
+	// writes, such as an admission webhook, does not answer.
 	ErrUnasked = fmt.Errorf("it answers reads: %w", ErrUnanswered)
 	// ErrEndless says that a plan does not come to an end.
 	ErrEndless = errors.New("the plan does not come to an end")

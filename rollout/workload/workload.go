@@ -67,7 +67,7 @@ type Workload interface {
 // Kinds lists all kinds that can be released, in the order in which they are documented.
 var Kinds = kinds.Names()
 
-// rooms has a line for each kind: its package defines how a workload is held, and how its pods move.
+// rooms has a line for each kind, whose package defines its hold and the moves of its pods.
 var rooms = map[string]func(client.Object) Workload{
 	kinds.Deployment:  func(o client.Object) Workload { return &deployment.Object{Deployment: o.(*appsv1.Deployment)} },
 	kinds.StatefulSet: func(o client.Object) Workload { return &statefulset.Object{StatefulSet: o.(*appsv1.StatefulSet)} },

@@ -27,7 +27,7 @@ type approve struct {
 	times int
 }
 
-// manualSteps have one more pod each, with a manual gate after all but the last.
+// manualSteps returns steps of one more pod each, with a manual gate after all but the last.
 func manualSteps(pods int) []v1alpha1.Step {
 	var all []v1alpha1.Step
 	for i := 1; i < pods; i++ {
@@ -81,7 +81,7 @@ func (a approve) measure(ctx context.Context, l *lab) (w *watcher, err error) {
 	return w, nil
 }
 
-// place is where a release stands.
+// place is the position of a release.
 type place struct {
 	attempt int64
 	step    int32

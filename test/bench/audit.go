@@ -100,7 +100,7 @@ func (c *clock) timeOf(resource string, told change) time.Time {
 	return last
 }
 
-// duration of a hand-over.
+// duration returns the duration of a hand-over.
 func (c *clock) duration(h handOver) time.Duration {
 	resource := "replicasets"
 	if _, ok := h.next.object.(*corev1.Pod); ok {

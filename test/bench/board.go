@@ -24,19 +24,19 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// board is a bench of the dashboard: what its first page takes with many releases, and what viewers
-// cost who follow it.
+// board is a bench of the dashboard: the cost of its first page with many releases, and of the
+// viewers that follow it.
 type board struct {
 	releases, viewers, changes int
-	// page, weight and memory are what is wanted of it: for a page, of its bytes, and of the growth of
+	// page, weight and memory are the goals for the time of a page, its bytes, and the growth of
 	// the heap.
 	page           time.Duration
 	weight, memory int64
-	// held is what is wanted of the memory that the releases take; 0 if nothing is.
+	// held is the goal for the memory of the releases; 0 means none.
 	held int64
 }
 
-// boardSample is what was measured of a dashboard.
+// boardSample holds the measurements of a dashboard.
 type boardSample struct {
 	// weight is how many bytes a browser loads for the first page.
 	weight int64

@@ -15,15 +15,15 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
-// calls is a bench of what one release asks of its forge: with a pull request to merge after all
-// steps but the last. What a controller asks once, when it starts, is counted apart.
+// calls is a bench of the forge requests of one release, with a pull request to merge after all
+// steps but the last. It counts the requests of the controller's start apart.
 type calls struct {
 	fleet
 	// goal is how many requests there may be.
 	goal int
 }
 
-// pullSteps have a pull request to merge after all but the last.
+// pullSteps returns steps with a pull request to merge after all but the last.
 func pullSteps(replicas ...string) []v1alpha1.Step {
 	all := steps(replicas...)
 	for i := range all[:len(all)-1] {

@@ -14,11 +14,11 @@ type comparison struct {
 	goals goals
 	// args of kube-apiserver and kube-controller-manager, on both sides.
 	args []string
-	// peers are what others did in the same bench.
+	// peers are the figures of other tools in the same bench.
 	argo, kruise *figures
 }
 
-// sample is what one run measured of one side.
+// sample holds the measurements of one side in one run.
 type sample struct {
 	wall time.Duration
 	extent

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// goals are what is wanted of a comparison; zero means that nothing is.
+// goals are the goals of a comparison; zero means none.
 type goals struct {
 	wall time.Duration
 	// ratio of the wall time to the native one in the same run.
@@ -75,7 +75,7 @@ func (c comparison) wallRows(native, sluice []sample) []row {
 	return []row{first, second}
 }
 
-// handOverRows speak of the hand-overs of all runs.
+// handOverRows returns the rows of all hand-overs.
 func (c comparison) handOverRows(sluice []sample) []row {
 	all := slices.Concat(of(sluice, func(s sample) []time.Duration { return s.handOvers })...)
 	p99 := percentile(all, 99)
@@ -125,7 +125,7 @@ func (c comparison) usageRows(native, sluice []sample) []row {
 	}
 }
 
-// podRows show the worst of all runs, of each workload.
+// podRows returns the worst of all runs, for each workload.
 func (c comparison) podRows(native, sluice []sample) []row {
 	least := func(samples []sample) int { return slices.Min(of(samples, func(s sample) int { return s.least })) }
 	most := func(samples []sample) int { return slices.Max(of(samples, func(s sample) int { return s.most })) }

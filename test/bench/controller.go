@@ -130,7 +130,7 @@ func freeAddress(ctx context.Context) (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// usage is what a process has used of the machine.
+// usage is the CPU time and memory of a process.
 type usage struct {
 	// cpu in user and kernel mode, of all threads.
 	cpu time.Duration

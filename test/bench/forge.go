@@ -30,7 +30,7 @@ import (
 const (
 	shopOwner, shopName = "bench", "shop"
 	shopSource          = "shop"
-	// developer pushes, approver merges, and releaser is what Sluice acts as.
+	// developer pushes, approver merges, and Sluice acts as releaser.
 	developer, approver, releaser = "ada", "grace", "sluice"
 )
 

@@ -36,7 +36,7 @@ const (
 	branch     = "main"
 )
 
-// followSample is what was measured of following a repository.
+// followSample holds the measurements of following a repository.
 type followSample struct {
 	releases, files int32
 	first           time.Duration
@@ -50,7 +50,7 @@ type exchange struct {
 	took time.Duration
 	// requests that the repository got.
 	requests int64
-	// git is what git fetch --depth 1 takes for the same.
+	// git is the time of git fetch --depth 1 for the same change.
 	git time.Duration
 }
 

@@ -24,13 +24,13 @@ import (
 const (
 	// readyDelay is how long a pod takes from its node to being ready.
 	readyDelay = time.Second
-	// namespace is where everything that is measured takes place.
+	// namespace holds everything that is measured.
 	namespace = "bench"
 	// settle is how long what follows the end of a release, events for example, is still counted.
 	settle = 2 * time.Second
 )
 
-// kit is what all benches share: the program to measure, and where to tell how far they are.
+// kit is shared by all benches: the program to measure, and the output for progress.
 type kit struct {
 	dir, sluice, logs string
 	progress          io.Writer
@@ -91,7 +91,7 @@ func (k *kit) inLab(ctx context.Context, experiment func(context.Context, *lab) 
 	return k.inLabOf(ctx, controlplane.Options{}, experiment)
 }
 
-// inLabOf is inLab with some nodes, or arguments of components.
+// inLabOf calls inLab with the given nodes and arguments of components.
 func (k *kit) inLabOf(ctx context.Context, of controlplane.Options, experiment func(context.Context, *lab) error) (err error) {
 	crds, err := controlplane.InCheckout("config/crd")
 	if err != nil {

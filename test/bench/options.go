@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// options are what the command line asks for.
+// options holds the flags of the command line.
 type options struct {
 	// runs is how often each bench is run; its numbers are the median of these.
 	runs int

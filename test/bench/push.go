@@ -89,7 +89,8 @@ func (p pushed) podCreated() func(client.Object) bool {
 	}
 }
 
-// pushSample is what was measured of one push, from when its webhook came to the controller.
+// pushSample holds the measurements of one push, from the arrival of its webhook at the
+// controller.
 type pushSample struct {
 	answered time.Duration
 	// until each milestone.

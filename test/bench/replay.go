@@ -18,7 +18,7 @@ type extent struct{ least, most int }
 // replaced in place.
 type handOver struct{ pod, next change }
 
-// history is what the watch log tells of one Deployment from a time on.
+// history is the record of one Deployment in the watch log, from a given time.
 type history struct {
 	extent
 	handOvers []handOver
@@ -30,7 +30,7 @@ type replay struct {
 	start   time.Time
 	pods    map[string]*corev1.Pod
 	sets    map[string]*appsv1.ReplicaSet
-	update  string          // hash of the new version: that of the ReplicaSet, or of the pod in place, that came after the start
+	update  string          // hash of the new version: of the first ReplicaSet, or pod in place, after the start
 	before  map[string]bool // hashes of pods in place before the start
 	targets []int
 	step    int     // the step in progress
@@ -148,7 +148,7 @@ func (r *replay) tally(c change) {
 	}
 }
 
-// stepUnderWay: the last step has no other after it.
+// stepUnderWay reports whether another step follows.
 func (r *replay) stepUnderWay() bool { return r.update != "" && r.step < len(r.targets)-1 }
 
 func ready(pod *corev1.Pod) bool {

@@ -15,21 +15,21 @@ import (
 // rest is a bench of releases that have completed, and a controller that has nothing to do.
 type rest struct {
 	fleet
-	// watched is how long the controller is watched at rest; memory, in bytes, and restart are
-	// what is wanted of it.
+	// watched is how long the controller is watched at rest; memory, in bytes, and restart are the
+	// goals.
 	watched time.Duration
 	memory  int64
 	restart time.Duration
 }
 
-// restSample is what was measured of a controller at rest.
+// restSample holds the measurements of a controller at rest.
 type restSample struct {
 	requests map[string]int // while it was watched
 	usage                   // then
 	restarts []restart
 }
 
-// restart is what a new controller did.
+// restart holds the requests and times of a new controller.
 type restart struct {
 	// quiet is how long after its start it was ready and had made its last request.
 	quiet    time.Duration

@@ -29,7 +29,7 @@ type shares struct {
 	handOver time.Duration
 }
 
-// moved is what one release took.
+// moved holds the measurements of one release.
 type moved struct {
 	requests  map[string]int
 	reactions []reaction
@@ -251,11 +251,11 @@ func (f fleet) traffic(name string) *v1alpha1.Traffic {
 	}
 }
 
-// reaction is how long after a gate has passed, and after its step is written, a route is. Of our
-// own is what follows the API server's answer to the write of the step.
+// reaction holds the delays of a route's write: after the gate passed, after the step was written,
+// and, as our own, after the API server's answer to the write of the step.
 type reaction struct{ gate, step, own time.Duration }
 
-// reactions to gates that passed, in their order.
+// reactions returns the reactions to gates that passed, in their order.
 func reactions(requests []controlplane.Request) []reaction {
 	writes := slices.DeleteFunc(slices.Clone(requests), func(r controlplane.Request) bool {
 		return !fromSluice(r) || !changesSomething(r) || r.Code >= http.StatusMultipleChoices

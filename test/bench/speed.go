@@ -13,7 +13,7 @@ import (
 // with it on.
 type speed struct {
 	fleet
-	// limit is what Sluice may take with each policy; zero if nothing is wanted.
+	// limits are Sluice's time limits with each policy; zero means none.
 	limits []policyLimit
 }
 

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// verdict says whether a number is what is wanted.
+// verdict is the result of comparing a number with its goal.
 type verdict string
 
 const (
@@ -27,7 +27,7 @@ type row struct {
 	argo, kruise                  string
 }
 
-// report is what comes of a bench.
+// report holds the result of a bench.
 type report struct{ rows []row }
 
 // atMost judges a value.

@@ -26,7 +26,7 @@ var axe = sync.OnceValues(func() ([]byte, error) { return axePackage.Read(contex
 const axeOptions = `{runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}, ` +
 	`resultTypes: ["violations"], preload: false}`
 
-// axeFinding is what axe-core says of a rule that a page breaks.
+// axeFinding is axe-core's report of one violated rule.
 type axeFinding struct {
 	ID, Impact, Help string
 	Nodes            []struct {

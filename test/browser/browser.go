@@ -59,7 +59,7 @@ func Want(t testing.TB, started *Browser, err error) *Browser {
 	return started
 }
 
-// Tab is where a person looks at pages. Whatever fails there ends the test.
+// Tab is a browser tab. An error in it ends the test.
 type Tab struct {
 	t      testing.TB
 	ctx    context.Context //nolint:containedctx // chromedp knows a tab by its context

@@ -15,8 +15,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// faults are what a browser complains of in a tab: warnings and errors on the console, violations
-// of a page's own policy, and requests that failed or went elsewhere than to the page's host.
+// faults are the complaints of a browser in a tab: warnings and errors on the console, violations
+// of a page's own policy, failed requests, and requests to other hosts.
 type faults struct {
 	lock sync.Mutex
 	told []string

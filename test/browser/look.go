@@ -7,13 +7,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Look is what a person looks through.
+// Look is the size and the preferences of a person's browser.
 type Look struct {
 	Name          string
 	Width, Height int64
 	// Phone says that it is one: touched, and with a dense screen.
 	Phone bool
-	// Dark and Still are what the person likes: dark colours, and that nothing moves.
+	// Dark and Still are the person's preferences: dark colours, and no motion.
 	Dark, Still bool
 }
 

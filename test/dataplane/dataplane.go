@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// controllerName is what Traefik calls itself in GatewayClasses and in the status of routes.
+	// controllerName is Traefik's name in GatewayClasses and in the status of routes.
 	controllerName = "traefik.io/gateway-controller"
 	// GatewayName is that of the Gateway, and of its listener.
 	GatewayName  = "gateway"
@@ -55,11 +55,11 @@ func InstallCRDs(ctx context.Context, cfg *rest.Config) error {
 	return controlplane.Apply(ctx, cfg, filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", "standard"))
 }
 
-// Options are where a data plane runs.
+// Options holds the environment of a data plane.
 type Options struct {
 	// Traefik is the path of the program.
 	Traefik string
-	// Config is how it reaches the cluster, which has Gateway API's CRDs.
+	// Config gives access to the cluster, which has the CRDs of Gateway API.
 	Config *rest.Config
 	// Namespace is that of its Gateway, which takes routes of all namespaces.
 	Namespace string
@@ -78,7 +78,7 @@ type DataPlane struct {
 
 // An Instance is one Traefik. Each has an address of its own, and all of them the Gateway's port.
 type Instance struct {
-	// URL is where it takes requests.
+	// URL is the address for requests.
 	URL     string
 	plane   *DataPlane
 	dir     string
@@ -245,7 +245,7 @@ func (i *Instance) ready(ctx context.Context) error {
 // Stop has the instance end what it is at, and end. It may have ended before.
 func (i *Instance) Stop() { i.program.Stop() }
 
-// Kill ends the instance without a word to it: whoever waits for an answer gets none.
+// Kill ends the instance at once: open requests get no answer.
 func (i *Instance) Kill() { i.program.Kill() }
 
 // Log returns the path of what the instance has said.

@@ -12,34 +12,34 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// confirmation is what somebody did on the forge to let a release through a gate.
+// confirmation is an account's action on the forge that let a release through a gate.
 type confirmation struct {
 	// revision of the cluster right before: only later may the gate pass.
 	revision uint64
 	// commit and step name the gate.
 	commit string
 	step   int
-	// actor did it; what was done, in a word.
+	// actor is the login of the account, and what the action, in a word.
 	actor, what string
 }
 
-// claims are what the demo says of its releases; check holds them against the watch log.
+// claims are the demo's statements on its releases; check compares them with the watch log.
 type claims struct {
 	replicas, maxSurge, maxUnavailable int
 	// targets are how many pods run the new version at the end of each step.
 	targets []int
-	// first is what runs before any release, last what runs in the end.
+	// first is the version before any release, last the version in the end.
 	first, last string
 	// images of the commits that are released.
 	images        map[string]string
 	confirmations []confirmation
 }
 
-// findings are what the watch log tells.
+// findings are the results from the watch log.
 type findings struct {
 	leastAvailable int
-	// mostDesired is what was asked for at most, mostPods what ran at most: pods that
-	// are to go may still be there when the ones that take their place start.
+	// mostDesired is the largest number of desired pods, mostPods of running ones: pods may still
+	// terminate when their successors start.
 	mostDesired, mostPods int
 	// broken claims, in the order in which they broke.
 	broken []string

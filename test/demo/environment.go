@@ -57,8 +57,8 @@ type environment struct {
 	stops []func() error
 }
 
-// start brings up control plane, forge and controller. What fails later, of its own, cancels the
-// context returned, with the reason as its cause. stop must be called whether it fails or not.
+// start starts control plane, forge and controller. A later failure of one of them cancels the
+// returned context, with the reason as its cause. Callers must call stop even after an error.
 func (e *environment) start(ctx context.Context) (context.Context, error) {
 	life, fail := context.WithCancelCause(ctx)
 	e.fail = fail

@@ -22,7 +22,7 @@ const (
 	approver = "grace"
 	// tester is CI: it tries out what runs and posts the result.
 	tester = "ci"
-	// releaser is what Sluice acts as.
+	// releaser is Sluice's account.
 	releaser = "sluice"
 )
 
@@ -67,7 +67,7 @@ func signUp(forge *devforge.Forge, name string) (string, error) {
 	return token, nil
 }
 
-// webhooks are what the forge and the controller agree on.
+// webhooks holds the URL and the secret that forge and controller share.
 type webhooks struct {
 	// address that the controller takes them on.
 	address string

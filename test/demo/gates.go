@@ -56,7 +56,7 @@ func standsAt(release *v1alpha1.BatchRelease, gate *v1alpha1.Gate) bool {
 		release.Status.CurrentStepState == v1alpha1.StepBlocking
 }
 
-// lookAround is the moment that a person takes to look at the new pods.
+// lookAround waits as long as a person looks at the new pods.
 func (o options) lookAround(ctx context.Context) error {
 	select {
 	case <-time.After(o.pause):
@@ -117,7 +117,7 @@ func (s *story) hold(ctx context.Context, v *version, gate *v1alpha1.Gate, state
 	return s.listStatuses(ctx, v)
 }
 
-// test is what CI says of a commit.
+// test reports the status of CI for a commit.
 func (s *story) test(ctx context.Context, gate *v1alpha1.Gate, state string) error {
 	status := commitStatus{Context: gate.Spec.Policy.CommitStatus.Context, State: state, Description: "smoke test of the new pods"}
 	if err := s.people[tester].post(ctx, gate.Spec.Commit, status); err != nil {
@@ -165,7 +165,7 @@ func (s *story) claim(ctx context.Context, v *version, gate *v1alpha1.Gate, acto
 	return nil
 }
 
-// revision returns the cluster's as of now: what happens from here on has a greater one.
+// revision returns the cluster's current revision; every later change has a greater one.
 func (s *story) revision(ctx context.Context) (uint64, error) {
 	var gates v1alpha1.GateList
 	if err := s.cluster.List(ctx, &gates, client.InNamespace(s.namespace), client.Limit(1)); err != nil {

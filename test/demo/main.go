@@ -3,7 +3,7 @@
 // approver merges and CI posts statuses by the forge's API, and the demo shows how the cluster
 // follows, batch by batch and gate by gate.
 //
-//	git push ─────────► devforge ──► controller ──► control plane ──► watch log ──► panel, checks, summary
+//	git push ─────────► devforge ──► controller ──► control plane ──► watch log ─► panel, checks
 //	merge, status ──►      ▲             │
 //	                       └─────────────┘ pull requests, statuses
 //

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// options are what the command line asks for.
+// options holds the flags of the command line.
 type options struct {
 	// keep leaves everything running when the story is over.
 	keep bool

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge/person"
 )
 
-// somebody has an account on the forge, and does there what people and CI do.
-type somebody struct{ person.Person }
+// account acts on the forge for a person or for CI.
+type account struct{ person.Person }
 
 // commitStatus is one status of a commit, as the forge lists it.
 type commitStatus struct {
@@ -20,7 +20,7 @@ type commitStatus struct {
 }
 
 // approve reviews a pull request and merges it.
-func (p somebody) approve(ctx context.Context, number int64, remark string) error {
+func (p account) approve(ctx context.Context, number int64, remark string) error {
 	pull := fmt.Sprintf("/pulls/%d", number)
 	review := map[string]string{"event": "APPROVE", "body": remark}
 	if err := p.Call(ctx, http.MethodPost, pull+"/reviews", review, nil); err != nil {
@@ -33,7 +33,7 @@ func (p somebody) approve(ctx context.Context, number int64, remark string) erro
 }
 
 // post puts a status onto a commit.
-func (p somebody) post(ctx context.Context, commit string, status commitStatus) error {
+func (p account) post(ctx context.Context, commit string, status commitStatus) error {
 	if err := p.Call(ctx, http.MethodPost, "/statuses/"+commit, status, nil); err != nil {
 		return fmt.Errorf("post %s on %s as %s: %w", status.Context, plain.Commit(commit), p.Login, err)
 	}
@@ -41,7 +41,7 @@ func (p somebody) post(ctx context.Context, commit string, status commitStatus) 
 }
 
 // statuses lists those of a commit, newest first.
-func (p somebody) statuses(ctx context.Context, commit string) ([]commitStatus, error) {
+func (p account) statuses(ctx context.Context, commit string) ([]commitStatus, error) {
 	var listed []commitStatus
 	if err := p.Call(ctx, http.MethodGet, "/commits/"+commit+"/statuses?per_page=100", nil, &listed); err != nil {
 		return nil, fmt.Errorf("list statuses of %s: %w", plain.Commit(commit), err)

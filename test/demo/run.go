@@ -22,7 +22,7 @@ const mostShown = 10
 // errBroken says that the watch log shows something else than Sluice promises.
 var errBroken = errors.New("the watch log does not show what was promised")
 
-// run is the whole demo, from an empty folder to a removed one.
+// run plays the whole demo, from an empty folder to a removed one.
 func run(ctx context.Context, o options, screen *screen) (err error) {
 	state, err := openStateDir(o.stateDir)
 	if err != nil {
@@ -65,7 +65,7 @@ func perform(ctx context.Context, o options, env *environment) error {
 	return stay(ctx, s)
 }
 
-// first is the act with one Deployment.
+// first plays the act with one Deployment.
 func first(ctx context.Context, s *story) error {
 	defer s.panel(ctx)()
 	var err error
@@ -160,8 +160,8 @@ func stay(ctx context.Context, s *story) error {
 	return s.testOn(ctx)
 }
 
-// instructions can be pasted into a shell as they are: paths are full, nothing needs to be
-// installed.
+// instructions returns commands to paste into a shell: with full paths, and without programs to
+// install.
 func instructions(s *story, url string) string {
 	kubectl := s.plane.KubectlPath + " -n " + s.namespace
 	folder := path.Base(s.repository)

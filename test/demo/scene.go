@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// scene is what a workload and all that belongs to it look like at one moment.
+// scene is the snapshot of a workload and its objects at one moment.
 type scene struct {
 	release *v1alpha1.BatchRelease
 	// workload is a Deployment, a StatefulSet or a DaemonSet; nil if there is none.
@@ -31,7 +31,7 @@ func newScene() *scene {
 	}
 }
 
-// apply takes in one change. Objects are kept, not copied: nobody may change them.
+// apply adds one change. It keeps objects without a copy, so callers must not change them.
 func (s *scene) apply(object client.Object, gone bool) {
 	switch o := object.(type) {
 	case *v1alpha1.BatchRelease:
@@ -140,7 +140,7 @@ func tallyOf(pod *corev1.Pod) tally {
 	}
 }
 
-// isReady is all that availability takes here: the samples set no minReadySeconds.
+// isReady reports whether a pod is available: the samples set no minReadySeconds.
 func isReady(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue

@@ -31,8 +31,8 @@ const (
 	clearBelow             = "\x1b[J"
 )
 
-// newScreen has a panel if out is a terminal that can show one and plain output is not asked for.
-// It calls unread when a write fails: whoever read the output is gone.
+// newScreen returns a screen with a panel if out is a terminal that can show one and plain is
+// false. It calls unread when a write fails, because the reader of the output is gone.
 func newScreen(out *os.File, plain bool, unread func()) *screen {
 	live := !plain && term.IsTerminal(int(out.Fd())) && os.Getenv("TERM") != "dumb"
 	return &screen{out: out, unread: unread, live: live, start: time.Now()}

@@ -34,7 +34,7 @@ type ensemble struct {
 	begun   time.Time
 }
 
-// second is the act with a workload of each kind.
+// second plays the act with a workload of each kind.
 func second(ctx context.Context, o options, env *environment) error {
 	e := &ensemble{environment: env, stage: allKinds(), options: o, note: &note{}, begun: time.Now()}
 	env.screen.chapter("Second act: a Deployment, a StatefulSet and a DaemonSet in one repository")

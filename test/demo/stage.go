@@ -11,15 +11,15 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge/person"
 )
 
-// stage is where an act takes place: a namespace that a ReleaseSource fills from a repository on
-// the forge.
+// stage is the place of an act: a namespace that a ReleaseSource fills from a repository on the
+// forge.
 type stage struct {
 	namespace, source string
 	// repository is the forge's OWNER/NAME, sample what it holds at first.
 	repository string
 	sample     func() (fs.FS, error)
 	// people are those with an account on the forge, by name.
-	people map[string]somebody
+	people map[string]account
 }
 
 // oneDeployment returns the stage of the first act.
@@ -41,12 +41,12 @@ func (e *environment) open(ctx context.Context, at *stage) error {
 	if err := e.forge.CreateRepository(ctx, at.repository, branch, seed); err != nil {
 		return fmt.Errorf("seed forge: %w", err)
 	}
-	at.people = map[string]somebody{}
+	at.people = map[string]account{}
 	for name, token := range e.tokens {
 		if err := e.forge.Grant(at.repository, name, devforge.RoleWrite); err != nil {
 			return fmt.Errorf("invite: %w", err)
 		}
-		at.people[name] = somebody{person.New(e.forge, at.repository, name, token)}
+		at.people[name] = account{person.New(e.forge, at.repository, name, token)}
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ type version struct {
 
 func (v *version) String() string { return fmt.Sprintf("version %d (%s)", v.number, v.image) }
 
-// story is what happens to a workload, and the results.
+// story holds the events of a workload, and the results.
 type story struct {
 	*environment
 	*stage

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// summary returns the end of the story in a table: what was pushed when, how far it came, and what
-// the watch log says of the claims.
+// summary returns the end of the story in a table: the pushes, their results, and the claims with
+// their findings.
 func summary(s *story, found findings) string {
 	start := s.screen.start
 	var out strings.Builder

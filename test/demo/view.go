@@ -14,7 +14,7 @@ import (
 // redraw is how often the panel is drawn again when nothing happens, for what counts down in it.
 const redraw = 100 * time.Millisecond
 
-// note is the last line of the panel: what the demo itself does.
+// note is the last line of the panel: the demo's current action.
 type note struct {
 	mu    sync.Mutex
 	text  string

@@ -38,7 +38,7 @@ func countOf(replicas *int32) int {
 	return int(*replicas)
 }
 
-// deployed is what kubectl rollout status waits for.
+// deployed reports whether kubectl rollout status would end.
 func deployed(object client.Object) bool {
 	var observed int64
 	var available int
@@ -55,7 +55,7 @@ func deployed(object client.Object) bool {
 	return observed >= object.GetGeneration() && available > 0 && available == replicasOf(object)
 }
 
-// strategy is how the native controller updates a workload, in the kind's own words.
+// strategy is the native controller's update strategy of a workload.
 type strategy struct {
 	paused bool
 	update any

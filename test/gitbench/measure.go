@@ -33,7 +33,7 @@ type Report struct {
 	// requests it took, and ChangeFetch the part of it that the repository's server had a part in.
 	Change, ChangeFetch time.Duration
 	ChangeRequests      int64
-	// GitFetch is what `git fetch --depth 1` took for the same change.
+	// GitFetch is the time of `git fetch --depth 1` for the same change.
 	GitFetch time.Duration
 	// PeakMemory is the most memory that the process held meanwhile, in bytes.
 	PeakMemory uint64
@@ -153,7 +153,7 @@ func (b *bench) run(ctx context.Context) (Report, error) {
 	return report, b.changes(ctx, first.head, &report)
 }
 
-// look is what a look found, and how long it took until the files were there and in total.
+// look holds the result of one read, the time until the files were there, and the total time.
 type look struct {
 	head       string
 	releases   int

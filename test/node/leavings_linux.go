@@ -23,14 +23,14 @@ const namePrefix = "sluice-node-"
 // sweepPatience is how long the kernel may take to empty cgroups whose processes were killed.
 const sweepPatience = 10 * time.Second
 
-// Dir returns a folder of the state folder, inside. What is in it goes with the state folder.
+// Dir returns a folder of the state folder, inside. It is removed with the state folder.
 func Dir(name string) string { return filepath.Join(os.Getenv(dirEnv), name) }
 
 func nameOf(pid int) string { return namePrefix + strconv.Itoa(pid) }
 
 func stateDir(pid int) string { return filepath.Join(os.TempDir(), nameOf(pid)) }
 
-// leavings are what outlives the namespaces of a process.
+// leavings are the resources that outlive the namespaces of a process.
 type leavings struct{ pid int }
 
 func newLeavings(pid int) leavings { return leavings{pid} }
@@ -127,7 +127,7 @@ func removeCgroup(path string) error {
 	}
 }
 
-// removeFolders removes folders from the leaves up: what files are in cgroups goes with them.
+// removeFolders removes folders from the leaves up. The files of a cgroup go with its folder.
 func removeFolders(path string) error {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,10 +20,11 @@ const nodes = 2
 const (
 	// podNetwork are the addresses of pods; each node has a part of them.
 	podNetwork = "10.244.0.0/16"
-	// containerdDir is where in the state folder each containerd keeps images and file systems.
+	// containerdDir is the folder in the state folder for each containerd's images and file
+	// systems.
 	containerdDir = "containerd"
-	// deviceDir is where every kubelet listens for devices: it can't be told another place.
-	// deviceSocket is what it listens on.
+	// deviceDir is the folder, which can't be changed, in which every kubelet listens for devices;
+	// deviceSocket is its socket.
 	deviceDir    = "/var/lib/kubelet/device-plugins"
 	deviceSocket = "kubelet.sock"
 	// kubeletPort is that of the first node's kubelet: all nodes have one address.
@@ -33,7 +34,7 @@ const (
 //go:embed config
 var templates embed.FS
 
-// A machine is what all nodes have in common.
+// A machine holds the parts that all nodes share.
 type machine struct {
 	plane    *controlplane.ControlPlane
 	programs controlplane.BinDir

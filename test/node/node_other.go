@@ -21,13 +21,13 @@ func Check() error { return errLinux }
 // Enclose implements it for Linux.
 func Enclose(context.Context) (int, error) { return 0, errLinux }
 
-// Inside is never true.
+// Inside returns false: there are no nodes on other systems than Linux.
 func Inside() bool { return false }
 
 // Dir implements it for Linux.
 func Dir(string) string { return "" }
 
-// Start is for Linux.
+// Start returns an error on other systems than Linux.
 func Start(context.Context, *controlplane.ControlPlane, io.Writer) error { return errLinux }
 
 // Environment implements it for Linux.

@@ -39,8 +39,8 @@ var kubeletSettings = []string{
 	"vm/overcommit_memory", "vm/panic_on_oom",
 }
 
-// protectSettings makes the kernel's settings read-only, those of the network aside, which are the
-// namespace's own. What kubelet writes goes to files that stand in for them.
+// protectSettings makes the kernel's settings read-only, except the network's, which belong to the
+// namespace. kubelet writes to files that replace them.
 func protectSettings() error {
 	const all, network = "/proc/sys", "/proc/sys/net"
 	if err := errors.Join(bind(all, all), bind(network, network)); err != nil {

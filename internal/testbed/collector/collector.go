@@ -36,7 +36,7 @@ func (s Span) Text(key string) string { return texts(s.Attributes)[key] }
 type Collector struct {
 	collectorpb.UnimplementedTraceServiceServer
 
-	// URL is where to send to with http/protobuf.
+	// URL is the endpoint for http/protobuf.
 	URL string
 
 	mu      sync.Mutex

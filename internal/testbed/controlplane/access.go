@@ -16,7 +16,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Access is what it takes to use a control plane that runs, from any process on this machine.
+// Access gives any process on this machine access to a running control plane.
 type Access struct {
 	// Kubeconfig is the path of the administrator's kubeconfig.
 	Kubeconfig string `json:"kubeconfig"`

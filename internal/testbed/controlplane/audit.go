@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// A Request is what the audit log says of one request to the API server.
+// A Request is the audit log's entry of one request to the API server.
 type Request struct {
 	// Verb is the request's verb as authorization sees it: get, list, watch, patch, ...
 	Verb string
 	// User is whom the request was made as, the impersonated user if there is one.
 	User string
-	// UserAgent is what the client called itself.
+	// UserAgent is the client's User-Agent header.
 	UserAgent string
 	// Resource is the resource with its subresource ("deployments", "pods/status"), or the path
 	// of a request that is not about one ("/healthz").
 	Resource string
-	// Namespace and Name are those of the object, as far as the request names them.
+	// Namespace and Name are the object's, as far as the request names them.
 	Namespace, Name string
 	// Code is the HTTP status of the answer.
 	Code int

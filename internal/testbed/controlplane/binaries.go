@@ -31,8 +31,8 @@ func (d BinDir) Kubectl() string { return d.Path("kubectl") }
 func (d BinDir) Path(program string) string { return filepath.Join(string(d), program) }
 
 // Binaries returns the folder of the control plane's programs at the versions that the checkout
-// around the current directory pins. What the cache lacks it downloads or builds first, which takes
-// minutes and is reported on progress. Processes that ask at the same time build once.
+// around the current directory pins. It downloads or builds missing programs first, which takes
+// minutes, and reports on progress. Concurrent processes build once.
 func Binaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 	return controlPlane.binaries(ctx, progress)
 }

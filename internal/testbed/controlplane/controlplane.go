@@ -31,7 +31,7 @@ type Options struct {
 	// Dir is the state folder, made if it is missing; it must be empty, and Stop leaves it.
 	// Default: a temporary folder that Stop removes.
 	Dir string
-	// Progress is told what Start does. Default: nobody.
+	// Progress receives lines on the progress of Start. Default: discarded.
 	Progress io.Writer
 	// Nodes is the number of nodes, each with room for any number of pods, spread over the
 	// zones zone-a, zone-b and zone-c. Default: 3.
@@ -319,9 +319,9 @@ func (cp *ControlPlane) Processes() map[string]int {
 	return pids
 }
 
-// Wait returns once a component has ended, with the reason and the end of its log; or once the
-// context has, with its cause. Whoever calls it ends it before Stop, which ends all components. A
-// control plane that lacks a component is of no use any more and should be stopped.
+// Wait returns when a component ends, with the reason and the end of its log, or when the context
+// ends, with its cause. Callers must end it before Stop, which ends all components. A control
+// plane that lacks a component should be stopped.
 func (cp *ControlPlane) Wait(ctx context.Context) error {
 	ctx, cancel := cp.bind(ctx)
 	defer cancel()

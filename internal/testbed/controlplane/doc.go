@@ -2,8 +2,8 @@
 // benchmarks: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and KWOK, which plays
 // the nodes and the kubelets.
 //
-//	hack/controlplane/go.mod --Binaries--> cache --Start--> etcd <- kube-apiserver <- the other three
-//	                                                            ^ Access: kubeconfig, kubectl, audit log
+//	hack/controlplane/go.mod -Binaries-> cache -Start-> etcd <- kube-apiserver <- the other three
+//	                                                         ^ Access: kubeconfig, kubectl, audit log
 //
 // The programs are built from their Go modules at the versions that hack/controlplane pins, once,
 // into a cache outside the checkout. Those of Kubernetes are downloaded as its project has built

@@ -2,8 +2,8 @@ package controlplane
 
 import "syscall"
 
-// childAttributes keep a terminal's signals from the child, which Stop ends in order, and have the
-// kernel kill it when we die without having stopped it.
+// childAttributes keeps the terminal's signals from the child, which Stop ends in order. It makes
+// the kernel kill the child when this process dies before Stop.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

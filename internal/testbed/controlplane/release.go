@@ -124,7 +124,7 @@ func (r release) address(path string) string {
 	return address.Redacted()
 }
 
-// get requests a path. What it returns fails once nothing has arrived for a while.
+// get requests a path. Reads of its body fail when no data arrives for a while.
 func (r release) get(ctx context.Context, path string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	silent := time.AfterFunc(r.silence, func() { cancel(fmt.Errorf("nothing arrives for %v", r.silence)) })
@@ -171,7 +171,8 @@ func (a *arriving) Close() error {
 	return a.ReadCloser.Close()
 }
 
-// because is the reason why the context was cancelled, if it was.
+// because returns the cause of the context's cancellation, or the error if the context is not
+// done.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -150,7 +150,7 @@ func (i issuer) writeKubeconfig(path, user string, groups ...string) error {
 	})
 }
 
-// etcdArgs have etcd listen on Unix sockets in its working directory, named like host and port.
+// etcdArgs makes etcd listen on Unix sockets in its working directory, named like host and port.
 func etcdArgs() []string {
 	const client, peer = "unix://etcd:2379", "unix://etcd:2380"
 	return []string{

@@ -13,7 +13,7 @@ import (
 // ErrUnknown says that an account, a repository or an app is not there.
 var ErrUnknown = errors.New("unknown")
 
-// Role is what somebody may do with a repository.
+// Role is the level of access of an account to a repository.
 type Role int
 
 // Roles, each with all that the one before it may do.
@@ -57,7 +57,7 @@ type account struct {
 	everywhere bool
 }
 
-// credential is what a token stands for. It never changes.
+// credential is the account and the rights of a token. It is immutable.
 type credential struct {
 	account *account
 	// expires is the zero time for a token that does not.
@@ -70,8 +70,8 @@ type credential struct {
 
 var login = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}$`)
 
-// CreateUser makes a person, who is found as the author of commits from login@localhost.
-// Nobody can sign in as them before CreateToken.
+// CreateUser creates a person, whom the forge recognizes as the author of commits from
+// login@localhost. They can't sign in before CreateToken.
 func (f *Forge) CreateUser(name string) (id int64, err error) { return f.createAccount(name, kindUser) }
 
 // CreateOrganization makes an account that owns repositories and has teams. CreateRepository makes

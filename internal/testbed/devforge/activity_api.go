@@ -20,7 +20,7 @@ type activity struct {
 	merged bool
 }
 
-// record keeps the moves of branches, which is how the forge tells who pushed.
+// record stores the move of a branch, from which the forge knows the pusher.
 func (u update) record(change refChange) error {
 	if change.branch() == "" {
 		return nil

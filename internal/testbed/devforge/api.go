@@ -20,7 +20,7 @@ const (
 	apiVersion = "2022-11-28"
 	jsonType   = "application/json; charset=utf-8"
 	docsURL    = "https://docs.github.com/rest"
-	// maxBody is what GitHub takes for a blob, encoded.
+	// maxBody is GitHub's limit for an encoded blob.
 	maxBody = 40 << 20
 )
 
@@ -41,7 +41,7 @@ type call struct {
 	spent  allowance
 }
 
-// answer is what a call comes to. A nil body is sent as none, and bytes as they are.
+// answer is the response to a call. A nil body is sent as none, and bytes as they are.
 type answer struct {
 	status int
 	body   any

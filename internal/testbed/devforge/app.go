@@ -88,8 +88,8 @@ func (f *Forge) CreateApp(slug string, permissions Permissions) (App, error) {
 	return App{ID: created.id, Slug: slug, Login: bot.login, PrivateKey: key}, nil
 }
 
-// RotateAppKey makes another private key for an app and gives it. What the old one signs is
-// refused.
+// RotateAppKey replaces the private key of an app and returns the new one. The forge rejects
+// signatures by the old one.
 func (f *Forge) RotateAppKey(id int64) ([]byte, error) {
 	a := f.who.app(id)
 	if a == nil {

@@ -31,7 +31,7 @@ func (a actor) integration() *app {
 	return a.credential.installation.app
 }
 
-// permissions narrow what the actor may do; nil does not.
+// permissions returns the permissions that narrow the actor's rights, or nil for no limit.
 func (a actor) permissions() Permissions {
 	if a.credential == nil {
 		return nil

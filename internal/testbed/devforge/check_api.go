@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// checkSuite is what one app has to say about one commit.
+// checkSuite holds one app's checks of one commit.
 type checkSuite struct {
 	id          int64
 	app         *app

@@ -38,7 +38,7 @@ type Delivery struct {
 	Hook       int64
 	// Payload is the JSON, before it was signed or put into a form.
 	Payload []byte
-	// Header is what was sent with it.
+	// Header is the header of the request.
 	Header http.Header
 	// Status and Response are the answer; Status is 0 and Err set if there was none.
 	Status   int
@@ -68,7 +68,7 @@ type dispatcher struct {
 	idle chan struct{}
 }
 
-// queue is what one hook is still to get.
+// queue holds the deliveries that one hook has not received yet.
 type queue struct {
 	mu      sync.Mutex
 	waiting []delivery

@@ -25,7 +25,7 @@ type deployment struct {
 	statuses              []*deploymentStatus
 }
 
-// deploymentStatus is how a deployment went on.
+// deploymentStatus is one reported status of a deployment.
 type deploymentStatus struct {
 	id                              int64
 	creator                         *account

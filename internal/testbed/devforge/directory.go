@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// directory knows who is who, what their tokens are, and what they may do.
+// directory holds the accounts, their tokens and their rights.
 type directory struct {
 	// ghost acts where nobody signed in and nobody has to.
 	ghost *account

@@ -271,10 +271,10 @@ func (h *heldAnswer) Write(p []byte) (int, error) {
 // Flush keeps what it holds.
 func (h *heldAnswer) Flush() {}
 
-// EnableFullDuplex is needed where the answer begins before the request ends, as this one may.
+// EnableFullDuplex allows an answer to begin before the request ends.
 func (h *heldAnswer) EnableFullDuplex() error { return nil }
 
-// send leaves the length out: it may no longer be what the body has.
+// send omits Content-Length, because the body may have another length by now.
 func (h *heldAnswer) send(w http.ResponseWriter) {
 	maps.Copy(w.Header(), h.header)
 	w.Header().Del("Content-Length")

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// hook is where a repository's events are sent to.
+// hook is a webhook: the URL that receives a repository's events.
 type hook struct {
 	id          int64
 	url, secret string
@@ -60,7 +60,7 @@ func (f *Forge) AddHook(ctx context.Context, repository string, spec Hook) (int6
 	return h.id, nil
 }
 
-// RemoveHook sends a hook nothing more. What is queued for it is still sent.
+// RemoveHook stops new deliveries to a hook. Queued deliveries are still sent.
 func (f *Forge) RemoveHook(ctx context.Context, repository string, id int64) error {
 	repo, err := f.repository(ctx, repository)
 	if err != nil {

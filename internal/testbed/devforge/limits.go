@@ -23,7 +23,7 @@ type window struct {
 	reset time.Time
 }
 
-// allowance is what an account has left, for the headers and for GET /rate_limit.
+// allowance is the rate limit left to an account, for the headers and for GET /rate_limit.
 type allowance struct {
 	limit, used int
 	reset       time.Time

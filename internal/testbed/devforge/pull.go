@@ -17,17 +17,17 @@ type pull struct {
 	title, body string
 	author      *account
 	draft       bool
-	// head and base are branches; their SHAs are where they stand, or stood when it was closed.
+	// head and base are branches. The SHAs are their tips, or their tips at the time of closing.
 	head, base       string
 	headSHA, baseSHA string
 	created, updated time.Time
 	// closedAt is the zero time while it is open, mergedAt unless it is merged.
 	closedAt, mergedAt time.Time
 	closedBy, mergedBy *account
-	// mergeCommit is what brought the head into the base: a merge, the squashed commit, the tip
-	// that the base was moved to, or the commit that was pushed.
+	// mergeCommit is the commit that brought the head into the base: a merge, the squashed commit,
+	// the new tip of the base, or the pushed commit.
 	mergeCommit string
-	// mergedFrom is where the base was before the forge merged it; empty if somebody pushed the merge.
+	// mergedFrom is the base's tip before the forge merged; empty if a user pushed the merge.
 	mergedFrom string
 	reviews    []*review
 	comments   []*comment
@@ -36,7 +36,7 @@ type pull struct {
 	trial      trial
 }
 
-// trial is what a merge would come to, as far as it was tried: for these two tips.
+// trial is the result of a trial merge of two tips.
 type trial struct {
 	base, head string
 	// commit is empty if the merge has conflicts.

@@ -204,7 +204,8 @@ func (c *call) edit(p *pull, in pullRequest) object {
 	return changes
 }
 
-// setState closes or reopens. What is merged stays closed, and so does what has lost its branch.
+// setState closes or reopens a pull request. A merged one stays closed, and so does one without
+// its branch.
 func (c *call) setState(p *pull, state string) (pullEvent, error) {
 	switch {
 	case state == "closed":

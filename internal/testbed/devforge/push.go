@@ -72,8 +72,8 @@ func (f *Forge) catchUp(ctx context.Context, repo *repository) error {
 	return nil
 }
 
-// sync has what somebody did to some refs take effect: on pull requests, and as events. What others
-// have moved is left to them. The caller holds the repository.
+// sync applies an account's change of refs to pull requests, and sends the events. It leaves
+// changes by other accounts to their own sync. The caller holds the repository.
 func (f *Forge) sync(ctx context.Context, repo *repository, by *account, named ...string) error {
 	if len(named) == 0 {
 		return nil

@@ -34,7 +34,7 @@ const repositorySettings = `[receive]
 	allowReachableSHA1InWant = true
 `
 
-// repository is what the forge knows of one bare repository.
+// repository is the forge's record of one bare repository.
 type repository struct {
 	id      int64
 	owner   *account

@@ -17,7 +17,7 @@ type Request struct {
 	Query string
 	// User is the login of who sent it; empty for nobody.
 	User string
-	// Status is what was answered; 0 if the connection was dropped or the client gave up.
+	// Status is the status of the response; 0 if the connection was dropped or the client gave up.
 	Status int
 	// Git tells requests of Git's own protocol, and API those of the REST API, from those of browsers.
 	Git, API bool

@@ -17,7 +17,7 @@ const (
 // reviewStates are what the events of a new review make of it.
 var reviewStates = map[string]string{"APPROVE": reviewApproved, "REQUEST_CHANGES": reviewChanges, "COMMENT": reviewCommented}
 
-// review is what somebody said of a pull request as it was at a commit.
+// review is one user's review of a pull request at a commit.
 type review struct {
 	id        int64
 	author    *account

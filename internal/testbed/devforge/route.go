@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// need is what a request must be allowed to do.
+// need holds the rights that a request requires.
 type need struct {
 	// role in the repository that the path names.
 	role Role
-	// permission and level are what a narrowed token must hold.
+	// permission and level are required of a narrowed token.
 	permission, level string
 	// signed is set where only an app may ask, with its own key.
 	signed bool

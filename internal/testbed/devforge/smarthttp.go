@@ -45,7 +45,7 @@ func asksForVersion2(r *http.Request) bool {
 	return slices.Contains(strings.Split(r.Header.Get("Git-Protocol"), ":"), "version=2")
 }
 
-// serveRPC answers the request that carries the work: what is wanted, or what is pushed.
+// serveRPC handles the RPC request of a fetch or a push.
 func (f *Forge) serveRPC(svc service) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		repo, by, ok := f.gitAccess(w, r, svc)

@@ -17,7 +17,7 @@ const (
 	maxDescription = 140
 )
 
-// status is what somebody reported of a commit, once.
+// status is one reported status of a commit.
 type status struct {
 	id                                  int64
 	creator                             *account

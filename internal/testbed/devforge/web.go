@@ -38,7 +38,7 @@ func (f *Forge) pages(mux *http.ServeMux) {
 	mux.HandleFunc("POST /{owner}/{repo}/pull/{pull_number}/{action}", f.visited((*visit).actOnPull))
 }
 
-// page is what every page shows.
+// page holds the data that every page shows.
 type page struct {
 	Title, Login, CSRF, Path string
 	// Open is set where nobody has to sign in.
@@ -171,7 +171,7 @@ func (v *visit) showCommit() error {
 	})
 }
 
-// showRaw is where the download URLs of the API lead, so a token of the API will do.
+// showRaw serves the API's download URLs, and therefore accepts tokens of the API.
 func (v *visit) showRaw() error {
 	if _, given := bearer(v.r); given {
 		by, known := v.forge.authenticate(v.r)
@@ -282,7 +282,7 @@ func (c *call) reviewLines(p *pull) ([]reviewLine, error) {
 	return lines, nil
 }
 
-// actOnPull is for the buttons. What they do is what the API does.
+// actOnPull handles the buttons of a pull request, which act as the API does.
 func (v *visit) actOnPull() error {
 	role, action := RoleRead, v.r.PathValue("action")
 	if action == "merge" {

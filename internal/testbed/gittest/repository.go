@@ -49,7 +49,7 @@ var empty = fstest.MapFS{
 // Name returns the last part of the repository's URL.
 func (r *Repository) Name() string { return filepath.Base(r.Dir) }
 
-// Commit is what a new commit changes.
+// Commit lists the changes of a new commit.
 type Commit struct {
 	// Branch to put it on; Branch of this package if empty.
 	Branch string

@@ -23,15 +23,15 @@ import (
 
 // Package is one release of an npm package, and the file of it that is used.
 type Package struct {
-	// Scope is what is before the slash of its name, with the @; empty if it has none.
+	// Scope is the part of the name before the slash, with the @; empty if there is none.
 	Scope, Name, Version string
 	// Integrity is the SHA-512 of the archive as the registry publishes it, in Base64.
 	Integrity string
 	// File is the file's path in the archive.
 	File string
-	// Folder and Kept are what the file is called in the cache.
+	// Folder and Kept are the folder and the name of the file in the cache.
 	Folder, Kept string
-	// Shrink, if not nil, is what the file is made before it is kept.
+	// Shrink, if not nil, converts the file before it is cached.
 	Shrink func([]byte) ([]byte, error)
 }
 

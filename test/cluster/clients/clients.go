@@ -24,7 +24,7 @@ const (
 
 // Options say who sends what, and how often.
 type Options struct {
-	// URL is where requests go, until To names another.
+	// URL is the target of requests, until To names another.
 	URL string
 	// Clients is how many clients there are. Each has one request at a time on its way.
 	Clients int
@@ -46,13 +46,13 @@ type Load struct {
 	counts Counts
 }
 
-// A target is where requests go.
+// A target is an address that receives requests.
 type target struct {
 	url     string
 	pending sync.WaitGroup // requests on their way; none is added once the load has another target
 }
 
-// Counts is what came of requests.
+// Counts holds the results of requests.
 type Counts struct {
 	Sent     int            `json:"sent"`
 	Failed   int            `json:"failed"`

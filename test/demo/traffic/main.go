@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// run is the whole demo.
+// run plays the whole demo.
 func run(ctx context.Context) (err error) {
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())

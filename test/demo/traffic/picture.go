@@ -12,11 +12,11 @@ import (
 // width is how many characters stand for all requests.
 const width = 50
 
-// A moment is what there is to be seen at one time.
+// A moment is one sample of the picture.
 type moment struct {
 	// at is the time since the push.
 	at time.Duration
-	// counts are what came of all requests until then.
+	// counts are the results of all requests until then.
 	counts clients.Counts
 	// weight is the percentage that the route gives the new version, and shared whether it gives any to
 	// anybody: outside of a release all requests go to the Service that the route has always named.
@@ -36,7 +36,7 @@ type picture struct {
 	steps         []stood
 }
 
-// stood is what came of the requests while a step stood.
+// stood holds the results of the requests during one step.
 type stood struct {
 	weight        int32
 	sent, failed  int
@@ -101,7 +101,7 @@ func (p *picture) summary() string {
 	return text.String()
 }
 
-// bar returns a percentage as a bar. Whatever is not nothing is seen.
+// bar returns a percentage as a bar, with at least one mark unless it is zero.
 func bar(percent float64) string {
 	filled := int(percent*width/100 + 0.5)
 	if percent > 0 {

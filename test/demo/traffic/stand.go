@@ -63,7 +63,7 @@ var (
 	beforehand string
 )
 
-// stand is what the picture is taken of.
+// stand holds everything that the picture shows.
 type stand struct {
 	dir     string
 	config  *rest.Config
@@ -134,8 +134,8 @@ func (s *stand) connect(ctx context.Context) error {
 	return nil
 }
 
-// importImage makes an image of the service that loses no request, by the names of two versions.
-// What its pods answer is in their environment.
+// importImage builds an image of the service that loses no request, under the names of two
+// versions. The environment of its pods sets the answer.
 func (s *stand) importImage(ctx context.Context) error {
 	source, err := controlplane.InCheckout("examples/service")
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *stand) importImage(ctx context.Context) error {
 	return command(ctx, "", "", words...)
 }
 
-// command runs a program. What it says is part of the error if it fails.
+// command runs a program. The error contains its output.
 func command(ctx context.Context, dir, stdin string, words ...string) error {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)

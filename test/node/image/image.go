@@ -21,11 +21,11 @@ const User = "65532:65532"
 
 // An Image is a file system with one program in it, which it starts as User.
 type Image struct {
-	// Program is where the program is in the image.
+	// Program is the path of the program in the image.
 	Program string
 	// Files are all there is in the image, the program among them.
 	Files []File
-	// OS and Architecture are what the program was built for.
+	// OS and Architecture are the platform of the program.
 	OS, Architecture string
 }
 

@@ -169,9 +169,8 @@ func ClientOptions(tb testing.TB, cfg *rest.Config) client.Options {
 	return client.Options{Scheme: scheme(), Mapper: mappers.byHost[cfg.Host]}
 }
 
-// Namespace makes a namespace in which pods can be created, named after the test. When the test
-// ends, nothing goes on in it any more, whatever finalizers there were; what was in it is logged if
-// the test failed.
+// Namespace creates a namespace, named after the test, in which pods can be created. At the end of
+// the test it removes all objects, whatever their finalizers, and logs them if the test failed.
 func Namespace(tb testing.TB) string {
 	tb.Helper()
 	cfg := Config(tb)

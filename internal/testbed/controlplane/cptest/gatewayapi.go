@@ -21,8 +21,8 @@ var gatewayAPI = sync.OnceValue(func() error {
 	return controlplane.InstallGatewayAPI(context.Background(), cfg)
 })
 
-// GatewayAPI has the control plane serve HTTPRoutes, GRPCRoutes and ReferenceGrants. No Gateway
-// reads them: what they say shows in them alone.
+// GatewayAPI makes the control plane serve HTTPRoutes, GRPCRoutes and ReferenceGrants. No Gateway
+// reads them.
 func GatewayAPI(tb testing.TB) {
 	tb.Helper()
 	Access(tb)

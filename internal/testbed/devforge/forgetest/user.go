@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge/person"
 )
 
-// User is a person who must succeed: what goes wrong ends the test.
+// User is a person whose actions must succeed: an error ends the test.
 type User struct {
 	tb testing.TB
 	person.Person

@@ -61,7 +61,7 @@ func gitEnv(home string) []string {
 // End kills what runs and has what comes later refused.
 func (g *Runner) End() { g.end() }
 
-// ended is ErrClosed after End.
+// ended returns ErrClosed after End.
 func (g *Runner) ended() error {
 	select {
 	case <-g.done:
@@ -93,7 +93,7 @@ type Invocation struct {
 	Stdout io.Writer
 }
 
-// Run waits for a free slot and runs git. What git says on stderr becomes part of the error.
+// Run waits for a free slot and runs git. The error contains git's stderr.
 func (g *Runner) Run(ctx context.Context, inv Invocation) error {
 	if err := g.acquire(ctx); err != nil {
 		return err
