@@ -215,8 +215,8 @@ func (n *next) leave() {
 	}
 }
 
-// alone reports whether the version that the stable side selects is gone for good, as after somebody
-// unpaused a workload that keeps no history: all requests go to the new one.
+// alone reports whether the stable side's version is gone for good, as after a user unpaused a
+// workload without history. All requests then go to the new version.
 func (n *next) alone() bool {
 	return n.goal.Lost && n.goal.Alone && n.seen.Stable.Ready == 0 && n.seen.Stable.Revision == n.goal.Stable
 }
