@@ -11,12 +11,12 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
-// fourEyes is the policy of the cookbook: somebody else than those who made the change.
+// fourEyes returns the policy of the cookbook: somebody else than those who made the change.
 func fourEyes() v1alpha1.PullRequestGate {
 	return v1alpha1.PullRequestGate{MinApprovals: 1, ForbidSelfApproval: true}
 }
 
-// another is the policy where the merge is the approval, by somebody else.
+// another returns the policy where the merge is the approval, by somebody else.
 func another() v1alpha1.PullRequestGate { return v1alpha1.PullRequestGate{ForbidSelfApproval: true} }
 
 // stranger signs up at the forge and reads what is public.
@@ -88,7 +88,8 @@ func (s *shop) mergedInto(base, author, merger, branch, method string) (commit s
 	return s.proposed(base, author, branch).merge(merger, method)
 }
 
-// proposed is the shop with the pull request that somebody opens of a branch in place of the gate's.
+// proposed returns the shop with the pull request that somebody opens of a branch in place of the
+// gate's.
 func (s *shop) proposed(base, author, branch string) *shop {
 	s.Helper()
 	var opened struct{ Number int64 }
@@ -98,7 +99,8 @@ func (s *shop) proposed(base, author, branch string) *shop {
 	return &own
 }
 
-// brings has the release come by a pull request of one person that grace merges, after a change to its branch.
+// brings has the release come by a pull request of one person that grace merges, after a change to
+// its branch.
 func brings(author, method string, change func(s *shop)) func(s *shop) {
 	return func(s *shop) {
 		s.Helper()
@@ -128,7 +130,8 @@ func mergedAs(login, method string) func(s *shop) {
 	return func(s *shop) { s.merge(login, method) }
 }
 
-// attacks are what was tried to get past the rules of approval, and what people do every day that looks like it.
+// attacks are what was tried to get past the rules of approval, and what people do every day that
+// looks like it.
 var attacks = map[string]approvalCase{
 	"stranger": {
 		reason: "on a public repository anybody can review",
@@ -321,7 +324,7 @@ var attacks = map[string]approvalCase{
 	},
 }
 
-// What was tried to get past the rules of approval does not, and says why.
+// TestAttacksOnApprovals: what was tried to get past the rules of approval does not, and says why.
 func TestAttacksOnApprovals(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -347,7 +350,8 @@ func TestAttacksOnApprovals(t *testing.T) {
 	t.Logf("attacks: %s", seen)
 }
 
-// Where the forge does not say what somebody may do, or what is released, the gate waits.
+// TestApprovalIsNotGivenWhereTheForgeDoesNotAnswer: where the forge does not say what somebody may
+// do, or what is released, the gate waits.
 func TestApprovalIsNotGivenWhereTheForgeDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

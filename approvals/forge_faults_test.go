@@ -40,7 +40,8 @@ var (
 	anyBranch = regexp.MustCompile(`/heads/.*`)
 )
 
-// learn are the requests that the shop has sent: each that writes, and of those that read one of each.
+// learn returns the requests that the shop has sent: each that writes, and of those that read one
+// of each.
 func (s *shop) learn() []request {
 	seen := map[request]int{}
 	var all []request
@@ -56,8 +57,8 @@ func (s *shop) learn() []request {
 	return all
 }
 
-// releaseAll has shops release at once, from the first batch to the end. Each gate must stay shut until
-// its pull request is merged and Git shows that.
+// releaseAll has shops release at once, from the first batch to the end. Each gate must stay shut
+// until its pull request is merged and Git shows that.
 func releaseAll(shops ...*shop) released {
 	var seen released
 	for _, s := range shops {
@@ -93,11 +94,13 @@ func releaseAll(shops ...*shop) released {
 	return seen
 }
 
-// released counts the releases that completed, the gates that were open before Git had shown that, and the pull requests of one at most.
+// released counts the releases that completed, the gates that were open before Git had shown that,
+// and the pull requests of one at most.
 type released struct{ ended, early, pulls int }
 
-// F17. Each request of a release meets each bad answer once. No gate opens by it, each opens in the end,
-// nobody is asked twice, and all end with the status that tells the outcome.
+// TestEachRequestMeetsEachBadAnswer: F17, each request of a release meets each bad answer once. No
+// gate opens by it, each opens in the end, nobody is asked twice, and all end with the status that
+// tells the outcome.
 func TestEachRequestMeetsEachBadAnswer(t *testing.T) {
 	t.Parallel()
 	for name, kinds := range map[string][]string{
@@ -144,8 +147,9 @@ func (w *forgeWorld) sweep(kinds []string) {
 		len(requests), kinds, len(shops), seen.early, len(shops)-seen.ended, seen.pulls, most, len(clean.requests()), took)
 }
 
-// F17. The same for the requests by which the status of a commit is read: what stands in the way of a gate
-// is not overlooked, and what opens it is seen in the end.
+// TestEachLookAtAStatusMeetsEachBadAnswer: F17, the same for the requests by which the status of a
+// commit is read: what stands in the way of a gate is not overlooked, and what opens it is seen in
+// the end.
 func TestEachLookAtAStatusMeetsEachBadAnswer(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -175,8 +179,9 @@ func TestEachLookAtAStatusMeetsEachBadAnswer(t *testing.T) {
 	t.Logf("F17: each of 2 requests for the status of a commit met %d bad answers: %s", len(badAnswers), seen)
 }
 
-// F17. A forge that answers badly to all that one source asks holds up that source's gates, and nothing
-// else: what other sources release, and what of this one needs no forge.
+// TestForgeThatIsDownHoldsUpNobodyElse: F17, a forge that answers badly to all that one source asks
+// holds up that source's gates, and nothing else: what other sources release, and what of this one
+// needs no forge.
 func TestForgeThatIsDownHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

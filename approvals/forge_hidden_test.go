@@ -324,7 +324,8 @@ func TestTeamThatChangesHands(t *testing.T) {
 	accepted.awaitDecision(accepted.gate, v1alpha1.DecisionPassed)
 }
 
-// Who closes the pull request of an approval rejects the gate only if they may approve it.
+// TestWhoMayReject: who closes the pull request of an approval rejects the gate only if they may
+// approve it.
 func TestWhoMayReject(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -394,7 +395,8 @@ func TestWhoMayReject(t *testing.T) {
 	s.awaitDecision(s.gate, v1alpha1.DecisionPassed)
 }
 
-// The approver who presses "Update branch" still counts, and so does the review from before that.
+// TestAnApproverUpdatesTheBranch: the approver who presses "Update branch" still counts, and so
+// does the review from before that.
 func TestAnApproverUpdatesTheBranch(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

@@ -34,8 +34,9 @@ var limits = []limited{
 	{"secondary-429-silent", devforge.FaultSecondaryLimit, http.StatusTooManyRequests, 0},
 }
 
-// F18. A forge that limits one source gets no request of it before the time, whatever happens meanwhile
-// in the cluster; no gate opens, the others go on, and what waits is caught up with after the time.
+// TestLimitedSourceSendsNothing: F18, a forge that limits one source gets no request of it before
+// the time, whatever happens meanwhile in the cluster; no gate opens, the others go on, and what
+// waits is caught up with after the time.
 func TestLimitedSourceSendsNothing(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -95,8 +96,9 @@ func TestLimitedSourceSendsNothing(t *testing.T) {
 		"asked again at most %s after the end of the limit", len(limits), sent, opened, latest.Round(time.Millisecond))
 }
 
-// A forge counts the requests of a token together, whatever they are about: a limit that one source meets holds for each that has
-// the same token, and for no other.
+// TestSourcesOfOneTokenShareItsLimit: a forge counts the requests of a token together, whatever
+// they are about: a limit that one source meets holds for each that has the same token, and for no
+// other.
 func TestSourcesOfOneTokenShareItsLimit(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -127,7 +129,7 @@ func (s *shop) limit() limited {
 	return limited{}
 }
 
-// limitedAt is when the request came in that was answered with the limit.
+// limitedAt returns when the request came in that was answered with the limit.
 func (s *shop) limitedAt() time.Time {
 	s.Helper()
 	for _, r := range s.requests() {
@@ -139,7 +141,7 @@ func (s *shop) limitedAt() time.Time {
 	return time.Time{}
 }
 
-// limitEnd is when the limit is over: a minute after an answer that does not say when.
+// limitEnd returns when the limit is over: a minute after an answer that does not say when.
 func (s *shop) limitEnd() time.Time {
 	s.Helper()
 	if s.limit().wait == 0 {
@@ -148,8 +150,8 @@ func (s *shop) limitEnd() time.Time {
 	return s.limitedAt().Add(s.limit().wait)
 }
 
-// sentWhileLimited counts the requests that came in before the limit was over. What was in flight when
-// the answer came does not count.
+// sentWhileLimited counts the requests that came in before the limit was over. What was in flight
+// when the answer came does not count.
 func (s *shop) sentWhileLimited() int {
 	s.Helper()
 	const underWay = time.Second

@@ -24,8 +24,8 @@ func (s *shop) accounts() []v1alpha1.NamedAccount {
 	return source.Status.Accounts
 }
 
-// Whom a login means is kept when it is first met. Somebody who has the login later is not an approver, before the policy
-// says so with the number.
+// TestLoginThatChangesHands: Whom a login means is kept when it is first met. Somebody who has the
+// login later is not an approver, before the policy says so with the number.
 func TestLoginThatChangesHands(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -68,7 +68,8 @@ func TestLoginThatChangesHands(t *testing.T) {
 	}
 }
 
-// After a rewrite of the tracked branch that is followed, the pull request that is open proposes the record alone again.
+// TestApprovalFollowsARewrittenBranch: after a rewrite of the tracked branch that is followed, the
+// pull request that is open proposes the record alone again.
 func TestApprovalFollowsARewrittenBranch(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/forge/record"
 )
 
-// reviewed is the policy of a gate that wants one approval.
+// reviewed returns the policy of a gate that wants one approval.
 func reviewed() v1alpha1.PullRequestGate { return v1alpha1.PullRequestGate{MinApprovals: 1} }
 
 func merged(method string) func(*shop) {
@@ -41,7 +41,8 @@ func (s *shop) put(login, branch, path, content string) (commit string) {
 	return made.Commit.SHA
 }
 
-// pushBranch adds commits to the branch of the pull request that leave the record as it is in the end.
+// pushBranch adds commits to the branch of the pull request that leave the record as it is in the
+// end.
 func (s *shop) pushBranch(login string) {
 	s.Helper()
 	branch, path := s.readGate(s.gate).Status.PullRequest.Branch, record.Path(s.namespace, s.name)
@@ -274,8 +275,8 @@ var approvalCases = map[string]approvalCase{
 	},
 }
 
-// F20. What people do with the pull request of an approval opens its gate if the policy says so, and
-// only then.
+// TestApprovalsByWhatPeopleDo: F20, what people do with the pull request of an approval opens its
+// gate if the policy says so, and only then.
 func TestApprovalsByWhatPeopleDo(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -303,7 +304,8 @@ func TestApprovalsByWhatPeopleDo(t *testing.T) {
 	t.Logf("F20: kinds of approval: %s", seen)
 }
 
-// tally counts the gates that are open in the end and those that are shut, and of each those that should not be.
+// tally counts the gates that are open in the end and those that are shut, and of each those that
+// should not be.
 type tally struct{ open, shut, falseOpens, falseHolds int }
 
 func (t tally) String() string {
@@ -341,7 +343,8 @@ func outcomes(shops []*shop, wanted func(*shop) (says, reason string)) tally {
 	return seen
 }
 
-// Where the forge removes the branch of what is merged, no request is sent for that.
+// TestForgeThatDeletesBranches: where the forge removes the branch of what is merged, no request is
+// sent for that.
 func TestForgeThatDeletesBranches(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

@@ -34,8 +34,8 @@ func (s *shop) postsOf() int {
 	return count
 }
 
-// F23. However each post of a release goes wrong, the last status tells the outcome, none is left out,
-// and each is sent again at most once.
+// TestEachPostGoesWrong: F23, however each post of a release goes wrong, the last status tells the
+// outcome, none is left out, and each is sent again at most once.
 func TestEachPostGoesWrong(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -63,8 +63,8 @@ func TestEachPostGoesWrong(t *testing.T) {
 	}
 }
 
-// F23. A forge that refuses a status is not asked over and over, the release goes on, and the outcome is
-// told when the forge takes it.
+// TestPostsThatAreRefused: F23, a forge that refuses a status is not asked over and over, the
+// release goes on, and the outcome is told when the forge takes it.
 func TestPostsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -87,7 +87,8 @@ func TestPostsThatAreRefused(t *testing.T) {
 	t.Logf("F23: posts of a release whose statuses are refused: %d sent in vain, the outcome is told: %q", refused, s.told())
 }
 
-// F23. Whoever does not know what was told tells it again: the same, and nothing older.
+// TestPostsThatAreForgotten: F23, whoever does not know what was told tells it again: the same, and
+// nothing older.
 func TestPostsThatAreForgotten(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

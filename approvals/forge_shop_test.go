@@ -23,8 +23,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
-// shop is a repository of its own on the forge of a world, with a source and a release from it. What
-// is done to the requests for one of them is met by no other.
+// shop is a repository of its own on the forge of a world, with a source and a release from it.
+// What is done to the requests for one of them is met by no other.
 type shop struct {
 	*forgeWorld
 	name string
@@ -35,7 +35,8 @@ type shop struct {
 	number  int64
 }
 
-// newShop makes the repository shop/<name>, and a source of that name, of which nobody has heard before.
+// newShop makes the repository shop/<name>, and a source of that name, of which nobody has heard
+// before.
 func (w *forgeWorld) newShop(name string, before ...func(*shop)) *shop {
 	w.Helper()
 	own := *w
@@ -219,7 +220,7 @@ func (s *shop) post(login, sha, context, state string) {
 	s.call(login, "POST", "statuses/"+sha, map[string]string{"context": context, "state": state}, nil)
 }
 
-// pulls are all pull requests of the shop.
+// pulls returns all pull requests of the shop.
 func (s *shop) pulls() []pull {
 	s.Helper()
 	var listed []pull
@@ -227,7 +228,7 @@ func (s *shop) pulls() []pull {
 	return listed
 }
 
-// told are the statuses of the release, oldest first.
+// told returns the statuses of the release, oldest first.
 func (s *shop) told() []string {
 	s.Helper()
 	var listed []struct{ Context, State, Description string }

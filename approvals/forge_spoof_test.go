@@ -162,8 +162,8 @@ func (s *shop) check(app, conclusion string) {
 	}, nil)
 }
 
-// F21. A gate opens by the statuses and the checks of those that it names, on the release commit, and
-// by nothing that looks like them.
+// TestReportsByWhoMakesThem: F21, a gate opens by the statuses and the checks of those that it
+// names, on the release commit, and by nothing that looks like them.
 func TestReportsByWhoMakesThem(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -187,7 +187,8 @@ func TestReportsByWhoMakesThem(t *testing.T) {
 	t.Logf("F21: kinds of report: %s", seen)
 }
 
-// F21. What is posted while a gate waits is judged when it is read, and a gate that is open stays so.
+// TestStatusThatChangesItsMind: F21, what is posted while a gate waits is judged when it is read,
+// and a gate that is open stays so.
 func TestStatusThatChangesItsMind(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

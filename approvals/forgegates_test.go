@@ -39,7 +39,8 @@ func (w *forgeWorld) hasBranch(name string) bool {
 	return w.as("ada").Try("GET", "git/ref/heads/"+name, nil, nil) == http.StatusOK
 }
 
-// A gate opens one pull request, passes by its merge once Git shows it, and leaves no branch.
+// TestApprovalIsMerged: a gate opens one pull request, passes by its merge once Git shows it, and
+// leaves no branch.
 func TestApprovalIsMerged(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -75,7 +76,8 @@ func TestApprovalIsMerged(t *testing.T) {
 	}
 }
 
-// A gate that is forced passes without its pull request, which is closed with who did that and why.
+// TestApprovalIsForced: a gate that is forced passes without its pull request, which is closed with
+// who did that and why.
 func TestApprovalIsForced(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -102,7 +104,7 @@ func TestApprovalIsForced(t *testing.T) {
 	}
 }
 
-// Whoever comes after a crash finds what was opened before.
+// TestApprovalIsFoundAgain: whoever comes after a crash finds what was opened before.
 func TestApprovalIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -120,7 +122,8 @@ func TestApprovalIsFoundAgain(t *testing.T) {
 	}
 }
 
-// A gate that is void has its pull request closed, with a reason, and is gone after that.
+// TestVoidGateIsClosed: a gate that is void has its pull request closed, with a reason, and is gone
+// after that.
 func TestVoidGateIsClosed(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -145,7 +148,8 @@ func TestVoidGateIsClosed(t *testing.T) {
 	}
 }
 
-// A gate does not stay for ever because the forge can't be asked any more.
+// TestVoidGateOfSourceThatIsGone: a gate does not stay for ever because the forge can't be asked
+// any more.
 func TestVoidGateOfSourceThatIsGone(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -173,7 +177,8 @@ func (w *forgeWorld) awaitGone(g *v1alpha1.Gate) {
 	})
 }
 
-// The gate says that credentials are refused, and new ones in the Secret are enough to go on.
+// TestSecretIsChanged: the gate says that credentials are refused, and new ones in the Secret are
+// enough to go on.
 func TestSecretIsChanged(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -196,7 +201,7 @@ func (w *forgeWorld) setSecret(name, token string) {
 		"-p", fmt.Sprintf(`{"stringData":{"token":%q}}`, token))
 }
 
-// A release that was made by hand has no forge to ask.
+// TestReleaseFromNoSource: a release that was made by hand has no forge to ask.
 func TestReleaseFromNoSource(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -208,8 +213,9 @@ func TestReleaseFromNoSource(t *testing.T) {
 	}
 }
 
-// Anyone who may write to a namespace can set a label: it does not lend them the credentials of a source
-// of another one, unless theirs is a namespace that sources share.
+// TestSourceOfAnotherNamespace: Anyone who may write to a namespace can set a label: it does not
+// lend them the credentials of a source of another one, unless theirs is a namespace that sources
+// share.
 func TestSourceOfAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

@@ -44,8 +44,8 @@ type forgeWorld struct {
 	more []string
 }
 
-// newForgeWorld starts a forge with the repository shop/web and makes the source "shop" of it. We are
-// sluice; ada, grace, eve and ci are others.
+// newForgeWorld starts a forge with the repository shop/web and makes the source "shop" of it. We
+// are sluice; ada, grace, eve and ci are others.
 func newForgeWorld(t *testing.T) *forgeWorld {
 	t.Helper()
 	w := &forgeWorld{world: newWorld(t), apps: map[string]int64{}}
@@ -245,7 +245,7 @@ func (w *forgeWorld) awaitMessage(g *v1alpha1.Gate, says string) v1alpha1.GateSt
 	return status
 }
 
-// as is somebody who works with the API of the forge.
+// as returns somebody who works with the API of the forge.
 func (w *forgeWorld) as(login string) forgetest.User {
 	return forgetest.As(w, w.forge, "shop/web", login, w.tokens[login])
 }

@@ -29,7 +29,8 @@ func (w *forgeWorld) awaitForge(want metav1.ConditionStatus, reason string) {
 	})
 }
 
-// A source says whether its forge lets us work, before anything is to be done there.
+// TestForgeReady: a source says whether its forge lets us work, before anything is to be done
+// there.
 func TestForgeReady(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -53,7 +54,7 @@ func TestForgeReady(t *testing.T) {
 	w.awaitMessage(g, "can't be asked")
 }
 
-// While a forge limits us, or can't be reached, the source says so.
+// TestForgeIsNotReady: while a forge limits us, or can't be reached, the source says so.
 func TestForgeIsNotReady(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

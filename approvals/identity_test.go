@@ -40,7 +40,8 @@ func (w *forgeWorld) passes() *v1alpha1.Gate {
 	return g
 }
 
-// Anyone who may write a source must not get the token of an account of the namespace sent to a server of theirs.
+// TestServiceAccountTokenIsNotSent: Anyone who may write a source must not get the token of an
+// account of the namespace sent to a server of theirs.
 func TestServiceAccountTokenIsNotSent(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -57,7 +58,8 @@ func TestServiceAccountTokenIsNotSent(t *testing.T) {
 	w.awaitMessage(w.blockOn(w.releaseFrom("shop", "web"), approval()), "kubernetes.io/service-account-token")
 }
 
-// A GitHub App opens the pull request as itself, with a token for this repository alone.
+// TestGitHubApp: a GitHub App opens the pull request as itself, with a token for this repository
+// alone.
 func TestGitHubApp(t *testing.T) {
 	t.Parallel()
 	for name, installed := range map[string]bool{"LookedUp": false, "Given": true} {
@@ -88,7 +90,8 @@ func TestGitHubApp(t *testing.T) {
 	}
 }
 
-// A GitHub Enterprise Server with a certificate of a private authority is trusted by that authority's, and not without.
+// TestPrivateAuthority: a GitHub Enterprise Server with a certificate of a private authority is
+// trusted by that authority's, and not without.
 func TestPrivateAuthority(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -113,7 +116,7 @@ func TestPrivateAuthority(t *testing.T) {
 	w.passes()
 }
 
-// Secrets that can't work are reported, and do not delay anything else.
+// TestSecretThatCanNotWork: Secrets that can't work are reported, and do not delay anything else.
 func TestSecretThatCanNotWork(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

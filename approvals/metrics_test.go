@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// The budget of each source can be watched.
+// TestBudgetIsAMetric: the budget of each source can be watched.
 func TestBudgetIsAMetric(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -26,7 +26,7 @@ func TestBudgetIsAMetric(t *testing.T) {
 	})
 }
 
-// metric is the value of a gauge for the source "shop" of the world.
+// metric returns the value of a gauge for the source "shop" of the world.
 func (w *forgeWorld) metric(name string) float64 {
 	w.Helper()
 	families, err := metrics.Registry.Gather()

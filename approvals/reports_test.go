@@ -51,7 +51,8 @@ func (w *forgeWorld) complete(release *v1alpha1.BatchRelease) {
 	})
 }
 
-// Each change of batch or gate is told once, in words that say where the release stands.
+// TestReports: each change of batch or gate is told once, in words that say where the release
+// stands.
 func TestReports(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -68,7 +69,7 @@ func TestReports(t *testing.T) {
 	w.awaitStatuses(context, "pending: batch 1/3", waiting, "success: ")
 }
 
-// A cluster with a name has contexts of its own.
+// TestReportsOfNamedCluster: a cluster with a name has contexts of its own.
 func TestReportsOfNamedCluster(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -83,8 +84,8 @@ func TestReportsOfNamedCluster(t *testing.T) {
 	})
 }
 
-// What a process left on its way and came in late is told over by the next one, which compares what
-// it finds with what was told last.
+// TestOlderReportNeverStands: what a process left on its way and came in late is told over by the
+// next one, which compares what it finds with what was told last.
 func TestOlderReportNeverStands(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -101,7 +102,7 @@ func TestOlderReportNeverStands(t *testing.T) {
 	w.awaitStatuses(context, "pending: ", "success: ", "pending: batch 1/3", "success: ")
 }
 
-// A process that finds everything as it was told tells nothing.
+// TestReportsAreNotRepeated: a process that finds everything as it was told tells nothing.
 func TestReportsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -134,7 +135,7 @@ func (w *forgeWorld) awaitReport(release *v1alpha1.BatchRelease, state string) {
 	})
 }
 
-// A release is shown as one deployment, whose statuses follow it.
+// TestDeployments: a release is shown as one deployment, whose statuses follow it.
 func TestDeployments(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -172,7 +173,8 @@ func (w *forgeWorld) awaitDeployment(want ...string) {
 	})
 }
 
-// An invalid file is reported once on its commit, and taken back when the same commit can be applied after all.
+// TestSyncReports: an invalid file is reported once on its commit, and taken back when the same
+// commit can be applied after all.
 func TestSyncReports(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

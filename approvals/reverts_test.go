@@ -107,8 +107,9 @@ func (s *shop) follow() {
 	s.asRollout(s.release, func(status *v1alpha1.BatchReleaseStatus) { status.Quarantined = nil })
 }
 
-// revertAll has rollbacks of shops go through Git: some by the pull request, some by another commit, which has it closed.
-// It returns how many pull requests a rollback had at most, and how many are left open.
+// revertAll has rollbacks of shops go through Git: some by the pull request, some by another
+// commit, which has it closed. It returns how many pull requests a rollback had at most, and how
+// many are left open.
 func revertAll(merged, closed []*shop) (most, open int) {
 	shops := slices.Concat(merged, closed)
 	for _, s := range shops {
@@ -144,8 +145,8 @@ func revertAll(merged, closed []*shop) (most, open int) {
 	return most, open
 }
 
-// Each request for the pull request of a revert meets bad answers: there is one in the end, and it is gone
-// when it is no longer needed.
+// TestEachRequestOfARevertMeetsBadAnswers: each request for the pull request of a revert meets bad
+// answers: there is one in the end, and it is gone when it is no longer needed.
 func TestEachRequestOfARevertMeetsBadAnswers(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -164,8 +165,8 @@ func TestEachRequestOfARevertMeetsBadAnswers(t *testing.T) {
 	t.Logf("each of %d requests of a revert met 3 bad answers: %d pull request each at most, %d left open", len(met)/3, most, open)
 }
 
-// troubled are shops like this one: for each request that it has sent, one for each bad answer. met tells of each how
-// often it met that.
+// troubled are shops like this one: for each request that it has sent, one for each bad answer. met
+// tells of each how often it met that.
 func (s *shop) troubled() (shops []*shop, met []func() int) {
 	s.Helper()
 	for i, r := range s.learn() {
@@ -180,7 +181,7 @@ func (s *shop) troubled() (shops []*shop, met []func() int) {
 	return shops, met
 }
 
-// People may close the pull request, and open it again.
+// TestRevertIsDeclined: people may close the pull request, and open it again.
 func TestRevertIsDeclined(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -200,7 +201,7 @@ func TestRevertIsDeclined(t *testing.T) {
 	s.awaitRevert(v1alpha1.RevertClosed)
 }
 
-// Where there is nothing that is sure to be right, people are told what to do.
+// TestRevertIsRefused: where there is nothing that is sure to be right, people are told what to do.
 func TestRevertIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

@@ -38,7 +38,8 @@ func newWorld(t *testing.T) *world {
 	return &world{TB: t, Client: c, namespace: cptest.Namespace(t)}
 }
 
-// startApprovals runs the controller, by the named user agent, until stop is called or the test ends.
+// startApprovals runs the controller, by the named user agent, until stop is called or the test
+// ends.
 func (w *world) startApprovals(userAgent string) (stop func()) {
 	w.Helper()
 	cfg := cptest.Config(w)

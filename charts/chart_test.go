@@ -61,8 +61,8 @@ func TestIsInstall(t *testing.T) {
 	}
 }
 
-// comparable are objects by name, without what only a chart has: its labels, and the mark by which
-// Helm keeps the kinds. The namespace of a chart is made by whoever installs it.
+// comparable returns objects by name, without what only a chart has: its labels, and the mark by
+// which Helm keeps the kinds. The namespace of a chart is made by whoever installs it.
 func comparable(objects []*unstructured.Unstructured) map[string]any {
 	named := map[string]any{}
 	for _, object := range objects {
@@ -84,8 +84,8 @@ func comparable(objects []*unstructured.Unstructured) map[string]any {
 	return named
 }
 
-// TestServerTakesAll: the API server takes what the chart makes of every value that can be given, and
-// has nothing to warn of.
+// TestServerTakesAll: the API server takes what the chart makes of every value that can be given,
+// and has nothing to warn of.
 func TestServerTakesAll(t *testing.T) {
 	t.Parallel()
 	namespace := cptest.Namespace(t)

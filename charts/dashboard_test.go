@@ -20,8 +20,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestDashboardIsComponent: the dashboard of the chart is that of the kustomize components, for a Kubernetes with constrained impersonation and for
-// one without; by default there is none.
+// TestDashboardIsComponent: the dashboard of the chart is that of the kustomize components, for a
+// Kubernetes with constrained impersonation and for one without; by default there is none.
 func TestDashboardIsComponent(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -56,7 +56,8 @@ func TestDashboardIsComponent(t *testing.T) {
 	}
 }
 
-// ofDashboard are the objects of a text that belong to the dashboard; TestIsInstall compares the others.
+// ofDashboard returns the objects of a text that belong to the dashboard; TestIsInstall compares
+// the others.
 func ofDashboard(t *testing.T, text string) map[string]any {
 	t.Helper()
 	objects := comparable(cptest.Decode(t, text))
@@ -64,7 +65,7 @@ func ofDashboard(t *testing.T, text string) map[string]any {
 	return objects
 }
 
-// kustomization is a folder with config and components of it.
+// kustomization returns a folder with config and components of it.
 func kustomization(t *testing.T, components []string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -86,7 +87,7 @@ func kustomization(t *testing.T, components []string) string {
 	return folder
 }
 
-// rendered are the objects of a kind, by name.
+// rendered returns the objects of a kind, by name.
 func rendered(t *testing.T, kind, text string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	found := map[string]*unstructured.Unstructured{}
@@ -98,8 +99,8 @@ func rendered(t *testing.T, kind, text string) map[string]*unstructured.Unstruct
 	return found
 }
 
-// TestDashboardOfOneNamespace: it has rights in its namespace alone, except for those to review tokens and to impersonate, which belong to the cluster
-// and have names of their own there.
+// TestDashboardOfOneNamespace: it has rights in its namespace alone, except for those to review
+// tokens and to impersonate, which belong to the cluster and have names of their own there.
 func TestDashboardOfOneNamespace(t *testing.T) {
 	t.Parallel()
 	text := template(t, "shop", "--kube-version=1.36.0", "--set=namespaced=true,dashboard.enabled=true")
@@ -128,7 +129,8 @@ func dashboardArgs(t *testing.T, text string) []string {
 	return args
 }
 
-// TestDashboardFlags: the command has each flag that the chart gives it, and a comma or a space of a value splits none.
+// TestDashboardFlags: the command has each flag that the chart gives it, and a comma or a space of
+// a value splits none.
 func TestDashboardFlags(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/cli.md")
@@ -182,7 +184,8 @@ func TestWhoMayLogIn(t *testing.T) {
 	}
 }
 
-// TestServerTakesDashboard: the API server takes it without a warning in a namespace of the strictest pod security, and an upgrade keeps the session keys.
+// TestServerTakesDashboard: the API server takes it without a warning in a namespace of the
+// strictest pod security, and an upgrade keeps the session keys.
 func TestServerTakesDashboard(t *testing.T) {
 	t.Parallel()
 	namespace := cptest.Namespace(t)
@@ -224,7 +227,8 @@ func TestServerTakesDashboard(t *testing.T) {
 	}
 }
 
-// TestOthersMayNotLogIn: once somebody is named, the dashboard acts as nobody of a kind that has no names. Groups alone would let in nobody.
+// TestOthersMayNotLogIn: once somebody is named, the dashboard acts as nobody of a kind that has no
+// names. Groups alone would let in nobody.
 func TestOthersMayNotLogIn(t *testing.T) {
 	t.Parallel()
 	for set, want := range map[string][]string{

@@ -18,7 +18,8 @@ var monitored = []string{
 	"--set=metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true,metrics.grafanaDashboard.enabled=true",
 }
 
-// TestMonitoringIsComponent: whichever way Sluice is installed, Prometheus and Grafana get the same.
+// TestMonitoringIsComponent: whichever way Sluice is installed, Prometheus and Grafana get the
+// same.
 func TestMonitoringIsComponent(t *testing.T) {
 	t.Parallel()
 	want := monitoring(cptest.Decode(t, cptest.Kubectl(t, "kustomize", withComponent(t))))
@@ -96,7 +97,7 @@ func TestAlertsAreChanged(t *testing.T) {
 	}
 }
 
-// rulesOf are the alerts of the chart with values, by name.
+// rulesOf returns the alerts of the chart with values, by name.
 func rulesOf(t *testing.T, values ...string) map[string]map[string]any {
 	t.Helper()
 	objects := cptest.Decode(t, template(t, "sluice-system", append(values,
@@ -115,7 +116,8 @@ func rulesOf(t *testing.T, values ...string) map[string]map[string]any {
 	return named
 }
 
-// TestAlertsThatAreNotThere: a name or a limit that changes nothing is refused, and the right ones are named.
+// TestAlertsThatAreNotThere: a name or a limit that changes nothing is refused, and the right ones
+// are named.
 func TestAlertsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	for set, says := range map[string]string{

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestTracesOfChart: the values for traces become the flags of the controller, and none without an endpoint.
+// TestTracesOfChart: the values for traces become the flags of the controller, and none without an
+// endpoint.
 func TestTracesOfChart(t *testing.T) {
 	t.Parallel()
 	chosen := install.Default("latest")

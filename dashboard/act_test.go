@@ -33,8 +33,8 @@ func (p *person) wantButtons(want string) {
 	}
 }
 
-// TestApproveByButton: who may approve reads what will happen, approves with a message, and is told so; the evidence names them. What they typed
-// and what the commit says is text.
+// TestApproveByButton: who may approve reads what will happen, approves with a message, and is told
+// so; the evidence names them. What they typed and what the commit says is text.
 func TestApproveByButton(t *testing.T) {
 	t.Parallel()
 	a := newActs(t)
@@ -75,7 +75,8 @@ func TestApproveByButton(t *testing.T) {
 	}
 }
 
-// TestRejectByButton: a reason is required and bounded, and what was typed is kept. The no is final.
+// TestRejectByButton: a reason is required and bounded, and what was typed is kept. The no is
+// final.
 func TestRejectByButton(t *testing.T) {
 	t.Parallel()
 	a := newActs(t)

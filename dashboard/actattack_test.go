@@ -23,7 +23,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestFormsOfOthers: nothing is written for a form without the session's token, from another page, or too large.
+// TestFormsOfOthers: nothing is written for a form without the session's token, from another page,
+// or too large.
 func TestFormsOfOthers(t *testing.T) {
 	t.Parallel()
 	a := newActs(t)
@@ -64,7 +65,8 @@ func TestFormsOfOthers(t *testing.T) {
 	}
 }
 
-// TestNarrowRights: who may only look gets no page that asks, and the API server refuses what they send by hand.
+// TestNarrowRights: who may only look gets no page that asks, and the API server refuses what they
+// send by hand.
 func TestNarrowRights(t *testing.T) {
 	t.Parallel()
 	a := newActs(t)

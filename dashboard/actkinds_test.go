@@ -19,7 +19,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestRollbackOfStatefulSet: the page that asks knows the pods of a StatefulSet, and simulates them.
+// TestRollbackOfStatefulSet: the page that asks knows the pods of a StatefulSet, and simulates
+// them.
 func TestRollbackOfStatefulSet(t *testing.T) {
 	t.Parallel()
 	a := newActs(t)
@@ -70,7 +71,8 @@ func (a *acts) selected() (metav1.ObjectMeta, *metav1.LabelSelector) {
 	return metav1.ObjectMeta{Namespace: a.namespace, Name: "web"}, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 }
 
-// deployKind makes a workload, waits for its pods, and makes its release: one pod, with 30% of the requests where they are shared, then all.
+// deployKind makes a workload, waits for its pods, and makes its release: one pod, with 30% of the
+// requests where they are shared, then all.
 func (a *acts) deployKind(kind string, workload client.Object, ready func() bool, traffic *v1alpha1.Traffic) {
 	a.Helper()
 	a.create(workload)
@@ -114,7 +116,8 @@ func (a *acts) encode(object any) []byte {
 	return raw
 }
 
-// awaitPods waits until those pods are gone that are to go: pages count them as long as they are there.
+// awaitPods waits until those pods are gone that are to go: pages count them as long as they are
+// there.
 func (a *acts) awaitPods(want int) {
 	a.Helper()
 	cptest.Eventually(a.T, soon, func() error {
@@ -131,7 +134,8 @@ func (a *acts) awaitPods(want int) {
 
 var lastRow = regexp.MustCompile(`<th scope="row" data-label="After">[^<]*</th><td data-label="1 pods">(\d+)</td><td data-label="2 pods">(\d+)</td>[^\n]*\n</tbody>`)
 
-// rollsBack pushes a version, looks at what a rollback of its first batch would do, and has it done. It returns the page that asks.
+// rollsBack pushes a version, looks at what a rollback of its first batch would do, and has it
+// done. It returns the page that asks.
 func (a *acts) rollsBack(stay int) string {
 	a.Helper()
 	olga := a.person("olga", "view", "sluice-operator")

@@ -165,7 +165,8 @@ func TestFormsPerPerson(t *testing.T) {
 	}
 }
 
-// TestSimulationsAtOnce: beyond a few there is none, and nobody has more than one of them, whatever service accounts they make.
+// TestSimulationsAtOnce: beyond a few there is none, and nobody has more than one of them, whatever
+// service accounts they make.
 func TestSimulationsAtOnce(t *testing.T) {
 	t.Parallel()
 	const inShop = "system:serviceaccount:shop:"

@@ -57,7 +57,8 @@ type acts struct {
 	controlled bool
 }
 
-// newActs runs a controller, with changed options if any are given, and a dashboard until the test ends, with the policies of config/policy.
+// newActs runs a controller, with changed options if any are given, and a dashboard until the test
+// ends, with the policies of config/policy.
 func newActs(t *testing.T, change ...func(*app.Options)) *acts {
 	t.Helper()
 	a := &acts{T: t, namespace: cptest.Namespace(t), admin: cptest.Client(t)}
@@ -97,7 +98,8 @@ func (a *acts) run(start func(context.Context) error) {
 	})
 }
 
-// account is the dashboard's own, with the rights that come with it, by names of the test's own.
+// account returns the dashboard's own, with the rights that come with it, by names of the test's
+// own.
 func (a *acts) account() *rest.Config {
 	a.Helper()
 	text, err := os.ReadFile(a.shipped("config/components/dashboard/role.yaml"))
@@ -326,8 +328,8 @@ func (p *person) path(action string) string {
 	return "/releases/" + p.namespace + "/web" + path
 }
 
-// does sends a form, and returns the page of the release that comes after it, once the controller has acted: a busy one takes longer than the
-// dashboard waits for it.
+// does sends a form, and returns the page of the release that comes after it, once the controller
+// has acted: a busy one takes longer than the dashboard waits for it.
 func (p *person) does(action string, form url.Values) string {
 	p.Helper()
 	action, _, _ = strings.Cut(action, "?")
@@ -374,7 +376,8 @@ func wantNot(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// deploy makes a Deployment of four pods of version 1 and its release: one pod, a manual gate or those given, then all.
+// deploy makes a Deployment of four pods of version 1 and its release: one pod, a manual gate or
+// those given, then all.
 func (a *acts) deploy(gates ...v1alpha1.GatePolicy) {
 	a.Helper()
 	labels := map[string]string{"app": "web"}
@@ -408,7 +411,8 @@ func (a *acts) deploy(gates ...v1alpha1.GatePolicy) {
 // hostile is what somebody may write where a text is expected.
 const hostile = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
 
-// push gives the release another version, from a commit with a hostile subject, and waits for it to stop at the gates of its first batch.
+// push gives the release another version, from a commit with a hostile subject, and waits for it to
+// stop at the gates of its first batch.
 func (a *acts) push(number int) *v1alpha1.BatchRelease {
 	a.Helper()
 	commit := strings.Repeat(fmt.Sprint(number), 40)

@@ -37,8 +37,9 @@ func (r revisions) List(_ context.Context, list client.ObjectList, _ ...client.L
 	return nil
 }
 
-// The native controller copies labels and annotations of a StatefulSet to its revisions: with them, a tenant who makes one would write the
-// history of a release.
+// TestHistoriesAreOfReleasesAlone: the native controller copies labels and annotations of a
+// StatefulSet to its revisions: with them, a tenant who makes one would write the history of a
+// release.
 func TestHistoriesAreOfReleasesAlone(t *testing.T) {
 	t.Parallel()
 	kept := func(owner metav1.OwnerReference) appsv1.ControllerRevision {
@@ -76,7 +77,8 @@ func releases(n int) many {
 	return all
 }
 
-// Rows are made again of what has changed alone, and only once somebody looks.
+// TestRowsAreMadeOfWhatHasChanged: Rows are made again of what has changed alone, and only once
+// somebody looks.
 func TestRowsAreMadeOfWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	all := releases(3)

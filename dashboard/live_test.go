@@ -21,7 +21,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// streaming serves the stream of a listener that wants releases, and says how many streams have ended.
+// streaming serves the stream of a listener that wants releases, and says how many streams have
+// ended.
 func streaming(t *testing.T) (d *Dashboard, address string, ended chan struct{}) {
 	t.Helper()
 	d, ended = New(Options{Logger: logr.Discard(), Clock: clock.RealClock{}}), make(chan struct{}, 100)
@@ -63,7 +64,8 @@ func wantLines(t *testing.T, events *bufio.Reader, lines ...string) {
 	}
 }
 
-// Many changes that come at once are told once, what nobody wants is not told, and no more is kept of a stream that has ended.
+// TestStreamsTellOnceAndEnd: Many changes that come at once are told once, what nobody wants is not
+// told, and no more is kept of a stream that has ended.
 func TestStreamsTellOnceAndEnd(t *testing.T) {
 	t.Parallel()
 	d, address, ended := streaming(t)
@@ -90,7 +92,7 @@ func TestStreamsTellOnceAndEnd(t *testing.T) {
 	}
 }
 
-// No viewer keeps others from following, and places are given back.
+// TestStreamsAreLimited: no viewer keeps others from following, and places are given back.
 func TestStreamsAreLimited(t *testing.T) {
 	t.Parallel()
 	all := newStreams()
@@ -123,7 +125,8 @@ func TestStreamsAreLimited(t *testing.T) {
 	}
 }
 
-// The service accounts of one namespace have a share of the streams, however many they are. A name with the look of such an account is nobody else's.
+// TestStreamsOfOneNamespace: the service accounts of one namespace have a share of the streams,
+// however many they are. A name with the look of such an account is nobody else's.
 func TestStreamsOfOneNamespace(t *testing.T) {
 	t.Parallel()
 	all, taken := newStreams(), 0
@@ -152,7 +155,7 @@ func TestStreamsOfOneNamespace(t *testing.T) {
 	}
 }
 
-// A listener that nobody reads holds up nobody who tells of changes.
+// TestWakingNeverBlocks: a listener that nobody reads holds up nobody who tells of changes.
 func TestWakingNeverBlocks(t *testing.T) {
 	t.Parallel()
 	h := newHub()
@@ -194,7 +197,8 @@ type open struct{}
 
 func (open) Wrap(next http.Handler) http.Handler { return access.Secure(next) }
 
-// Assets are sent compressed to those who can read that, once to those who have them, and without their names being folders of the machine.
+// TestAssets: assets are sent compressed to those who can read that, once to those who have them,
+// and without their names being folders of the machine.
 func TestAssets(t *testing.T) {
 	t.Parallel()
 	d := New(Options{Door: open{}, Logger: logr.Discard(), Clock: clock.RealClock{}})
@@ -218,7 +222,7 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// Whoever the door lets through without a name is shown nothing.
+// TestNobodyIsShownNothing: whoever the door lets through without a name is shown nothing.
 func TestNobodyIsShownNothing(t *testing.T) {
 	t.Parallel()
 	d := New(Options{Door: open{}, Logger: logr.Discard(), Clock: clock.RealClock{}})
@@ -235,7 +239,8 @@ func TestNobodyIsShownNothing(t *testing.T) {
 	}
 }
 
-// Pages hear of sources once the API server can be reached, though it could not be when the first viewer looked.
+// TestSourcesAreFollowedLater: pages hear of sources once the API server can be reached, though it
+// could not be when the first viewer looked.
 func TestSourcesAreFollowedLater(t *testing.T) {
 	t.Parallel()
 	objects := &informertest.FakeInformers{Scheme: kube.NewScheme()}

@@ -19,7 +19,8 @@ import (
 	"github.com/sluice-dev/sluice/dashboard/access"
 )
 
-// stuck is the API server for somebody whose requests are held up, as they are by the limit on each person's requests.
+// stuck is the API server for somebody whose requests are held up, as they are by the limit on each
+// person's requests.
 type stuck struct {
 	client.WithWatch
 
@@ -40,7 +41,8 @@ func (quick) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
-// One person, or one tenant with many service accounts, who loads many pages at once holds up nobody else, whichever pages they are.
+// TestOnesPagesHoldUpNobody: one person, or one tenant with many service accounts, who loads many
+// pages at once holds up nobody else, whichever pages they are.
 func TestOnesPagesHoldUpNobody(t *testing.T) {
 	t.Parallel()
 	for name, who := range map[string]func(int) string{

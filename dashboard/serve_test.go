@@ -17,7 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// crowd is a listener at which more clients come than are let in, from addresses of their own or from one. Each says nothing.
+// crowd is a listener at which more clients come than are let in, from addresses of their own or
+// from one. Each says nothing.
 type crowd struct {
 	oneAddress bool
 	lock       sync.Mutex
@@ -68,7 +69,8 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// There are only so many connections, each of which holds memory, and fewer from one address.
+// TestConnectionsAreLimited: there are only so many connections, each of which holds memory, and
+// fewer from one address.
 func TestConnectionsAreLimited(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ came, closed int }{
@@ -118,7 +120,8 @@ func (k *knocks) Accept() (net.Conn, error) {
 	return &counted{conn, address, func() { k.closed++ }}, nil
 }
 
-// One address, or one IPv6 network, can't have all connections; a proxy that is known can. What is closed can be had again.
+// TestConnectionsOfOneAddress: one address, or one IPv6 network, can't have all connections; a
+// proxy that is known can. What is closed can be had again.
 func TestConnectionsOfOneAddress(t *testing.T) {
 	t.Parallel()
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}

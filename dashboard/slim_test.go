@@ -20,7 +20,7 @@ import (
 	"github.com/sluice-dev/sluice/dashboard/view"
 )
 
-// fat is metadata as large as a tenant likes, with all that lists read.
+// fat returns metadata as large as a tenant likes, with all that lists read.
 func fat(owner metav1.OwnerReference) metav1.ObjectMeta {
 	text := strings.Repeat("x", 1000)
 	owner.Controller, owner.UID = new(true), "u"
@@ -39,7 +39,8 @@ func fat(owner metav1.OwnerReference) metav1.ObjectMeta {
 	return large
 }
 
-// However large objects are that tenants make, and however many, little of each is kept for all viewers.
+// TestLittleIsKeptOfEachObject: However large objects are that tenants make, and however many,
+// little of each is kept for all viewers.
 func TestLittleIsKeptOfEachObject(t *testing.T) {
 	t.Parallel()
 	raw := []byte(`{"large":"` + strings.Repeat("x", 1<<20) + `"}`)
@@ -88,7 +89,7 @@ func TestLittleIsKeptOfEachObject(t *testing.T) {
 	}
 }
 
-// What lists show of an object is the same of what is kept of it.
+// TestListsShowWhatTheyShowed: what lists show of an object is the same of what is kept of it.
 func TestListsShowWhatTheyShowed(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)

@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// The page's examples follow its own advice: a canary begins small, and a blue-green release has all pods in each step, at first without requests.
+// TestExamplesFollowTheAdvice: the page's examples follow its own advice: a canary begins small,
+// and a blue-green release has all pods in each step, at first without requests.
 func TestExamplesFollowTheAdvice(t *testing.T) {
 	t.Parallel()
 	canary, blueGreen := 0, 0

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Each ```sh block has a comment on the line before it that says who runs it: CI does, in the order of
-// the page, or a test does what it does, or nobody can without what is named.
+// Each ```sh block has a comment on the line before it that says who runs it: CI does, in the order
+// of the page, or a test does what it does, or nobody can without what is named.
 var (
 	runByCI = regexp.MustCompile(`^<!-- ci( background)? -->$`)
 	shownBy = regexp.MustCompile(`^<!-- shown by: ([a-z0-9/]+)\.(Test\w+) -->$`)

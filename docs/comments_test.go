@@ -24,8 +24,14 @@ var update = flag.Bool("update", false, "rewrite comments.yaml with the breaches
 
 const longestComment = 100
 
-// notVerbs are words that end like a verb in the third person, and none.
+// inTests follows the name of a package in comments.yaml where its tests are counted.
+const inTests = " (tests)"
+
+// notVerbs are words with the ending of a verb in the third person.
 var notVerbs = []string{"its", "this", "as", "has-been", "pods", "was"}
+
+// pronouns are words that begin a relative clause, or name nobody.
+var pronouns = []string{"what", "those", "whoever", "whatever", "nobody", "somebody", "everybody", "who", "where", "how"}
 
 // vague is a clause that defines by a relative clause, or has a subject that nobody can name.
 var vague = regexp.MustCompile(`(?i)\b(?:is|are|be) (?:what|whoever|whatever|whether|how (?:it|he|she|the|a|an|to)|why|where|who|those that|those of)\b` +
@@ -38,8 +44,9 @@ type breach struct {
 
 func (b breach) String() string { return fmt.Sprintf("%s: %s; write %s", b.at, b.rule, b.example) }
 
-// TestCommentsOfGo holds the form of doc comments: name, verb, object. A package that does not hold it yet is listed with its number
-// of breaches in comments.yaml, which may only fall.
+// TestCommentsOfGo checks that doc comments have the form name, verb, object; that of a test may be its
+// name, a colon and the promise. comments.yaml lists the number of breaches of each package, and of its
+// tests apart, which may only fall.
 func TestCommentsOfGo(t *testing.T) {
 	t.Parallel()
 	found := map[string][]breach{}
@@ -50,10 +57,13 @@ func TestCommentsOfGo(t *testing.T) {
 			}
 			return err
 		}
-		if entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(entry.Name(), "zz_generated") {
+		if entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasPrefix(entry.Name(), "zz_generated") {
 			return nil
 		}
 		name := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../"))
+		if strings.HasSuffix(path, "_test.go") {
+			name += inTests
+		}
 		breaches, err := breachesOf(path)
 		found[name] = append(found[name], breaches...)
 		return err
@@ -154,13 +164,23 @@ func checkDoc(add func(token.Pos, string, string), name string, doc *ast.Comment
 	}
 	words := strings.Fields(doc.Text())
 	switch {
-	case !isFunc || len(words) < 2:
+	case len(words) < 2:
+	case words[0] == name && slices.Contains(pronouns, words[1]):
+		add(doc.Pos(), fmt.Sprintf("%q is no verb", words[1]), "a noun phrase, or a subject that acts")
+	case !isFunc:
+	case isTest(name) && words[0] == name+":":
+		// The rest is the promise that the test holds.
 	case words[0] != name:
 		add(doc.Pos(), fmt.Sprintf("it begins with %q, and is about %s", words[0], name), name+" returns ...")
 	case !isVerb(words[1]):
 		add(doc.Pos(), fmt.Sprintf("%q is no verb", words[1]), name+" returns ..., "+name+" reports whether ...")
 	}
 	checkVague(add, doc)
+}
+
+// isTest reports whether go test runs a function of the name.
+func isTest(name string) bool {
+	return slices.ContainsFunc([]string{"Test", "Benchmark", "Fuzz", "Example"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // isVerb reports whether a word is a verb in the third person, as far as its ending says.

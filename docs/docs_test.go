@@ -19,7 +19,7 @@ import (
 // root is the checkout.
 const root = ".."
 
-// pages are all Markdown files of the checkout.
+// pages returns all Markdown files of the checkout.
 func pages(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -88,7 +88,8 @@ func follow(t *testing.T, page, target string) string {
 	return ""
 }
 
-// TestEachPageIsListed checks that README lists each page, or CONTRIBUTING if it is for maintainers.
+// TestEachPageIsListed checks that README lists each page, or CONTRIBUTING if it is for
+// maintainers.
 func TestEachPageIsListed(t *testing.T) {
 	t.Parallel()
 	lists := read(t, filepath.Join(root, "README.md")) + read(t, filepath.Join(root, "CONTRIBUTING.md"))

@@ -93,7 +93,8 @@ var meansOther = map[string]string{
 	"cmd/sluice/version.go":    "the controller itself runs in a Deployment",
 }
 
-// TestKindsAreNotNamed: a fourth kind needs no change of a package that treats kinds by the registry, internal/kinds.All.
+// TestKindsAreNotNamed: a fourth kind needs no change of a package that treats kinds by the
+// registry, internal/kinds.All.
 func TestKindsAreNotNamed(t *testing.T) {
 	t.Parallel()
 	named := map[string]bool{}

@@ -28,7 +28,7 @@ func TestReasonsAreGiven(t *testing.T) {
 	}
 }
 
-// source is the text of the command and the controller, without their tests.
+// source returns the text of the command and the controller, without their tests.
 func source(t *testing.T) []string {
 	t.Helper()
 	files := sources(t)
@@ -39,7 +39,7 @@ func source(t *testing.T) []string {
 	return texts
 }
 
-// sources are the Go files of the checkout, without tests.
+// sources returns the Go files of the checkout, without tests.
 func sources(t *testing.T) []string {
 	t.Helper()
 	var files []string

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// What our objects say to people: the reasons, the messages and the batch of statuses, conditions and events. Kubernetes' own objects,
-// whose reasons are all that there is to go by, have types of their own.
+// What our objects say to people: the reasons, the messages and the batch of statuses, conditions
+// and events. Kubernetes' own objects, whose reasons are all that there is to go by, have types of
+// their own.
 var (
 	prose   = []string{"Reason", "Message", "Batch"}
 	telling = []string{
@@ -25,9 +26,9 @@ var (
 	}
 )
 
-// TestNothingReadsProse: nothing is decided by what is said to people, so that any of it may be put into other words. State,
-// stoppedBy and stalledBy are there to be compared. Whether the same field says something else than before may be asked: the answer
-// does not depend on the words.
+// TestNothingReadsProse: nothing is decided by what is said to people, so that any of it may be put
+// into other words. State, stoppedBy and stalledBy are there to be compared. Whether the same field
+// says something else than before may be asked: the answer does not depend on the words.
 func TestNothingReadsProse(t *testing.T) {
 	t.Parallel()
 	for _, module := range []string{"..", "../test"} {
@@ -83,7 +84,8 @@ func reads(r *v1alpha1.BatchRelease, c metav1.Condition, words []string, known m
 	}
 }
 
-// readsOfProse returns the places in packages, test files aside, that compare, search or take apart what is said to people.
+// readsOfProse returns the places in packages, test files aside, that compare, search or take apart
+// what is said to people.
 func readsOfProse(t *testing.T, config *packages.Config, patterns ...string) []string {
 	t.Helper()
 	config.Context = t.Context()
@@ -173,7 +175,8 @@ func (r *reader) read(in ast.Node) []token.Pos {
 	return found
 }
 
-// rendering are functions that make a text of others, as far as they are in packages that take texts apart too.
+// rendering are functions that make a text of others, as far as they are in packages that take
+// texts apart too.
 var rendering = []string{
 	"strings.Join", "strings.Repeat", "strings.Replace", "strings.ReplaceAll", "strings.Map", "strings.NewReader", "cmp.Or",
 	"slices.Insert", "slices.Concat", "slices.Clone",
@@ -184,7 +187,8 @@ func renders(function string) bool {
 	return slices.Contains(rendering, function) || strings.HasPrefix(function, "strings.To") || strings.HasPrefix(function, "strings.Trim")
 }
 
-// asks reports whether a call finds out what prose says. Compared with the same field of another object it does not matter.
+// asks reports whether a call finds out what prose says. Compared with the same field of another
+// object it does not matter.
 func (r *reader) asks(call *ast.CallExpr) bool {
 	function := r.function(call)
 	pkg, _, _ := strings.Cut(function, ".")
@@ -199,7 +203,7 @@ func (r *reader) asks(call *ast.CallExpr) bool {
 	return !same && slices.ContainsFunc(fields, func(field string) bool { return field != "" })
 }
 
-// function is the function that is called, with its package; of a builtin, its name.
+// function returns the function that is called, with its package; of a builtin, its name.
 func (r *reader) function(call *ast.CallExpr) string {
 	name := call.Fun
 	if generic, is := name.(*ast.IndexExpr); is {
@@ -218,7 +222,7 @@ func (r *reader) function(call *ast.CallExpr) string {
 	return ""
 }
 
-// field is the field that an expression has its prose from; empty if it has none.
+// field returns the field that an expression has its prose from; empty if it has none.
 func (r *reader) field(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.ParenExpr:

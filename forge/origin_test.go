@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// Moves that no honest forge tells of are gone through once, and bring nothing.
+// TestPushesOfMovesThatMoveNothing: moves that no honest forge tells of are gone through once, and
+// bring nothing.
 func TestPushesOfMovesThatMoveNothing(t *testing.T) {
 	t.Parallel()
 	line := forge.Line([]forge.Commit{{SHA: "a", Parents: []string{"c"}}, {SHA: "b", Parents: []string{"a"}}, {SHA: "c", Parents: []string{"b"}}}, "c")

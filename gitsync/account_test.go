@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// TestAccountsAreForgotten: who changes the account of a source again and again does not fill the controller's memory, and the
-// account that is used has one client.
+// TestAccountsAreForgotten: who changes the account of a source again and again does not fill the
+// controller's memory, and the account that is used has one client.
 func TestAccountsAreForgotten(t *testing.T) {
 	t.Parallel()
 	nowhere := &rest.Config{Host: "http://127.0.0.1:1"}

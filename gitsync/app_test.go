@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge/forgetest"
 )
 
-// A GitHub App reads the repository with a token that lets it do nothing else, and that it
-// requests when it is needed.
+// TestReadsAsGitHubApp: a GitHub App reads the repository with a token that lets it do nothing
+// else, and that it requests when it is needed.
 func TestReadsAsGitHubApp(t *testing.T) {
 	w := newWorld(t)
 	forge := forgetest.Start(t, devforge.Options{Dir: t.TempDir()})

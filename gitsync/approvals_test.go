@@ -44,8 +44,8 @@ func (w *world) approve(records ...v1alpha1.ApprovalRecord) string {
 	return w.push(files)
 }
 
-// wantApprovals waits until looks at the repository publish exactly these records, with Git's own names
-// of the files: the cache may be behind.
+// wantApprovals waits until looks at the repository publish exactly these records, with Git's own
+// names of the files: the cache may be behind.
 func (w *world) wantApprovals(want ...v1alpha1.ApprovalRecord) *v1alpha1.ReleaseSource {
 	w.Helper()
 	for i := range want {
@@ -166,7 +166,8 @@ func TestFailedLooksKeepApprovals(t *testing.T) {
 	wantKept("after a restart", v1alpha1.ReasonBranchNotFound)
 }
 
-// A repository that is too large to be kept in memory is not read again for what changes in the cluster.
+// TestApprovalsOfLargeRepositories: a repository that is too large to be kept in memory is not read
+// again for what changes in the cluster.
 func TestApprovalsOfLargeRepositories(t *testing.T) {
 	w := newWorld(t)
 	w.push(app("web", "web:1"))

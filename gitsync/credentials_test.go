@@ -13,7 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync"
 )
 
-// Anyone who may write a source must not get the token of an account of the namespace sent to a server of theirs.
+// TestServiceAccountTokenIsNotSent: Anyone who may write a source must not get the token of an
+// account of the namespace sent to a server of theirs.
 func TestServiceAccountTokenIsNotSent(t *testing.T) {
 	w := newWorld(t)
 	var requests atomic.Int64

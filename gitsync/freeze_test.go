@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// freezeOf is the freeze of a release, nil if it has none.
+// freezeOf returns the freeze of a release, nil if it has none.
 func (w *world) freezeOf(name string) *v1alpha1.Freeze {
 	w.Helper()
 	release := w.release(name)
@@ -32,7 +32,8 @@ func (w *world) freezeOf(name string) *v1alpha1.Freeze {
 	return &freeze
 }
 
-// wantFrozen waits until looks at the repository have frozen these releases, for a reason, and no others.
+// wantFrozen waits until looks at the repository have frozen these releases, for a reason, and no
+// others.
 func (w *world) wantFrozen(reason string, want map[string]bool) *v1alpha1.ReleaseSource {
 	w.Helper()
 	var source *v1alpha1.ReleaseSource
@@ -49,7 +50,7 @@ func (w *world) wantFrozen(reason string, want map[string]bool) *v1alpha1.Releas
 	return source
 }
 
-// labelled is a release with a label.
+// labelled returns a release with a label.
 func labelled(name, tier string) string {
 	return strings.Replace(releaseText(name, steps), "  name: "+name+"\nspec", "  name: "+name+"\n  labels: {tier: "+tier+"}\nspec", 1)
 }
@@ -85,7 +86,8 @@ func TestFreezeFollowsGit(t *testing.T) {
 	w.wantFrozen("", map[string]bool{"api": false, "web": false})
 }
 
-// A first release and a Deployment that does not exist are frozen too, in the very write that makes them.
+// TestFreezeFromTheStart: a first release and a Deployment that does not exist are frozen too, in
+// the very write that makes them.
 func TestFreezeFromTheStart(t *testing.T) {
 	w := newWorld(t)
 	w.push(map[string]string{
@@ -107,7 +109,8 @@ func TestFreezeFromTheStart(t *testing.T) {
 	w.wantFrozen("", map[string]bool{"web": false})
 }
 
-// A freeze that can't be read stops everything and says where, and so does one beside files that are wrong.
+// TestFreezeThatIsWrong: a freeze that can't be read stops everything and says where, and so does
+// one beside files that are wrong.
 func TestFreezeThatIsWrong(t *testing.T) {
 	w := newWorld(t)
 	w.push(map[string]string{
@@ -125,7 +128,7 @@ func TestFreezeThatIsWrong(t *testing.T) {
 	w.wantFrozen("mended", map[string]bool{"api": false, "web": true})
 }
 
-// What a person has frozen is that person's.
+// TestFreezeOfPerson: what a person has frozen is that person's.
 func TestFreezeOfPerson(t *testing.T) {
 	w := newWorld(t)
 	w.push(map[string]string{"web.yaml": releaseText("web", steps) + "---\n" + deploymentText("web", "web:1")})

@@ -18,8 +18,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
-// hostileRepository has files, and what an error in the status of its source says of them. One that is only
-// large is read in turns: it has the error until the last of them.
+// hostileRepository has files, and what an error in the status of its source says of them. One that
+// is only large is read in turns: it has the error until the last of them.
 type hostileRepository struct {
 	files map[string]string
 	want  string
@@ -72,9 +72,10 @@ func hostile() map[string]hostileRepository {
 	}
 }
 
-// TestGoodSourcesBesideHostileOnes: fifty sources in five namespaces are applied while the sources of another one try
-// to take all there is. The status of each hostile source says why it is not read, unless it is read after all others. The
-// controller and its processes stay below half of the memory that config/controller gives it.
+// TestGoodSourcesBesideHostileOnes: fifty sources in five namespaces are applied while the sources
+// of another one try to take all there is. The status of each hostile source says why it is not
+// read, unless it is read after all others. The controller and its processes stay below half of the
+// memory that config/controller gives it.
 func TestGoodSourcesBesideHostileOnes(t *testing.T) {
 	if raced {
 		t.Skip("it measures time and memory: make test-measured runs it")

@@ -120,7 +120,7 @@ func mute(t *testing.T) string {
 	return "https://" + listener.Addr().String() + "/app.git"
 }
 
-// hostileServers are the addresses of servers that do each what they can to harm us.
+// hostileServers returns the addresses of servers that do each what they can to harm us.
 func hostileServers(t *testing.T) map[string]string {
 	begin, file := bomb()
 	var refs bytes.Buffer
@@ -178,9 +178,10 @@ func peak(t *testing.T) (most func() uint64) {
 	}
 }
 
-// TestHostileServers: the sources of hostile servers say what is wrong. 50 others are read in time beside them, with more sources of
-// each, and with longer timeouts, than the controller lets one namespace have a part for. The controller stays below half of the
-// memory that it is installed with.
+// TestHostileServers: the sources of hostile servers say what is wrong. 50 others are read in time
+// beside them, with more sources of each, and with longer timeouts, than the controller lets one
+// namespace have a part for. The controller stays below half of the memory that it is installed
+// with.
 func TestHostileServers(t *testing.T) {
 	if raced {
 		t.Skip("it measures time and memory: make test-measured runs it")
@@ -247,7 +248,8 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-// awaitHostile waits until sources of each kind were looked at, so that what is to be had of them is had.
+// awaitHostile waits until sources of each kind were looked at, so that what is to be had of them
+// is had.
 func (w *world) awaitHostile(namespaces, kinds map[string]string) {
 	w.Helper()
 	for kind := range kinds {

@@ -24,7 +24,7 @@ func ofKind(kind, manifest string) string {
 	return text
 }
 
-// stateful is the manifest of a StatefulSet with volumes of a size.
+// stateful returns the manifest of a StatefulSet with volumes of a size.
 func stateful(name, image, storage string) string {
 	return strings.Replace(ofKind("StatefulSet", deploymentText(name, image)), "spec:\n", `spec:
   serviceName: db
@@ -45,7 +45,8 @@ func logger(image string) map[string]string {
 	}
 }
 
-// TestCreatesEachKind: one push brings a Deployment, a StatefulSet and a DaemonSet, and the next one releases all three.
+// TestCreatesEachKind: one push brings a Deployment, a StatefulSet and a DaemonSet, and the next
+// one releases all three.
 func TestCreatesEachKind(t *testing.T) {
 	w := newWorld(t)
 	first := w.push(merge(app("web", "web:1"), db("db:1", "1Gi"), logger("log:1")))
@@ -92,7 +93,8 @@ func (w *world) wantCreated(name string) {
 	})
 }
 
-// TestOtherVolumesAreRefused: volume claim templates can't be changed, so that nobody is told that they were released.
+// TestOtherVolumesAreRefused: volume claim templates can't be changed, so that nobody is told that
+// they were released.
 func TestOtherVolumesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	first := w.push(merge(app("web", "web:1"), db("db:1", "1Gi")))
@@ -154,7 +156,8 @@ func TestOtherVolumesAreRefused(t *testing.T) {
 	}
 }
 
-// TestOtherKindsAreRefused: what other controllers release is refused with file and line, and nothing is written.
+// TestOtherKindsAreRefused: what other controllers release is refused with file and line, and
+// nothing is written.
 func TestOtherKindsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	text := strings.Replace(releaseText("web", "[{replicas: 100%}]"), "kind: Deployment", "kind: CloneSet", 1)
@@ -169,8 +172,9 @@ func TestOtherKindsAreRefused(t *testing.T) {
 	}
 }
 
-// TestOtherFixedFieldsAreRefused: an edit of another field that Kubernetes never changes is an error with its place, for each kind,
-// and the release is not written until Git has again what the cluster has.
+// TestOtherFixedFieldsAreRefused: an edit of another field that Kubernetes never changes is an
+// error with its place, for each kind, and the release is not written until Git has again what the
+// cluster has.
 func TestOtherFixedFieldsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	all := func(version string) map[string]string {

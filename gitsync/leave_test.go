@@ -32,8 +32,8 @@ func (w *world) hold(name, finalizers string) {
 	}
 }
 
-// TestSourceDeleted: a source that is deleted takes its releases with it, and waits for each of them to hand
-// back its workload. Deployments stay, and so does what others made.
+// TestSourceDeleted: a source that is deleted takes its releases with it, and waits for each of
+// them to hand back its workload. Deployments stay, and so does what others made.
 func TestSourceDeleted(t *testing.T) {
 	w := newWorld(t)
 	w.push(merge(app("web", "web:1"), app("api", "api:1")))

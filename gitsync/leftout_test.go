@@ -12,7 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync"
 )
 
-// TestSourceIgnores: spec.ignore leaves files out; a release of such a file is kept, and so is one that .sluiceignore names.
+// TestSourceIgnores: spec.ignore leaves files out; a release of such a file is kept, and so is one
+// that .sluiceignore names.
 func TestSourceIgnores(t *testing.T) {
 	w := newWorld(t)
 	flux := "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\nspec:\n  path: ./\n  images: [{name: web, newTag: '2'}]\n"

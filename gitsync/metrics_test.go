@@ -13,7 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// Looks at a repository are counted and timed, and a source that is gone leaves no series.
+// TestSourcesAreMeasured: Looks at a repository are counted and timed, and a source that is gone
+// leaves no series.
 func TestSourcesAreMeasured(t *testing.T) {
 	w := newWorld(t)
 	w.push(app("web", "web:1"))
@@ -51,7 +52,7 @@ func TestSourcesAreMeasured(t *testing.T) {
 	})
 }
 
-// measures are the series of a metric for the sources of the world.
+// measures returns the series of a metric for the sources of the world.
 func (w *world) measures(name string) []*dto.Metric {
 	w.Helper()
 	families, err := metrics.Registry.Gather()

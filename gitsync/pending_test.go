@@ -12,8 +12,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
-// TestBuildsGoOnAtOnce: a source whose kustomizations take more than one look may is read again at once, until all are built: it does
-// not wait for its interval, nor as after a failure, and none of its files is said to be wrong.
+// TestBuildsGoOnAtOnce: a source whose kustomizations take more than one look may is read again at
+// once, until all are built: it does not wait for its interval, nor as after a failure, and none of
+// its files is said to be wrong.
 func TestBuildsGoOnAtOnce(t *testing.T) {
 	w := newWorld(t)
 	files := map[string]string{}

@@ -22,11 +22,12 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// controllerEnv names, to a process of this program, the namespaces that it is the controller of, and has the
-// cluster's kubeconfig in KUBECONFIG: the controller as it is delivered, except for the command line.
+// controllerEnv names, to a process of this program, the namespaces that it is the controller of,
+// and has the cluster's kubeconfig in KUBECONFIG: the controller as it is delivered, except for the
+// command line.
 const controllerEnv = "SLUICE_TEST_CONTROLLER"
 
-// runController is the whole life of such a process.
+// runController returns the whole life of such a process.
 func runController(namespaces []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -48,7 +49,8 @@ func runController(namespaces []string) int {
 	return 0
 }
 
-// startProcess runs the controller in a process of its own until the test ends, and returns its number.
+// startProcess runs the controller in a process of its own until the test ends, and returns its
+// number.
 func startProcess(t *testing.T, namespaces []string, environment ...string) int {
 	t.Helper()
 	self, err := os.Executable()

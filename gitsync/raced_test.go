@@ -2,5 +2,6 @@
 
 package gitsync_test
 
-// raced says that the tests run under the race detector, which makes time and memory several times what they are.
+// raced says that the tests run under the race detector, which makes time and memory several times
+// what they are.
 const raced = true

@@ -29,7 +29,7 @@ func recordFiles(approvals ...v1alpha1.ApprovalRecord) fstest.MapFS {
 	return files
 }
 
-// readable are the names of the records that approve something.
+// readable returns the names of the records that approve something.
 func (r *records) readable() []string {
 	var names []string
 	for key, file := range r.files {
@@ -92,7 +92,8 @@ func TestRecordsNameTheirBlob(t *testing.T) {
 	}
 }
 
-// Records stay for ever, so a look must cost what changed, and errors must not be forgotten.
+// TestRecordsAreParsedOnce: Records stay for ever, so a look must cost what changed, and errors
+// must not be forgotten.
 func TestRecordsAreParsedOnce(t *testing.T) {
 	t.Parallel()
 	files := recordFiles(approval("shop", "web"), approval("shop", "api"))

@@ -9,7 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync"
 )
 
-// TestRefusedReleases: a source names each release that is not as the newest commit has it, whatever keeps it from that, and no other.
+// TestRefusedReleases: a source names each release that is not as the newest commit has it,
+// whatever keeps it from that, and no other.
 func TestRefusedReleases(t *testing.T) {
 	w := newWorld(t)
 	overlay := map[string]string{

@@ -181,7 +181,8 @@ func TestStatusListsFiftyErrors(t *testing.T) {
 	w.wantImage("web", "web:1")
 }
 
-// What the API server refuses is an error of its file, and the others go on.
+// TestRefusedByTheAPIServer: what the API server refuses is an error of its file, and the others go
+// on.
 func TestRefusedByTheAPIServer(t *testing.T) {
 	w := newWorld(t)
 	w.push(merge(app("web", "web:1"), app("api", "api:1")))
@@ -193,7 +194,8 @@ func TestRefusedByTheAPIServer(t *testing.T) {
 		// A release can't change its workload.
 		"web/release.yaml": strings.Replace(releaseText("web", steps), "kind: Deployment, name: web", "kind: Deployment, name: other", 1),
 		"other.yaml":       deploymentText("other", "other:1"),
-		// A Deployment without a selector, which is for the API server to refuse, and one whose selector does not match, which is not sent.
+		// A Deployment without a selector, which is for the API server to refuse, and one whose
+		// selector does not match, which is not sent.
 		"bare/deploy.yaml":  strings.Replace(deploymentText("bare", "bare:1"), "  selector: {matchLabels: {app: bare}}\n", "", 1),
 		"bare/release.yaml": releaseText("bare", steps),
 		"new/deploy.yaml":   strings.Replace(deploymentText("new", "new:1"), "matchLabels: {app: new}", "matchLabels: {app: old}", 1),
@@ -319,8 +321,8 @@ func (w *world) wantEvent(reason string, words ...string) {
 	})
 }
 
-// What a person has stopped does not go on with the next push, even if the manifest says suspend: false; what Git
-// stops is Git's to let go on.
+// TestSuspendIsPeoples: what a person has stopped does not go on with the next push, even if the
+// manifest says suspend: false; what Git stops is Git's to let go on.
 func TestSuspendIsPeoples(t *testing.T) {
 	w := newWorld(t)
 	says := func(line string) map[string]string {

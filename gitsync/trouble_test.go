@@ -66,8 +66,8 @@ func TestForcePushHolds(t *testing.T) {
 	w.wantImage("web", "web:3")
 }
 
-// Whatever becomes of the repository, what runs is left alone, and it is followed
-// again when it is back.
+// TestTroubleWithTheRepository: whatever becomes of the repository, what runs is left alone, and it
+// is followed again when it is back.
 func TestTroubleWithTheRepository(t *testing.T) {
 	w := newWorld(t)
 	var trouble atomic.Pointer[http.Handler]

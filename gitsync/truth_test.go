@@ -14,7 +14,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// inlineRelease is the manifest of a release with a template of its own; more stands in the pods' spec.
+// inlineRelease returns the manifest of a release with a template of its own; more stands in the
+// pods' spec.
 func inlineRelease(image, more string) string {
 	return releaseText("web", steps) + "  template:\n    metadata: {labels: {app: web}}\n    spec:\n" + more +
 		"      containers:\n      - {name: app, image: \"" + image + "\"}\n"
@@ -28,7 +29,8 @@ func (w *world) patchRelease(name, manager, patch string) {
 	}
 }
 
-// wantSynced syncs until a release has the template of a commit, and nothing else. It wants each sync to succeed.
+// wantSynced syncs until a release has the template of a commit, and nothing else. It wants each
+// sync to succeed.
 func (w *world) wantSynced(when, template, commit string) {
 	w.Helper()
 	w.syncUntil(func(source *v1alpha1.ReleaseSource) error {
@@ -78,7 +80,8 @@ func TestWhatIsAddedToATemplateGoes(t *testing.T) {
 	w.wantSynced("with the next push", strings.Replace(template, "web:1", "web:2", 1), next)
 }
 
-// TestWhatGitTakesAwayGoes: also where another tool has given it before, and owns it by server-side apply's book.
+// TestWhatGitTakesAwayGoes: also where another tool has given it before, and owns it by server-side
+// apply's book.
 func TestWhatGitTakesAwayGoes(t *testing.T) {
 	for name, flags := range map[string][]string{"client side": nil, "server side": {"--server-side"}} {
 		t.Run(name, func(t *testing.T) {
@@ -140,8 +143,8 @@ func TestDeletedReleaseIsMadeAnew(t *testing.T) {
 	w.wantSynced("made anew", string(deleted.Spec.Template.Raw), first)
 }
 
-// TestSharedWhileNobodyRan: a field that somebody else came to own while no controller ran, or after which one died, is
-// Git's again before Git takes it away.
+// TestSharedWhileNobodyRan: a field that somebody else came to own while no controller ran, or
+// after which one died, is Git's again before Git takes it away.
 func TestSharedWhileNobodyRan(t *testing.T) {
 	w := newWorld(t)
 	limits := strings.Replace(steps, "]", "]\n    maxSurge: 1", 1)

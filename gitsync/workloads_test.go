@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// volumesText is a StatefulSet without pods, with volumes of a size.
+// volumesText returns a StatefulSet without pods, with volumes of a size.
 func volumesText(size string) string {
 	return fmt.Sprintf(`apiVersion: apps/v1
 kind: StatefulSet
@@ -31,8 +31,8 @@ spec:
 `, size)
 }
 
-// TestVolumesOfWhatTheCacheLacks: a StatefulSet that the cache does not have yet is to be created, and is there already: its volumes
-// are compared before its release is written.
+// TestVolumesOfWhatTheCacheLacks: a StatefulSet that the cache does not have yet is to be created,
+// and is there already: its volumes are compared before its release is written.
 func TestVolumesOfWhatTheCacheLacks(t *testing.T) {
 	t.Parallel()
 	c, namespace := cptest.Client(t), cptest.Namespace(t)

@@ -178,7 +178,8 @@ func (w *world) sync(name string) *v1alpha1.ReleaseSource {
 	})
 }
 
-// syncUntil syncs the source "shop" until it is as wanted. The caches of a sync may be behind what the test has just written.
+// syncUntil syncs the source "shop" until it is as wanted. The caches of a sync may be behind what
+// the test has just written.
 func (w *world) syncUntil(condition func(*v1alpha1.ReleaseSource) error) *v1alpha1.ReleaseSource {
 	w.Helper()
 	var source *v1alpha1.ReleaseSource
@@ -297,7 +298,7 @@ func (w *world) deployment(name string) *appsv1.Deployment {
 	return deployment
 }
 
-// releaseText is the manifest of a release of the Deployment with its name.
+// releaseText returns the manifest of a release of the Deployment with its name.
 func releaseText(name, steps string) string {
 	return fmt.Sprintf(`apiVersion: rollouts.sluice.dev/v1alpha1
 kind: BatchRelease
@@ -328,7 +329,7 @@ spec:
 `, name, image)
 }
 
-// app is the files of an application.
+// app returns the files of an application.
 func app(name, image string) map[string]string {
 	return map[string]string{name + "/release.yaml": releaseText(name, steps), name + "/deploy.yaml": deploymentText(name, image)}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// A hand-back is told of only if the end of the release takes long: not where the status has more to say, nor where nothing was handed back.
+// TestHandBackAloneMayWaitToBeTold: a hand-back is told of only if the end of the release takes
+// long: not where the status has more to say, nor where nothing was handed back.
 func TestHandBackAloneMayWaitToBeTold(t *testing.T) {
 	t.Parallel()
 	rolling := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, Attempt: 1}
@@ -55,8 +56,9 @@ func TestHandBackAloneMayWaitToBeTold(t *testing.T) {
 	}
 }
 
-// What the release is by then goes on counting while its status is not written, whatever others write to the release: that its commit is told
-// of the last batch, another template, that it is deleted. It does not if they write what the status began with, nor for another release.
+// TestHandBackCountsThoughOthersWriteTheRelease: the unwritten status still counts after other
+// writes to the release, such as a commit annotation, another template, or a deletion. It does not
+// count after a write of the fields that it started with, nor for another release.
 func TestHandBackCountsThoughOthersWriteTheRelease(t *testing.T) {
 	t.Parallel()
 	at := metav1.Now()
@@ -94,7 +96,8 @@ func TestHandBackCountsThoughOthersWriteTheRelease(t *testing.T) {
 	}
 }
 
-// What follows a status that is not written yet is written at once: the next pass would begin with the one that waits again.
+// TestStatusAfterOneThatWaits: a status that follows an unwritten one is written at once, because
+// the next pass would start from the unwritten one again.
 func TestStatusAfterOneThatWaits(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -116,7 +119,8 @@ func TestStatusAfterOneThatWaits(t *testing.T) {
 	}
 }
 
-// Until a status is stored the plan knows that its attempt is not: what belongs to the one before must stay till then.
+// TestAttemptThatIsNotStored: the plan knows that an attempt is not stored before its status is
+// written, so the objects of the previous attempt stay till then.
 func TestAttemptThatIsNotStored(t *testing.T) {
 	t.Parallel()
 	r := newReconciler(&cluster{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})})
@@ -132,7 +136,8 @@ func TestAttemptThatIsNotStored(t *testing.T) {
 	}
 }
 
-// How long a new template waits is counted by passes that end well, and people are told at once what it waits for.
+// TestTheWaitOfANewTemplateIsWatched: how long a new template waits is counted by passes that end
+// well, and people are told at once what it waits for.
 func TestTheWaitOfANewTemplateIsWatched(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)

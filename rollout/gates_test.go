@@ -63,7 +63,7 @@ func (o *opener) open() (*view, error) {
 	return v, o.objects.openGate(o.Context(), v, o.action)
 }
 
-// present is the gate that has the name, which something on a forge was opened for.
+// present returns the gate that has the name, which something on a forge was opened for.
 func (o *opener) present(of types.UID) *v1alpha1.Gate {
 	o.Helper()
 	spec := o.action.Spec

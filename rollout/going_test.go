@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestPodsThatAreDeletedKeepTheirPlaces: a node whose pod was just deleted has none that serves. If it were forgotten, a pod on a
-// node that is gone would count in its stead.
+// TestPodsThatAreDeletedKeepTheirPlaces: a node whose pod was just deleted has none that serves. If
+// it were forgotten, a pod on a node that is gone would count in its stead.
 func TestPodsThatAreDeletedKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
 	pods := []*corev1.Pod{

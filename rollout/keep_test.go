@@ -32,8 +32,8 @@ const (
 	web2 = `{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"web:2"}]}}`
 )
 
-// recorder is an API server that has a Deployment and the ControllerRevisions that were created. Its admission refuses what is tried, or makes
-// it something else, and others may set finalizers.
+// recorder is an API server that has a Deployment and the ControllerRevisions that were created.
+// Its admission refuses what is tried, or makes it something else, and others may set finalizers.
 type recorder struct {
 	client.Client
 	workload  string
@@ -92,7 +92,8 @@ func (c *recorder) Delete(_ context.Context, object client.Object, _ ...client.D
 	return nil
 }
 
-// records has a shell record that web:2, which the workload never had, was rolled back, with what is kept besides.
+// records has a shell record that web:2, which the workload never had, was rolled back, with what
+// is kept besides.
 func (c *recorder) records(t *testing.T, kept ...plan.Kept) error {
 	t.Helper()
 	v := seen(t, withWeb1)
@@ -116,8 +117,9 @@ func digestOfJSON(t *testing.T, text string) string {
 	return digestOf(&template)
 }
 
-// Whatever is answered to the template that is rolled back, when it is tried for the history's sake, the rollback goes on: turns goes on after
-// these two errors, and decides anew after any other.
+// TestNoAnswerHoldsARollbackUp: a rollback continues whatever the API server answers to the dry
+// run of the bad template. Turns continues after these two errors, and decides anew after any
+// other.
 func TestNoAnswerHoldsARollbackUp(t *testing.T) {
 	t.Parallel()
 	answer := func(code int32, reason metav1.StatusReason) error {
@@ -147,7 +149,8 @@ func TestNoAnswerHoldsARollbackUp(t *testing.T) {
 	}
 }
 
-// A webhook that takes its time, or has client-go ask again and again, holds a rollback up for seconds.
+// TestSlowAnswerHoldsNoRollbackUp: a webhook that takes its time, or has client-go ask again and
+// again, holds a rollback up for seconds.
 func TestSlowAnswerHoldsNoRollbackUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -159,8 +162,8 @@ func TestSlowAnswerHoldsNoRollbackUp(t *testing.T) {
 	})
 }
 
-// What admission makes of a template may be what is to be gone back to by now: that one is not recorded as rolled back. Else it is recorded as
-// it would be, not as it was resolved.
+// TestWhatIsKeptOfATemplateThatNeverRan: a template that admission turns into the rollback's
+// target is not recorded as rolled back. Any other is recorded as admission would make it now.
 func TestWhatIsKeptOfATemplateThatNeverRan(t *testing.T) {
 	t.Parallel()
 	stable := plan.Kept{Name: "web-v1.sluice", Revision: "v1", Digest: digestOfJSON(t, web1), Number: 1, Record: plan.Record{Outcome: v1alpha1.OutcomeAdopted}}
@@ -181,9 +184,10 @@ func TestWhatIsKeptOfATemplateThatNeverRan(t *testing.T) {
 	}
 }
 
-// What has the name of a record and says something else goes, once, and the template is recorded in the next pass: so it is where admission makes the
-// template another one each time, and the status was not written after the first record. Where a finalizer keeps it the record is refused: to
-// delete it pass after pass would hold up the rollback.
+// TestRecordInTheWay: an object with the name of a record and other content is deleted once, and
+// the next pass records the template. This happens where admission changes the template each time
+// and the status was not written after the first record. Where a finalizer keeps the object, the
+// record is refused: deleting it in each pass would hold up the rollback.
 func TestRecordInTheWay(t *testing.T) {
 	t.Parallel()
 	inTheWay := func(finalizers ...string) *recorder {

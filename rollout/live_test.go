@@ -23,7 +23,8 @@ func (nothingLeft) Get(_ context.Context, key client.ObjectKey, _ client.Object,
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "deployments"}, key.Name)
 }
 
-// A Deployment that the cache has still, and that is gone when it is read, is gone to the next plan; what belongs to it is not read.
+// TestDeploymentGoesBeforeItIsRead: a cached Deployment that a live read does not find is missing
+// in the next plan, and its other objects are not read.
 func TestDeploymentGoesBeforeItIsRead(t *testing.T) {
 	t.Parallel()
 	r := newReconciler(&cluster{live: nothingLeft{}})

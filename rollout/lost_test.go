@@ -46,7 +46,8 @@ func (n *nodesThere) Get(_ context.Context, key client.ObjectKey, into client.Ob
 
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// onNode is a pod on a node, made so long before noon, whose conditions Ready and ContainersReady are what is given.
+// onNode returns a pod on a node, created at the given age before noon, with the given conditions
+// Ready and ContainersReady.
 func onNode(node string, age time.Duration, ready, containers corev1.ConditionStatus) *corev1.Pod {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: node}}
 	pod.CreationTimestamp = metav1.NewTime(noon.Add(-age))
@@ -56,14 +57,14 @@ func onNode(node string, age time.Duration, ready, containers corev1.ConditionSt
 	return pod
 }
 
-// goingUntil is a pod that was to be gone so long after noon.
+// goingUntil returns a pod that was to be gone so long after noon.
 func goingUntil(node string, after time.Duration) *corev1.Pod {
 	pod := onNode(node, time.Hour, corev1.ConditionTrue, corev1.ConditionTrue)
 	pod.DeletionTimestamp = new(metav1.NewTime(noon.Add(after)))
 	return pod
 }
 
-// forNode is a pod of a DaemonSet that is made for a node, and not there yet.
+// forNode returns a pod of a DaemonSet that is made for a node, and not there yet.
 func forNode(node string, age time.Duration) *corev1.Pod {
 	pod := onNode("", age, corev1.ConditionFalse, corev1.ConditionFalse)
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -76,7 +77,8 @@ func forNode(node string, age time.Duration) *corev1.Pod {
 	return pod
 }
 
-// Only nodes are read whose pod gives reason to, and only those that are not ready are lost.
+// TestFindLost: only nodes are read whose pod gives reason to, and only those that are not ready
+// are lost.
 func TestFindLost(t *testing.T) {
 	t.Parallel()
 	const yes, no, unknown = corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
@@ -117,7 +119,8 @@ func TestFindLost(t *testing.T) {
 	}
 }
 
-// What was read of a node is reused for a while, and read again after it: a node comes back.
+// TestNodeIsReadAgain: the result of reading a node is reused for a while, and then read again,
+// because a node may come back.
 func TestNodeIsReadAgain(t *testing.T) {
 	t.Parallel()
 	there := &nodesThere{ready: map[string]corev1.ConditionStatus{"n": corev1.ConditionUnknown}}
@@ -146,8 +149,8 @@ func TestNodeIsReadAgain(t *testing.T) {
 	}
 }
 
-// Thousands of nodes are lost at once, or somebody has made pods for thousands that there are none of: they are read little by little, each once,
-// whatever makes the release look again meanwhile. What is not read yet is waited for.
+// TestManyNodesAreReadLittleByLittle: thousands of lost or missing nodes are read a few at a time,
+// each once, however often the release is reconciled. The release waits for unread nodes.
 func TestManyNodesAreReadLittleByLittle(t *testing.T) {
 	t.Parallel()
 	const many = 1000
@@ -176,8 +179,8 @@ func TestManyNodesAreReadLittleByLittle(t *testing.T) {
 	}
 }
 
-// A node that is gone is none that is lost: the native controller counts it no more. One that may not be read is waited for. Any
-// other error ends the pass.
+// TestNodeThatIsNotThere: a node that is gone is none that is lost: the native controller counts it
+// no more. One that may not be read is waited for. Any other error ends the pass.
 func TestNodeThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -203,7 +206,8 @@ func TestNodeThatIsNotThere(t *testing.T) {
 	}
 }
 
-// The node that a pod is made for is in the one field selector of its affinity, as the native controller writes it.
+// TestNodeOf: the node that a pod is made for is in the one field selector of its affinity, as the
+// native controller writes it.
 func TestNodeOf(t *testing.T) {
 	t.Parallel()
 	other := forNode("n", 0)

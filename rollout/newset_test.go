@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
-// TestNewSetIsTheNativeOne draws ReplicaSets of templates that are the same, written otherwise, or others, from the
-// cache and read live: the new one to us is the new one to the native controller.
+// TestNewSetIsTheNativeOne draws ReplicaSets of templates that are the same, written otherwise, or
+// others, from the cache and read live: the new one to us is the new one to the native controller.
 func TestNewSetIsTheNativeOne(t *testing.T) {
 	t.Parallel()
 	several := 0
@@ -73,7 +73,8 @@ func drawTemplate(t *rapid.T) *appsv1.Deployment {
 	return d
 }
 
-// nativeNewSet is FindNewReplicaSet of Kubernetes 1.36, and how many ReplicaSets have the template.
+// nativeNewSet returns the result of FindNewReplicaSet of Kubernetes 1.36, and the number of
+// ReplicaSets with the template.
 func nativeNewSet(d *appsv1.Deployment, sets []*appsv1.ReplicaSet) (types.UID, int) {
 	sorted := slices.Clone(sets)
 	slices.SortFunc(sorted, func(a, b *appsv1.ReplicaSet) int {

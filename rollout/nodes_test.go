@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 )
 
-// TestSizeOfADaemonSet: a node that comes counts as soon as it has a pod, though the status does not count it yet.
+// TestSizeOfADaemonSet: a node that comes counts as soon as it has a pod, though the status does
+// not count it yet.
 func TestSizeOfADaemonSet(t *testing.T) {
 	t.Parallel()
 	on := func(node string) *corev1.Pod { return &corev1.Pod{Spec: corev1.PodSpec{NodeName: node}} }

@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/order"
 )
 
-// The stage of a pod is what the ReplicaSet controller sorts by before the deletion cost: no node, then pending, then unknown, then not ready.
+// TestStageOf: the stage of a pod is the ReplicaSet controller's order before the deletion cost:
+// no node, then pending, then unknown, then not ready.
 func TestStageOf(t *testing.T) {
 	t.Parallel()
 	unready := []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}

@@ -10,8 +10,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 )
 
-// A pod's name says its ordinal, as the native controller writes it. Anybody may make a pod with another name that looks like one, and
-// claim that the StatefulSet owns it: "web-01" must not stand for web-1, nor a number too large for an ordinal for a small one.
+// TestOrdinalsByName: a pod's name says its ordinal, as the native controller writes it. Anybody
+// may make a pod with another name that looks like one, and claim that the StatefulSet owns it:
+// "web-01" must not stand for web-1, nor a number too large for an ordinal for a small one.
 func TestOrdinalsByName(t *testing.T) {
 	t.Parallel()
 	const none = math.MinInt32

@@ -28,7 +28,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// podsThere is an API server that sends pods as the beginning of a watch, and what happens to them, and notes which are deleted.
+// podsThere is an API server that sends pods as the beginning of a watch, and what happens to them,
+// and notes which are deleted.
 type podsThere struct {
 	client.WithWatch
 
@@ -53,8 +54,9 @@ func (p *podsThere) Delete(_ context.Context, pod client.Object, opts ...client.
 	return nil
 }
 
-// A pod is lost after the pods of a batch were chosen, and before the first of them is deleted: the watch tells of it, and none is. The
-// versions of the pods that go would not have told.
+// TestPodsAreNotDeletedAfterALoss: a pod is lost after the pods of a batch were chosen, and before
+// the first of them is deleted: the watch tells of it, and none is. The versions of the pods that
+// go would not have told.
 func TestPodsAreNotDeletedAfterALoss(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -119,7 +121,7 @@ func TestPodsAreNotDeletedAfterALoss(t *testing.T) {
 	}
 }
 
-// ready is a pod of a workload that serves.
+// ready returns a pod of a workload that serves.
 func ready(name string, owner types.UID) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), ResourceVersion: "2"}}
 	pod.OwnerReferences = []metav1.OwnerReference{{UID: owner, Controller: new(true)}}
@@ -127,7 +129,8 @@ func ready(name string, owner types.UID) *corev1.Pod {
 	return pod
 }
 
-// sizedMeanwhile serves a workload, which changes with the first pod that is deleted. It counts the deletions.
+// sizedMeanwhile serves a workload, which changes with the first pod that is deleted. It counts the
+// deletions.
 type sizedMeanwhile struct {
 	client.WithWatch
 
@@ -159,7 +162,8 @@ func (s *sizedMeanwhile) Delete(context.Context, client.Object, ...client.Delete
 	return nil
 }
 
-// Pods of a batch that are not deleted yet stay where the spec or the size of their workload changes meanwhile.
+// TestPodsAreNotDeletedForAnOldSize: pods of a batch that are not deleted yet stay where the spec
+// or the size of their workload changes meanwhile.
 func TestPodsAreNotDeletedForAnOldSize(t *testing.T) {
 	t.Parallel()
 	const pods = 3 * podDeletes

@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 )
 
-// A pod that is going away, or has ended, does not stand in its place, and one is available once it has been ready for minReadySeconds.
+// TestPlaced: a pod that is going away, or has ended, does not stand in its place, and one is
+// available once it has been ready for minReadySeconds.
 func TestPlaced(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -39,7 +40,7 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
-// What is known of a node reaches the mover: no pod of one that is lost is replaced.
+// TestPodsOfLostNodesAreKnown: the mover knows lost nodes, and replaces none of their pods.
 func TestPodsOfLostNodesAreKnown(t *testing.T) {
 	t.Parallel()
 	v := &view{process: &process{}, now: noon}

@@ -47,7 +47,8 @@ func (s *contestedStatus) Patch(context.Context, client.Object, client.Patch, ..
 	return nil
 }
 
-// looking is a plan of a release with an updated pod that is missing: it says when to look at the pod.
+// looking returns a plan of a release whose updated pod is missing; it contains the time of the
+// next check of the pod.
 func looking(t *testing.T) plan.Plan {
 	t.Helper()
 	const strategy = `{"type":"RollingUpdate"}`
@@ -84,7 +85,8 @@ func looking(t *testing.T) plan.Plan {
 	return next
 }
 
-// What a look has found is told by the status: where that can't be written, the look does not count, and the next pass looks again.
+// TestALookThatIsNotToldDoesNotCount: a check of pods counts only once its status is written;
+// after a failed write the next pass checks again.
 func TestALookThatIsNotToldDoesNotCount(t *testing.T) {
 	t.Parallel()
 	clock := testingclock.NewFakePassiveClock(noon)
@@ -103,7 +105,8 @@ func TestALookThatIsNotToldDoesNotCount(t *testing.T) {
 	}
 }
 
-// Pods are looked at less often where many releases are in progress, without an end: what they all read does not grow with their number.
+// TestLooksOfManyReleasesAreFurtherApart: pods are checked less often where many releases are in
+// progress, so that the sum of reads does not grow with their number.
 func TestLooksOfManyReleasesAreFurtherApart(t *testing.T) {
 	t.Parallel()
 	clock := testingclock.NewFakePassiveClock(noon)

@@ -14,7 +14,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
-// TestNextTry: what has changed is decided on again at once, but not a thousand times a second where a cache lags.
+// TestNextTry: a change is decided on at once, but not a thousand times a second where a cache
+// lags.
 func TestNextTry(t *testing.T) {
 	t.Parallel()
 	m, total := &process{}, time.Duration(0)
@@ -29,7 +30,7 @@ func TestNextTry(t *testing.T) {
 	}
 }
 
-// TestCountsOfManyReleasesWaitLonger: what they all write does not grow with their number.
+// TestCountsOfManyReleasesWaitLonger: the sum of writes does not grow with the number of releases.
 func TestCountsOfManyReleasesWaitLonger(t *testing.T) {
 	t.Parallel()
 	p := newProcesses(clock.RealClock{})
@@ -57,7 +58,8 @@ func TestCountsOfManyReleasesWaitLonger(t *testing.T) {
 	want("at rest again", 5*time.Second)
 }
 
-// TestRevisionOfAnAdoptedSet: a ReplicaSet that was made by hand has no hash that its template could be kept under.
+// TestRevisionOfAnAdoptedSet: a ReplicaSet that was made by hand has no hash that its template
+// could be kept under.
 func TestRevisionOfAnAdoptedSet(t *testing.T) {
 	t.Parallel()
 	d := &appsv1.Deployment{}
@@ -71,7 +73,8 @@ func TestRevisionOfAnAdoptedSet(t *testing.T) {
 	}
 }
 
-// TestNativeSight: the native controller has come up to a change when it was first seen to have, however often it is looked at.
+// TestNativeSight: the native controller has come up to a change when it was first seen to have,
+// however often it is looked at.
 func TestNativeSight(t *testing.T) {
 	t.Parallel()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{UID: "one", Generation: 2}, Status: appsv1.DeploymentStatus{ObservedGeneration: 1}}

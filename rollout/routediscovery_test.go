@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestWhatIsServed: a kind that the API server serves, does not serve, or serves in another version only is told apart, and from what it can't say.
+// TestWhatIsServed: a kind that the API server serves, does not serve, or serves in another version
+// only is told apart, and from what it can't say.
 func TestWhatIsServed(t *testing.T) {
 	t.Parallel()
 	watched := func(kind string) metav1.APIResource {

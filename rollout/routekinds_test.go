@@ -72,7 +72,8 @@ func (s *served) wantRestarts(what string, want int) {
 	}
 }
 
-// TestNobodyWaitsForAnAnswer: while the API server is slow to answer one goroutine, others go on with what is known.
+// TestNobodyWaitsForAnAnswer: while the API server is slow to answer one goroutine, others go on
+// with what is known.
 func TestNobodyWaitsForAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)
@@ -98,7 +99,8 @@ func TestNobodyWaitsForAnAnswer(t *testing.T) {
 	}
 }
 
-// TestKindIsNotServed: the API server has to say twice that it does not serve a kind, with some time in between.
+// TestKindIsNotServed: the API server has to say twice that it does not serve a kind, with some
+// time in between.
 func TestKindIsNotServed(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)
@@ -121,7 +123,8 @@ func TestKindIsNotServed(t *testing.T) {
 	s.want("served", seenKind{}, errUnseen, 1)
 }
 
-// TestKindGoes: a kind that was served at the start ends the controller once the API server has said twice that it is gone.
+// TestKindGoes: a kind that was served at the start ends the controller once the API server has
+// said twice that it is gone.
 func TestKindGoes(t *testing.T) {
 	t.Parallel()
 	s := newServed(t)

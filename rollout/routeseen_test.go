@@ -17,7 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic/route"
 )
 
-// claimed is a cache of routes that claim to be held by one release, and of the ReferenceGrants of its namespace.
+// claimed is a cache of routes that claim to be held by one release, and of the ReferenceGrants of
+// its namespace.
 type claimed struct {
 	client.Client
 
@@ -44,8 +45,9 @@ func (c *claimed) List(_ context.Context, into client.ObjectList, _ ...client.Li
 	}
 }
 
-// TestClaimsOfOtherNamespaces: anybody may write to thousands of routes of their namespace that a release of another one holds them. None is
-// read unless a ReferenceGrant of the release's namespace is for routes of theirs.
+// TestClaimsOfOtherNamespaces: anybody may write to thousands of routes of their namespace that a
+// release of another one holds them. None is read unless a ReferenceGrant of the release's
+// namespace is for routes of theirs.
 func TestClaimsOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
 	from := func(namespace string) []unstructured.Unstructured {
@@ -94,7 +96,8 @@ func TestClaimsOfOtherNamespaces(t *testing.T) {
 	}
 }
 
-// TestProblemOfOneService: that one Service's share of a route could not be written says nothing about another one's.
+// TestProblemOfOneService: that one Service's share of a route could not be written says nothing
+// about another one's.
 func TestProblemOfOneService(t *testing.T) {
 	t.Parallel()
 	r := newReconciler(&cluster{clock: clock.RealClock{}})

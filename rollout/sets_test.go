@@ -21,7 +21,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// The native controller looks for the ReplicaSet of a hash by its template, and makes it with this name.
+// TestSetNameIsTheNativeOne: the native controller looks for the ReplicaSet of a hash by its
+// template, and makes it with this name.
 func TestSetNameIsTheNativeOne(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ deployment, hash, want string }{
@@ -40,7 +41,8 @@ func TestSetNameIsTheNativeOne(t *testing.T) {
 	}
 }
 
-// scaledMeanwhile serves a Deployment, and scales it during a dry run if scales is true. It notes each write.
+// scaledMeanwhile serves a Deployment, and scales it during a dry run if scales is true. It notes
+// each write.
 type scaledMeanwhile struct {
 	client.WithWatch
 
@@ -78,7 +80,8 @@ func (s *scaledMeanwhile) write(what string, dryRun []string) {
 	}
 }
 
-// A write of a ReplicaSet that was decided for the old size of its Deployment is not sent where the Deployment is scaled during the dry run.
+// TestSetsAreNotScaledForAnOldSize: a write of a ReplicaSet that was decided for the old size of
+// its Deployment is not sent where the Deployment is scaled during the dry run.
 func TestSetsAreNotScaledForAnOldSize(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -41,7 +41,8 @@ func (s *routedServer) Get(_ context.Context, key client.ObjectKey, into client.
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "services"}, key.Name)
 }
 
-// A Service with publishNotReadyAddresses has ready endpoints for pods that are not, and for those that go.
+// TestEndpointsThatAnswer: a Service with publishNotReadyAddresses has ready endpoints for pods
+// that are not, and for those that go.
 func TestEndpointsThatAnswer(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -61,8 +62,8 @@ func TestEndpointsThatAnswer(t *testing.T) {
 	}
 }
 
-// TestForgedEndpointSlices: what others than the controller of EndpointSlices have made of a Service says nothing of it, and what that has made counts
-// each pod once.
+// TestForgedEndpointSlices: EndpointSlices of other owners than the native controller are ignored,
+// and those of the controller count each pod once.
 func TestForgedEndpointSlices(t *testing.T) {
 	t.Parallel()
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
@@ -142,7 +143,8 @@ func TestForgedEndpointSlices(t *testing.T) {
 	}
 }
 
-// TestServiceThatHasTheNameOfASide: nobody is told to delete the Service of another release, which gets requests.
+// TestServiceThatHasTheNameOfASide: no message asks to delete the Service of another release,
+// which gets requests.
 func TestServiceThatHasTheNameOfASide(t *testing.T) {
 	t.Parallel()
 	owned := func(by string, owner string) corev1.Service {
@@ -166,7 +168,8 @@ func TestServiceThatHasTheNameOfASide(t *testing.T) {
 	}
 }
 
-// In the middle of a release the cache alone is asked for the Deployment, and has no labels of its pods.
+// TestServiceSelectsThePodsOfAWorkloadFromTheCache: in the middle of a release the cache alone is
+// asked for the Deployment, and has no labels of its pods.
 func TestServiceSelectsThePodsOfAWorkloadFromTheCache(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

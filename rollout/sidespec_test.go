@@ -17,7 +17,7 @@ func port(name string, number, target int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Protocol: corev1.ProtocolTCP, Port: number, TargetPort: intstr.FromInt32(target)}
 }
 
-// A side has the ports of the user's Service, and those that it had before.
+// TestPortsOfASide: a side has the ports of the user's Service, and those that it had before.
 func TestPortsOfASide(t *testing.T) {
 	t.Parallel()
 	udp := port("dns", 53, 53)
@@ -72,7 +72,8 @@ func TestPortsOfASide(t *testing.T) {
 	}
 }
 
-// TestPortsOfASideAreBounded: a Service whose port changes again and again has sides that don't grow for ever, and keep the ports that it lost last.
+// TestPortsOfASideAreBounded: a Service whose port changes again and again has sides that don't
+// grow for ever, and keep the ports that it lost last.
 func TestPortsOfASideAreBounded(t *testing.T) {
 	t.Parallel()
 	var ports []corev1.ServicePort
@@ -91,7 +92,8 @@ func TestPortsOfASideAreBounded(t *testing.T) {
 	}
 }
 
-// What somebody changes of a Service of a side, or the user of their own, is told from what is as it was written; and whether requests may go astray.
+// TestSideIsCompared: changes by users, to a Service of a side or to their own, are detected
+// against the written spec, and so is the risk that requests go astray.
 func TestSideIsCompared(t *testing.T) {
 	t.Parallel()
 	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u"}}

@@ -33,7 +33,8 @@ func (s *slow) List(context.Context, client.ObjectList, ...client.ListOption) er
 	return nil
 }
 
-// Releases that begin within seconds have their namespace listed once; whoever comes later, or can't go by what is kept, again.
+// TestNamespacesAreListedOnceForAll: releases that begin within seconds share one list of their
+// namespace. A later release, or one that can't use the cached list, lists again.
 func TestNamespacesAreListedOnceForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := &slow{may: make(chan struct{})}
@@ -91,7 +92,8 @@ func (l *limited) List(_ context.Context, list client.ObjectList, _ ...client.Li
 	return nil
 }
 
-// Nobody is held up by a quota that was raised since somebody else was.
+// TestQuotaRaisedAMomentAgo: a quota that was raised since the list for another release holds up
+// none.
 func TestQuotaRaisedAMomentAgo(t *testing.T) {
 	t.Parallel()
 	server := &limited{}

@@ -51,8 +51,9 @@ func TestStripAddsNoAnnotationsToTheObject(t *testing.T) {
 	}
 }
 
-// TestStripOfAReplicaSetEncodesItsTemplateOnce: there may be ten ReplicaSets for each Deployment, and all of them pass when a controller
-// starts. Nobody asks for their hashes, which take most of the work, and the digests by both rules are the same.
+// TestStripOfAReplicaSetEncodesItsTemplateOnce: there may be ten ReplicaSets for each Deployment,
+// and all of them are stripped when a controller starts. Their hashes, which take most of the
+// work, are not computed, and the digests by both rules are equal.
 func TestStripOfAReplicaSetEncodesItsTemplateOnce(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
 	template := unusual("1Gi").Spec.Template
 	once := testing.AllocsPerRun(100, func() { _, _ = podtemplate.Digest(&template) })

@@ -12,7 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// The time that the last plan of a pass waits for because the release says so does not count for its deadline; that of a pass before does.
+// TestTimedPlanIsNoted: the time that the last plan of a pass waits for because the release says so
+// does not count for its deadline; that of a pass before does.
 func TestTimedPlanIsNoted(t *testing.T) {
 	t.Parallel()
 	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }

@@ -74,7 +74,8 @@ func TestTroubleOf(t *testing.T) {
 	}
 }
 
-// What a pod says is told by what is worst in it now, whichever container that is: a sidecar, an init container, one that a node has refused.
+// TestTroubleOfPodsOfManyContainers: the reported trouble of a pod is its worst at the moment, of
+// any container: a sidecar, an init container, or one that a node has refused.
 func TestTroubleOfPodsOfManyContainers(t *testing.T) {
 	t.Parallel()
 	container := func(name string, ready bool, state corev1.ContainerState, before ...corev1.ContainerStateTerminated) corev1.ContainerStatus {
@@ -164,7 +165,7 @@ func TestTroubleOfPodsOfManyContainers(t *testing.T) {
 	}
 }
 
-// One in two pods of each: always the same is told.
+// TestTroubleOfIsTheSame: one in two pods of each: always the same is told.
 func TestTroubleOfIsTheSame(t *testing.T) {
 	t.Parallel()
 	var pods []*corev1.Pod
@@ -183,7 +184,8 @@ func TestTroubleOfIsTheSame(t *testing.T) {
 	}
 }
 
-// A ReplicaSet keeps pods that failed without a limit: those of an earlier step, or of when the template ran before, tell nothing of this one.
+// TestPodsThatFailedEarlierAreNoTrouble: a ReplicaSet keeps failed pods without a limit. Pods that
+// failed in an earlier step, or in an earlier run of the template, are not reported for this one.
 func TestPodsThatFailedEarlierAreNoTrouble(t *testing.T) {
 	t.Parallel()
 	const revision = "web-2"

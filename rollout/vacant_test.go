@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 )
 
-// serving is a pod of v1 on a node, by its name.
+// serving returns a pod of v1 on a node, by its name.
 func serving(node string) *corev1.Pod {
 	pod := onNode(node, time.Hour, corev1.ConditionTrue, corev1.ConditionTrue)
 	pod.Name, pod.UID = "agent-"+node, types.UID(node)
@@ -23,8 +23,9 @@ func serving(node string) *corev1.Pod {
 	return pod
 }
 
-// A pod of a DaemonSet is gone, the next is not made, and meanwhile another node is deleted, whose pod still serves. That one must not
-// count in the stead of the one that is missing: two of four nodes would lack a pod, where one may.
+// TestPodOfADeletedNodeCountsInNobodysStead: a pod of a DaemonSet is gone, the next is not made,
+// and meanwhile another node is deleted, whose pod still serves. That one must not count in the
+// stead of the one that is missing: two of four nodes would lack a pod, where one may.
 func TestPodOfADeletedNodeCountsInNobodysStead(t *testing.T) {
 	t.Parallel()
 	now := noon

@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// The log says when a release is decided on again though nothing has changed, and why.
+// TestReasonOfTheNextPassIsLogged: the log says when a release is decided on again though nothing
+// has changed, and why.
 func TestReasonOfTheNextPassIsLogged(t *testing.T) {
 	t.Parallel()
 	var logged []string

@@ -20,7 +20,7 @@ const ofTomorrow = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"nam
 	"spec":{"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},
 	"spec":{"fieldOfTomorrow":{"a":1},"containers":[{"name":"web","image":"web:1","another":["x"]}]}}}}`
 
-// seen is a view of a Deployment that was read live.
+// seen returns a view of a Deployment that was read live.
 func seen(t *testing.T, text string) *view {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -34,7 +34,7 @@ func seen(t *testing.T, text string) *view {
 	return v
 }
 
-// unknownIn is what a template says in fields that our types lack.
+// unknownIn returns the parts of a template in fields that our types lack.
 func unknownIn(t *testing.T, template any) string {
 	t.Helper()
 	raw, err := json.Marshal(template)
@@ -48,8 +48,9 @@ func unknownIn(t *testing.T, template any) string {
 	return unknown
 }
 
-// Fields that are newer than our types stay in the ReplicaSet, without which the native controller would take it
-// for one of another template, and in what is kept to roll back to.
+// TestFieldsOfTomorrowAreCopied: Fields that are newer than our types stay in the ReplicaSet,
+// without which the native controller would take it for one of another template, and in what is
+// kept to roll back to.
 func TestFieldsOfTomorrowAreCopied(t *testing.T) {
 	t.Parallel()
 	const want = `{"spec":{"containers":{"0":{"another":["x"]}},"fieldOfTomorrow":{"a":1}}}`
@@ -73,8 +74,9 @@ func TestFieldsOfTomorrowAreCopied(t *testing.T) {
 	}
 }
 
-// The template of a generation that is gone is not taken for that of the one that is there, nor for that of another workload of the
-// name. A version with another status has the same template.
+// TestWholeTemplateIsThatOfTheGeneration: the template of a generation that is gone is not taken
+// for that of the one that is there, nor for that of another workload of the name. A version with
+// another status has the same template.
 func TestWholeTemplateIsThatOfTheGeneration(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -106,7 +108,8 @@ func TestAChangeThatWouldBeOverlookedIsTold(t *testing.T) {
 	}
 }
 
-// The whole template, and who wrote which field, would stay in memory for each release.
+// TestWholeTemplateIsKeptForItsGenerationOnly: the whole template, and who wrote which field, would
+// stay in memory for each release.
 func TestWholeTemplateIsKeptForItsGenerationOnly(t *testing.T) {
 	t.Parallel()
 	v := seen(t, strings.Replace(ofTomorrow, `"uid":"u"`, `"uid":"u","managedFields":[

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Anybody can claim any time of a commit, and write any text into an annotation.
+// TestCommitTimeIsBounded: Anybody can claim any time of a commit, and write any text into an
+// annotation.
 func TestCommitTimeIsBounded(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 500, time.UTC)

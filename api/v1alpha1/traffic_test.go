@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestTrafficOf: a step that says nothing of requests gives what the one before gave, and the last gives all.
+// TestTrafficOf: a step that says nothing of requests gives what the one before gave, and the last
+// gives all.
 func TestTrafficOf(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -42,7 +43,8 @@ func TestTrafficOf(t *testing.T) {
 	}
 }
 
-// TestTrafficWords: whatever is awaited, and whatever is wrong, has words; so has what a later version names.
+// TestTrafficWords: whatever is awaited, and whatever is wrong, has words; so has what a later
+// version names.
 func TestTrafficWords(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

@@ -63,8 +63,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestForce: a gate that is forced passes whatever it waits for, and says so, but only while its release
-// waits for it.
+// TestForce: a gate that is forced passes whatever it waits for, and says so, but only while its
+// release waits for it.
 func TestForce(t *testing.T) {
 	t.Parallel()
 	at := new(metav1.NewTime(made))

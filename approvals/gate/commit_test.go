@@ -13,7 +13,7 @@ import (
 
 var ci = forge.Account{ID: 20, Login: "ci[bot]", Type: forge.TypeBot}
 
-// onCommit is a gate that waits for something of the release commit.
+// onCommit returns a gate that waits for something of the release commit.
 func onCommit(policy v1alpha1.GatePolicy) approving {
 	s := merged(v1alpha1.PullRequestGate{})
 	g := newGate(policy)
@@ -31,7 +31,7 @@ func checkPolicy(conclusions ...v1alpha1.CheckConclusion) v1alpha1.GatePolicy {
 	return v1alpha1.GatePolicy{CheckRun: &v1alpha1.CheckRunGate{Name: "e2e", App: "github-actions", Conclusions: conclusions}}
 }
 
-// posted is a status in ci/smoke by ci.
+// posted returns a status in ci/smoke by ci.
 func posted(id int64, state forge.State) forge.Status {
 	return forge.Status{
 		ID: id, SHA: releaseCommit, Context: "ci/smoke", State: state, Creator: ci,
@@ -133,7 +133,8 @@ func TestCommitStatus(t *testing.T) {
 	}
 }
 
-// TestContextsOfOurOwn: what we say of a release opens none of its gates; what another cluster says may.
+// TestContextsOfOurOwn: what we say of a release opens none of its gates; what another cluster says
+// may.
 func TestContextsOfOurOwn(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -163,7 +164,7 @@ func TestContextsOfOurOwn(t *testing.T) {
 	}
 }
 
-// ran is a run of the check that has ended.
+// ran returns a run of the check that has ended.
 func ran(id int64, conclusion forge.Conclusion) forge.CheckRun {
 	return forge.CheckRun{
 		ID: id, Name: "e2e", App: forge.App{ID: 15368, Slug: "github-actions"}, HeadSHA: releaseCommit, Branch: "main",

@@ -50,7 +50,7 @@ func (s approving) facts() Facts {
 
 func (s approving) evaluate() Decision { return Evaluate(s.gate, s.facts(), made.Add(time.Hour)) }
 
-// merged is a gate with a policy whose pull request was merged by carol, as it should be.
+// merged returns a gate with a policy whose pull request was merged by carol, as it should be.
 func merged(policy v1alpha1.PullRequestGate) approving {
 	g := newGate(v1alpha1.GatePolicy{PullRequest: &policy})
 	g.Spec.Commit, g.Spec.StableCommit, g.Spec.Nonce = releaseCommit, stableCommit, "5e1f5e1f5e1f"
@@ -94,7 +94,8 @@ func merged(policy v1alpha1.PullRequestGate) approving {
 	return approving{gate: g, policy: g.Spec.Policy.PullRequest, source: source, forge: known, pull: &known.Approval.PullRequest}
 }
 
-// mergeAlone is a gate whose merge is the approval: carol and the team may, but not who contributed to the release.
+// mergeAlone returns a gate whose merge is the approval: carol and the team may, but not who
+// contributed to the release.
 func mergeAlone() approving {
 	s := merged(v1alpha1.PullRequestGate{Approvers: []string{"carol"}, Teams: []string{"sre"}, ForbidSelfApproval: true})
 	s.forge.Approval.Approvers = []forge.Account{carol}
@@ -103,7 +104,8 @@ func mergeAlone() approving {
 	return s
 }
 
-// reviewed is a gate that asks for two approvals, of carol or the team, and has carol's and dave's.
+// reviewed returns a gate that asks for two approvals, of carol or the team, and has carol's and
+// dave's.
 func reviewed() approving {
 	s := mergeAlone()
 	s.policy.MinApprovals = 2
@@ -114,7 +116,8 @@ func reviewed() approving {
 	return s
 }
 
-// brought is how a release of one commit came: by a push, or by a pull request that somebody proposed.
+// brought is how a release of one commit came: by a push, or by a pull request that somebody
+// proposed.
 type brought struct {
 	author, committer, coAuthor forge.Account
 	signed                      bool
@@ -154,7 +157,7 @@ func (s approving) broughtBy(b brought) {
 	}
 }
 
-// says is a review of what was merged.
+// says returns a review of what was merged.
 func says(id int64, who forge.Account, state forge.ReviewState) forge.Review {
 	return forge.Review{
 		ID: id, Reviewer: who, State: state, CommitID: headCommit,

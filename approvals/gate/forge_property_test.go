@@ -145,8 +145,8 @@ func mayPass(s *approving) bool {
 	return good && len(a.Commits) > 0 && approved >= policy.MinApprovals
 }
 
-// whoBrought says in the plainest words who is behind a release of one commit, and whether that is known: by a push, by a
-// pull request that the forge merged, or by a signature.
+// whoBrought says in the plainest words who is behind a release of one commit, and whether that is
+// known: by a push, by a pull request that the forge merged, or by a signature.
 func whoBrought(release forge.ReleaseOrigin, pushes []forge.Push) (behind []int64, known bool) {
 	commit := release.Commits[0]
 	behind = []int64{commit.Author.ID, release.Addresses["co@example.com"].ID}
@@ -165,8 +165,8 @@ func whoBrought(release forge.ReleaseOrigin, pushes []forge.Push) (behind []int6
 	return behind, known && !(proposed && !release.Proposals[0].PushersTold)
 }
 
-// TestAGatePassesIfAndOnlyIfEveryRuleHolds compares with the rules in plain words, on facts that are
-// mostly good.
+// TestAGatePassesIfAndOnlyIfEveryRuleHolds compares with the rules in plain words, on facts that
+// are mostly good.
 func TestAGatePassesIfAndOnlyIfEveryRuleHolds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -208,8 +208,8 @@ func TestOneBrokenRuleIsEnough(t *testing.T) {
 	})
 }
 
-// TestAnyFactsAreJudged: whatever a forge says, and however much of it is missing, it is judged without
-// a panic, the same again, and what has passed stays so.
+// TestAnyFactsAreJudged: whatever a forge says, and however much of it is missing, it is judged
+// without a panic, the same again, and what has passed stays so.
 func TestAnyFactsAreJudged(t *testing.T) {
 	t.Parallel()
 	policies := []v1alpha1.GatePolicy{

@@ -27,7 +27,7 @@ func windowPolicy(schedule, zone string) v1alpha1.GatePolicy {
 	return v1alpha1.GatePolicy{Window: &v1alpha1.WindowGate{Schedule: schedule, TimeZone: zone}}
 }
 
-// newGate is the gate after step 1 of attempt 3 at revision 7f9c.
+// newGate returns the gate after step 1 of attempt 3 at revision 7f9c.
 func newGate(policy v1alpha1.GatePolicy) *v1alpha1.Gate {
 	gateType := v1alpha1.GateManual
 	if set := typesOf(&policy); len(set) > 0 {
@@ -44,7 +44,7 @@ func newGate(policy v1alpha1.GatePolicy) *v1alpha1.Gate {
 	}
 }
 
-// blockedOn is the release that waits for g.
+// blockedOn returns the release that waits for g.
 func blockedOn(g *v1alpha1.Gate) *v1alpha1.BatchRelease {
 	return &v1alpha1.BatchRelease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid-web"},

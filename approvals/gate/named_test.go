@@ -15,7 +15,8 @@ func (s approving) kept(name string, id int64) {
 	s.source.Status.Accounts = append(s.source.Status.Accounts, v1alpha1.NamedAccount{Kind: v1alpha1.AccountUser, Name: name, ID: id})
 }
 
-// What a policy names is kept by number, except what is not known and what has its number.
+// TestNamed: what a policy names is kept by number, except what is not known and what has its
+// number.
 func TestNamed(t *testing.T) {
 	t.Parallel()
 	scene := mergeAlone()
@@ -33,7 +34,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// A status or a check in a name that means another than it did is not what is waited for.
+// TestNamesThatChangedHands: a status or a check in a name that means another than it did is not
+// what is waited for.
 func TestNamesThatChangedHands(t *testing.T) {
 	t.Parallel()
 	source := &v1alpha1.ReleaseSource{Status: v1alpha1.ReleaseSourceStatus{Accounts: []v1alpha1.NamedAccount{

@@ -155,7 +155,8 @@ func list(numbers []int) string {
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(numbers)), ","), "[]")
 }
 
-// nearClockChange draws a time of 2018 to 2030, mostly within a day of when the zone's clocks are set.
+// nearClockChange draws a time of 2018 to 2030, mostly within a day of when the zone's clocks are
+// set.
 func nearClockChange(t *rapid.T, zone string) time.Time {
 	at := time.Unix(rapid.Int64Range(1514764800, 1893456000).Draw(t, "time"), 0).In(location(t, zone))
 	if _, end := at.ZoneBounds(); !end.IsZero() && rapid.IntRange(0, 3).Draw(t, "near") > 0 {

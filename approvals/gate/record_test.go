@@ -12,7 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/forge/record"
 )
 
-// plainServer is a gate whose source is a Git server without a forge, which has the gate's record.
+// plainServer returns a gate whose source is a Git server without a forge, which has the gate's
+// record.
 func plainServer() approving {
 	s := merged(v1alpha1.PullRequestGate{MinApprovals: 2})
 	s.gate.Status = v1alpha1.GateStatus{}

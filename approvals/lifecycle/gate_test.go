@@ -37,7 +37,8 @@ var errCrash = errors.New("crash")
 // process does one thing after the other, until it crashes.
 type process struct {
 	testing.TB
-	// effects are those of all processes so far, and crash is the one that is the last of its process; 0 for none.
+	// effects are those of all processes so far, and crash is the one that is the last of its
+	// process; 0 for none.
 	effects, crash int
 }
 
@@ -214,7 +215,8 @@ func (w *gateWorld) open(request forge.ChangeRequest) (*pull, error) {
 	return w.forge.open(&w.process, request)
 }
 
-// open opens a pull request, unless it finds one. Who says that it is the first does not look for one.
+// open opens a pull request, unless it finds one. Who says that it is the first does not look for
+// one.
 func (f *toyForge) open(by *process, request forge.ChangeRequest) (*pull, error) {
 	if found := f.of(request.Branch); found != nil && !request.First {
 		return found, nil
@@ -257,7 +259,8 @@ func (f *toyForge) close(by *process, intent lifecycle.ClosePull) error {
 	return by.does(func() { p.Open = false })
 }
 
-// run works until there is nothing to do. A process that crashes is followed by another one, which observes again.
+// run works until there is nothing to do. A process that crashes is followed by another one, which
+// observes again.
 func (w *gateWorld) run() {
 	w.Helper()
 	for range 20 {
@@ -330,8 +333,8 @@ func live(t testing.TB, events []func(*gateWorld), crash int) *gateWorld {
 	return w
 }
 
-// TestGateEndsAlikeAfterACrash: wherever a process is stopped, the next one has the same result, opens nothing twice and leaves
-// nothing open.
+// TestGateEndsAlikeAfterACrash: wherever a process is stopped, the next one has the same result,
+// opens nothing twice and leaves nothing open.
 func TestGateEndsAlikeAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, events := range gateLives {

@@ -19,7 +19,8 @@ import (
 type reportWorld struct {
 	process
 	release *v1alpha1.BatchRelease
-	// statuses are those of each commit, the last one last, and deployments the states of each, by its task.
+	// statuses are those of each commit, the last one last, and deployments the states of each, by
+	// its task.
 	statuses    map[string][]forge.StatusRequest
 	deployments map[string][]forge.DeploymentState
 	tasks       []string
@@ -104,7 +105,7 @@ func (w *reportWorld) do(intent lifecycle.ReportIntent) error {
 	return nil
 }
 
-// deploymentOf is the deployment of a task, which is made if there is none.
+// deploymentOf returns the deployment of a task, which is made if there is none.
 func (w *reportWorld) deploymentOf(task string) int64 {
 	for i, made := range w.tasks {
 		if made == task {
@@ -138,7 +139,7 @@ func (w *reportWorld) run() {
 	w.Fatal("there is always something to tell")
 }
 
-// lasts are the last statuses and deployment states.
+// lasts returns the last statuses and deployment states.
 func (w *reportWorld) lasts() map[string]string {
 	lasts := map[string]string{}
 	for commit, told := range w.statuses {
@@ -150,8 +151,8 @@ func (w *reportWorld) lasts() map[string]string {
 	return lasts
 }
 
-// TestReportEndsAlikeAfterACrash: wherever a process is stopped, the next one tells the same in the end, and repeats at most one
-// status of a commit, and one state of a deployment.
+// TestReportEndsAlikeAfterACrash: wherever a process is stopped, the next one tells the same in the
+// end, and repeats at most one status of a commit, and one state of a deployment.
 func TestReportEndsAlikeAfterACrash(t *testing.T) {
 	t.Parallel()
 	lives := map[string][]func(*reportWorld){

@@ -106,8 +106,8 @@ func (w *revertWorld) run() {
 
 func (w *revertWorld) last() *pull { return w.forge.Pulls[len(w.forge.Pulls)-1] }
 
-// TestRevertEndsAlikeAfterACrash: wherever a process is stopped, the next one has the same result, and no rollback has two pull
-// requests.
+// TestRevertEndsAlikeAfterACrash: wherever a process is stopped, the next one has the same result,
+// and no rollback has two pull requests.
 func TestRevertEndsAlikeAfterACrash(t *testing.T) {
 	t.Parallel()
 	followed := func(w *revertWorld) { w.release.Status.Quarantined = nil }

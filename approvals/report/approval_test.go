@@ -112,8 +112,8 @@ func compare(t *testing.T, file, got string) {
 
 var span = regexp.MustCompile("`[^`\n]*`")
 
-// TestNothingIsInjected: whatever others chose stands in spans of code that it can't leave: the rest of
-// the body is the same as without it. A title has of it what the name of an image can have.
+// TestNothingIsInjected: whatever others chose stands in spans of code that it can't leave: the
+// rest of the body is the same as without it. A title has of it what the name of an image can have.
 func TestNothingIsInjected(t *testing.T) {
 	t.Parallel()
 	harmless := func(value string) (string, string) {

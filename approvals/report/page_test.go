@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestPageOfRelease: a status leads to the page of its release where it leads to no pull request, and nothing is posted again because there is
-// a page, another one, or none any more.
+// TestPageOfRelease: a status leads to the page of its release where it leads to no pull request,
+// and nothing is posted again because there is a page, another one, or none any more.
 func TestPageOfRelease(t *testing.T) {
 	t.Parallel()
 	const updating, page = "batch 2/4: updating to 3 of 10 pods", "https://traces.test/1"

@@ -18,7 +18,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/sim"
 )
 
-// world is a release that the real planner takes through what a release can go through, and a forge to which it is reported at times.
+// world is a release that the real planner takes through what a release can go through, and a forge
+// to which it is reported at times.
 type world struct {
 	*rapid.T
 	sim *sim.State
@@ -52,7 +53,7 @@ func newWorld(t *rapid.T) *world {
 	}
 }
 
-// release is the release as approvals sees it.
+// release returns the release as approvals sees it.
 func (w *world) release() *v1alpha1.BatchRelease {
 	r := &w.sim.Release
 	release := &v1alpha1.BatchRelease{
@@ -164,7 +165,8 @@ func (w *world) step() {
 	choices[rapid.IntRange(0, len(choices)-1).Draw(w.T, "next")]()
 }
 
-// upgrade is the moment in which a version comes that writes down what it tells as values, after one that did not.
+// upgrade is the moment in which a version comes that writes down what it tells as values, after
+// one that did not.
 func (w *world) upgrade() {
 	for _, last := range []*v1alpha1.ForgeReport{w.report, w.refusal} {
 		if last != nil {
@@ -173,7 +175,8 @@ func (w *world) upgrade() {
 	}
 }
 
-// tell tells what is to be told now. Each status is written down, or is lost to a crash and told again.
+// tell tells what is to be told now. Each status is written down, or is lost to a crash and told
+// again.
 func (w *world) tell() {
 	for {
 		release, slot := w.release(), &w.refusal
@@ -192,7 +195,8 @@ func (w *world) tell() {
 	}
 }
 
-// unread holds what is to be told against what it would be had something else been posted: nothing is read from it.
+// unread holds what is to be told against what it would be had something else been posted: nothing
+// is read from it.
 func (w *world) unread(told []Post) {
 	other := w.release()
 	for _, last := range []*v1alpha1.ForgeReport{other.Status.Report, other.Status.Refusal} {
@@ -250,8 +254,9 @@ func isEnd(post Post) bool {
 // remembered is how many ends a status keeps in mind.
 const remembered = 5
 
-// TestTheLastStatusTellsTheOutcome: whatever the planner takes a release through, however much of it is seen, and
-// whatever is lost on the way, in the end the outcome of every commit has been reported, and nothing is left to report.
+// TestTheLastStatusTellsTheOutcome: whatever the planner takes a release through, however much of
+// it is seen, and whatever is lost on the way, in the end the outcome of every commit has been
+// reported, and nothing is left to report.
 func TestTheLastStatusTellsTheOutcome(t *testing.T) {
 	t.Parallel()
 	kinds := map[v1alpha1.ReportKind]int{}

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// refusedOne is an approval that was merged in vain.
+// refusedOne returns an approval that was merged in vain.
 func refusedOne() v1alpha1.Gate {
 	g := approval()
 	g.Name = "web-7f9c-3-1-0"
@@ -17,7 +17,8 @@ func refusedOne() v1alpha1.Gate {
 	return g
 }
 
-// The comment on a pull request that was merged in vain names the reason and what helps, and is text.
+// TestRefused: the comment on a pull request that was merged in vain names the reason and what
+// helps, and is text.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	g := refusedOne()

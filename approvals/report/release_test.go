@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Every report of a release that had a gate forced says that, by whom and why.
+// TestForcedIsTold: every report of a release that had a gate forced says that, by whom and why.
 func TestForcedIsTold(t *testing.T) {
 	t.Parallel()
 	gate := v1alpha1.ForcedGate{Type: v1alpha1.GateSoak, Force: v1alpha1.Force{By: "ada", Reason: "INC-42"}}
@@ -26,7 +26,7 @@ func TestForcedIsTold(t *testing.T) {
 	}
 }
 
-// ended is the release before, which completed.
+// ended returns the release before, which completed.
 func (s *scene) ended(commit string, trigger v1alpha1.RollbackTrigger) *scene {
 	s.release.Status.Ended = []v1alpha1.EndedRelease{{Commit: commit, Revision: "58d4", Replicas: 10, Trigger: trigger}}
 	return s

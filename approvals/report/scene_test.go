@@ -15,7 +15,7 @@ type scene struct {
 	gates   []v1alpha1.Gate
 }
 
-// rolling is the release of a commit that is at the second of four batches.
+// rolling returns the release of a commit that is at the second of four batches.
 func rolling(commit string) *scene {
 	return &scene{release: &v1alpha1.BatchRelease{
 		ObjectMeta: metav1.ObjectMeta{
@@ -75,7 +75,7 @@ func back(kind v1alpha1.ReportKind, cause *v1alpha1.ReportCause) v1alpha1.Report
 	return v1alpha1.ReportContent{Kind: kind, Revision: "58d4", Cause: cause}
 }
 
-// merging is the same while people are asked to merge a pull request.
+// merging returns the same while people are asked to merge a pull request.
 func merging(content v1alpha1.ReportContent) v1alpha1.ReportContent {
 	content.PullRequest = 13
 	return content
@@ -151,7 +151,7 @@ func waitingGate(policy v1alpha1.GatePolicy) v1alpha1.Gate {
 	}
 }
 
-// approval is a pullRequest gate whose pull request is open.
+// approval returns a pullRequest gate whose pull request is open.
 func approval() v1alpha1.Gate {
 	g := waitingGate(v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}})
 	g.Status.PullRequest = &v1alpha1.PullRequestReference{Number: 12, URL: pullAt}
@@ -167,7 +167,7 @@ func smoke() v1alpha1.Gate {
 	return waitingGate(v1alpha1.GatePolicy{CommitStatus: &v1alpha1.CommitStatusGate{Context: "ci/smoke"}})
 }
 
-// lines are statuses as one reads them: commit, state, description, link.
+// lines returns statuses as one reads them: commit, state, description, link.
 func lines(posts []Post) []string {
 	var read []string
 	for _, post := range posts {

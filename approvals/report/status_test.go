@@ -196,13 +196,13 @@ func (s *scene) deleted() *scene {
 	return s
 }
 
-// firstGate is a gate with the name that the first one gets.
+// firstGate returns a gate with the name that the first one gets.
 func firstGate(g v1alpha1.Gate) v1alpha1.Gate {
 	g.Name = "web-7f9c-3-1-0"
 	return g
 }
 
-// after is the release once everything in a scene is reported.
+// after returns the release once everything in a scene is reported.
 func after(s *scene) *v1alpha1.BatchRelease {
 	for _, post := range Next(s.release, s.gates, Options{}) {
 		s.release.Status.Report = After(s.release.Status.Report, post, made)

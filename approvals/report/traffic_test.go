@@ -40,7 +40,8 @@ func (s *scene) blockedBy(problem v1alpha1.TrafficProblem) *scene {
 	return s
 }
 
-// TestTrafficInStatuses: a status says what share of the requests its batch gives, and nothing that changes within seconds.
+// TestTrafficInStatuses: a status says what share of the requests its batch gives, and nothing that
+// changes within seconds.
 func TestTrafficInStatuses(t *testing.T) {
 	t.Parallel()
 	gone := v1alpha1.TrafficProblem{Type: v1alpha1.TrafficRouteNotFound, Object: "HTTPRoute shop/web", Message: "it does not exist"}

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// refused is the release of a commit that stands while Git has another, which can't be released.
+// refused returns the release of a commit that stands while Git has another, which can't be
+// released.
 func refused(commit string, cause v1alpha1.StallCause) *scene {
 	s := rolling(good).completed()
 	s.release.Generation = 5

@@ -85,7 +85,7 @@ type writer struct {
 
 func (w *writer) maybe(label string) bool { return rapid.IntRange(0, 3).Draw(w.T, label) == 0 }
 
-// flow is a value on one line.
+// flow returns a value on one line.
 func (w *writer) flow(v tree) string {
 	var parts []string
 	for i, part := range v.parts {
@@ -161,8 +161,8 @@ func file(t *rapid.T, v tree) string {
 	return before + w.out.String() + after
 }
 
-// Whatever the two templates are and however they are written, the one is put in the place of the other,
-// and all around it stays as it is.
+// TestAnyTemplateIsPutBack: whatever the two templates are and however they are written, the one is
+// put in the place of the other, and all around it stays as it is.
 func TestAnyTemplateIsPutBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -200,7 +200,7 @@ func wantTemplate(t *rapid.T, text string, want any) {
 	}
 }
 
-// Files that people send are no reason to stop, and what comes out says what it should.
+// FuzzWith: files that people send are no reason to stop, and what comes out says what it should.
 func FuzzWith(f *testing.F) {
 	for _, name := range []string{"values", "structure", "lines"} {
 		g := readGolden(f, "testdata/"+name+".txt")

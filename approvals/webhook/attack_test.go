@@ -54,8 +54,9 @@ func genuine(t *testing.T, server *httptest.Server, from string, n int) int {
 	return answer.StatusCode
 }
 
-// Bodies that come slowly keep no webhook away, from however many addresses and for whichever
-// source: they take hardly more memory than was sent of them, and each is given up after seconds.
+// TestAttackSlowBodies: Bodies that come slowly keep no webhook away, from however many addresses
+// and for whichever source: they take hardly more memory than was sent of them, and each is given
+// up after seconds.
 func TestAttackSlowBodies(t *testing.T) {
 	t.Parallel()
 	c := &cluster{}
@@ -98,8 +99,8 @@ func TestAttackSlowBodies(t *testing.T) {
 	}
 }
 
-// The ingress before the receiver is one address. What a stranger sends by it takes nothing from
-// what is signed.
+// TestAttackFloodBehindAnIngress: the ingress before the receiver is one address. What a stranger
+// sends by it takes nothing from what is signed.
 func TestAttackFloodBehindAnIngress(t *testing.T) {
 	t.Parallel()
 	c := &cluster{}
@@ -123,8 +124,9 @@ func TestAttackFloodBehindAnIngress(t *testing.T) {
 	}
 }
 
-// A tenant has the secret of its own source, so that it can sign any number of webhooks. Each has
-// the controller write, so a namespace has a share of that, and takes nothing from the others.
+// TestAttackSignedFlood: a tenant has the secret of its own source, so that it can sign any number
+// of webhooks. Each has the controller write, so a namespace has a share of that, and takes nothing
+// from the others.
 func TestAttackSignedFlood(t *testing.T) {
 	t.Parallel()
 	c := &cluster{}

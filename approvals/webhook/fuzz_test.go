@@ -17,7 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge/forgetest"
 )
 
-// cluster stands for the API server where a fuzzer asks it thousands of times a second: one source, one secret.
+// cluster stands for the API server where a fuzzer asks it thousands of times a second: one source,
+// one secret.
 type cluster struct {
 	client.Client
 	patched int
@@ -46,7 +47,7 @@ func (c *cluster) Patch(context.Context, client.Object, client.Patch, ...client.
 	return nil
 }
 
-// Whatever is sent is answered, and does nothing unless it is signed.
+// FuzzServeHTTP: whatever is sent is answered, and does nothing unless it is signed.
 func FuzzServeHTTP(f *testing.F) {
 	for _, event := range []string{"push", "pull_request", "pull_request_review", "status", "check_run", "check_suite", "ping"} {
 		for _, example := range forgetest.Examples(f, event) {
@@ -75,7 +76,7 @@ func FuzzServeHTTP(f *testing.F) {
 	})
 }
 
-// What somebody without the secret can make us do.
+// BenchmarkForged: what somebody without the secret can make us do.
 func BenchmarkForged(b *testing.B) {
 	c := &cluster{}
 	receiver := webhook.New(c, c, webhook.Options{})

@@ -34,7 +34,7 @@ func decided(decision v1alpha1.Decision, more func(*v1alpha1.GateStatus)) func(*
 	}
 }
 
-// Each event has the objects looked at for which it may be news, and no others.
+// TestWhatIsLookedAt: each event has the objects looked at for which it may be news, and no others.
 func TestWhatIsLookedAt(t *testing.T) {
 	w := newWorld(t)
 	w.source("other", nil)
@@ -160,7 +160,7 @@ func TestTheBranchOfASourceWithoutOne(t *testing.T) {
 	w.want(h, http.StatusAccepted, "accepted")
 }
 
-// Each hint is another value: one that comes during a look asks for another look.
+// TestHintsAreTold: each hint is another value: one that comes during a look asks for another look.
 func TestHintsAreTold(t *testing.T) {
 	w := newWorld(t)
 	w.want(w.hook("push", push("main")), http.StatusAccepted, "accepted")

@@ -20,7 +20,8 @@ import (
 	"github.com/sluice-dev/sluice/approvals/webhook"
 )
 
-// What is not signed gets one answer, whatever is wrong with it, and nothing is done but to look for the secret.
+// TestForged: what is not signed gets one answer, whatever is wrong with it, and nothing is done
+// but to look for the secret.
 func TestForged(t *testing.T) {
 	w := newWorld(t)
 	w.source("no-secret", func(s *v1alpha1.ReleaseSource) { s.Spec.WebhookSecretRef = nil })
@@ -76,7 +77,7 @@ func TestForged(t *testing.T) {
 	w.want(w.hook("push", push("main")), http.StatusAccepted, "accepted")
 }
 
-// Whoever has no secret can have it read every two seconds, and no more.
+// TestFloodOfForgeries: whoever has no secret can have it read every two seconds, and no more.
 func TestFloodOfForgeries(t *testing.T) {
 	w := newWorld(t)
 	w.requests.take()
@@ -124,7 +125,7 @@ func TestRepeated(t *testing.T) {
 	w.want(twin, http.StatusAccepted, "accepted")
 }
 
-// Of webhooks that come at once and twice, one of each does something.
+// TestRepeatedAtOnce: of webhooks that come at once and twice, one of each does something.
 func TestRepeatedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	hooks := []hook{w.hook("push", push("main")), w.hook("push", push("main")+" ")}
@@ -142,7 +143,7 @@ func TestRepeatedAtOnce(t *testing.T) {
 	}
 }
 
-// The order of webhooks means nothing: each only says where to look.
+// TestReordered: the order of webhooks means nothing: each only says where to look.
 func TestReordered(t *testing.T) {
 	w := newWorld(t)
 	for _, h := range []hook{
@@ -226,8 +227,8 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// Bodies in memory at once are bounded, of all, of one address and of one source: more are turned
-// away at once, not kept waiting.
+// TestBodiesAtOnce: Bodies in memory at once are bounded, of all, of one address and of one source:
+// more are turned away at once, not kept waiting.
 func TestBodiesAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.source("other", nil)
@@ -355,8 +356,8 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// Every kind of request without a signature counts: of no path, of another method, with no header,
-// too large.
+// TestRateLimitOfWhatIsNoWebhook: every kind of request without a signature counts: of no path, of
+// another method, with no header, too large.
 func TestRateLimitOfWhatIsNoWebhook(t *testing.T) {
 	w := newWorld(t)
 	for i, change := range []func(*http.Request){
@@ -380,8 +381,8 @@ func TestRateLimitOfWhatIsNoWebhook(t *testing.T) {
 	}
 }
 
-// Behind a proxy that is trusted each client has its own limits, which no header of its own
-// changes.
+// TestRateLimitBehindAProxy: Behind a proxy that is trusted each client has its own limits, which
+// no header of its own changes.
 func TestRateLimitBehindAProxy(t *testing.T) {
 	w := newWorld(t)
 	w.receiver = webhook.New(w.cached, w.live, webhook.Options{Clock: w.clock, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
@@ -414,7 +415,8 @@ func (u *unwell) Patch(ctx context.Context, object client.Object, patch client.P
 	return u.Client.Patch(ctx, object, patch, options...)
 }
 
-// What goes wrong with one webhook harms no other, and the forge can send it again.
+// TestTroubleWithTheAPIServer: what goes wrong with one webhook harms no other, and the forge can
+// send it again.
 func TestTroubleWithTheAPIServer(t *testing.T) {
 	w := newWorld(t)
 	var trouble func() error

@@ -18,7 +18,8 @@ func (w *world) signed(with string) hook {
 	return h
 }
 
-// No webhook is refused while the secret changes by way of secret.next, whoever changes first.
+// TestRotation: no webhook is refused while the secret changes by way of secret.next, whoever
+// changes first.
 func TestRotation(t *testing.T) {
 	w := newWorld(t)
 	w.want(w.signed(secret), http.StatusAccepted, "")
@@ -36,7 +37,8 @@ func TestRotation(t *testing.T) {
 	w.want(w.signed("new"), http.StatusAccepted, "")
 }
 
-// A secret that is replaced at once is read as soon as something is signed with it.
+// TestSecretReplaced: a secret that is replaced at once is read as soon as something is signed with
+// it.
 func TestSecretReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.want(w.signed(secret), http.StatusAccepted, "")

@@ -102,7 +102,7 @@ func TestAddressThatIsTaken(t *testing.T) {
 	}
 }
 
-// The headers must not bring as many series as there are words.
+// TestEventsAreCounted: the headers must not bring as many series as there are words.
 func TestEventsAreCounted(t *testing.T) {
 	w := newWorld(t)
 	for i := range 3 {
@@ -117,7 +117,7 @@ func TestEventsAreCounted(t *testing.T) {
 	}
 }
 
-// counted is the value of the counter; 0 if there is none with these labels.
+// counted returns the value of the counter; 0 if there is none with these labels.
 func counted(t *testing.T, event, result string) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()

@@ -64,7 +64,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// startCache runs a cache of the namespace. What is asked through it and past it is counted, watches aside.
+// startCache runs a cache of the namespace. What is asked through it and past it is counted,
+// watches aside.
 func (w *world) startCache() {
 	w.Helper()
 	cfg := cptest.Config(w.T)
@@ -273,7 +274,8 @@ func (w *world) want(h hook, status int, words string) {
 	}
 }
 
-// asked tells, by kind and name, which objects of the namespace are to be looked at, and when that was asked for.
+// asked tells, by kind and name, which objects of the namespace are to be looked at, and when that
+// was asked for.
 func (w *world) asked() map[string]string {
 	w.Helper()
 	found := map[string]string{}
@@ -327,7 +329,7 @@ func pull(action string, number int, merged bool, base string) string {
 		action, number, merged, base, commit, repository)
 }
 
-// pullFrom is a pull request that was closed, of a branch.
+// pullFrom returns a pull request that was closed, of a branch.
 func pullFrom(number int, head string) string {
 	return fmt.Sprintf(`{"action":"closed","number":%d,"pull_request":{"number":%[1]d,"base":{"ref":"main"},"head":{"ref":%q,"sha":%q}},%s}`,
 		number, head, commit, repository)

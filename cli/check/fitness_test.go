@@ -14,7 +14,7 @@ func condition(kind string, status metav1.ConditionStatus, reason string) metav1
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: "because"}
 }
 
-// lines are findings in short.
+// lines returns findings in short.
 func lines(findings []Finding) []string {
 	var all []string
 	for _, f := range findings {
@@ -23,7 +23,8 @@ func lines(findings []Finding) []string {
 	return all
 }
 
-// TestSource: what the controller has found of a source is told, file by file, and what is not set up is a warning.
+// TestSource: what the controller has found of a source is told, file by file, and what is not set
+// up is a warning.
 func TestSource(t *testing.T) {
 	t.Parallel()
 	whole := v1alpha1.ReleaseSourceSpec{Forge: &v1alpha1.Forge{}, WebhookSecretRef: &v1alpha1.LocalReference{}}

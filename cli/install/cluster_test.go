@@ -37,7 +37,8 @@ func TestIsConfig(t *testing.T) {
 	}
 }
 
-// TestIsComponents: each option that is a component of kustomize gives the objects that kustomize makes with it.
+// TestIsComponents: each option that is a component of kustomize gives the objects that kustomize
+// makes with it.
 func TestIsComponents(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -77,7 +78,7 @@ func everything(o install.Options) install.Options {
 	return o
 }
 
-// kustomization is a folder with config and components of it.
+// kustomization returns a folder with config and components of it.
 func kustomization(t *testing.T, components []string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -110,8 +111,8 @@ func TestServerTakesAll(t *testing.T) {
 	}
 }
 
-// TestRunsUnderRestrictedPodSecurity: the pods of a confined installation come up in a namespace that
-// enforces the strictest of the pod security standards.
+// TestRunsUnderRestrictedPodSecurity: the pods of a confined installation come up in a namespace
+// that enforces the strictest of the pod security standards.
 func TestRunsUnderRestrictedPodSecurity(t *testing.T) {
 	t.Parallel()
 	namespace := cptest.Namespace(t)

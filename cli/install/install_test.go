@@ -49,7 +49,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestDashboardSecrets: the dashboard reads the keys of each Secret that is named as files, and only the dashboard does.
+// TestDashboardSecrets: the dashboard reads the keys of each Secret that is named as files, and
+// only the dashboard does.
 func TestDashboardSecrets(t *testing.T) {
 	t.Parallel()
 	options := install.Default("v1")
@@ -141,8 +142,8 @@ func TestTrafficRights(t *testing.T) {
 	}
 }
 
-// TestDashboardConfined: the dashboard of a namespace shows that one, with its own flags. Of the cluster it has only what concerns logins, by
-// names that no other namespace has.
+// TestDashboardConfined: the dashboard of a namespace shows that one, with its own flags. Of the
+// cluster it has only what concerns logins, by names that no other namespace has.
 func TestDashboardConfined(t *testing.T) {
 	t.Parallel()
 	objects, err := install.Objects(install.Options{

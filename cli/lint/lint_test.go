@@ -227,7 +227,8 @@ func set(manifest string) string {
 	return strings.Replace(manifest, "kind: Deployment", "kind: StatefulSet", 1)
 }
 
-// TestKustomization: what kustomize builds is reviewed, and said of the file that it was built from.
+// TestKustomization: what kustomize builds is reviewed, and said of the file that it was built
+// from.
 func TestKustomization(t *testing.T) {
 	t.Parallel()
 	got := findings(check(t, map[string]string{
@@ -240,7 +241,8 @@ func TestKustomization(t *testing.T) {
 	}
 }
 
-// TestGenerated: what a kustomization generates is applied by somebody else, or the pods can't start.
+// TestGenerated: what a kustomization generates is applied by somebody else, or the pods can't
+// start.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	got := findings(check(t, map[string]string{

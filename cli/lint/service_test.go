@@ -59,8 +59,8 @@ func TestTargetPorts(t *testing.T) {
 	}
 }
 
-// TestServices: a Service of the repository that a release names selects the workload's pods, and has the ports that the route refers to. One that
-// is not in the repository may be anything.
+// TestServices: a Service of the repository that a release names selects the workload's pods, and
+// has the ports that the route refers to. One that is not in the repository may be anything.
 func TestServices(t *testing.T) {
 	t.Parallel()
 	edit := strings.NewReplacer

@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// endless is an API server with more pods than anybody reads, each of them large. It gives as many at a time as is requested.
+// endless is an API server with more pods than anybody reads, each of them large. It gives as many
+// at a time as is requested.
 type endless struct {
 	client.Reader
 
@@ -43,7 +44,8 @@ func (e endless) List(_ context.Context, list client.ObjectList, options ...clie
 	return nil
 }
 
-// TestPodsAreReadInPages: however many pods a workload has, and however large they are, reading them ends and keeps little.
+// TestPodsAreReadInPages: however many pods a workload has, and however large they are, reading
+// them ends and keeps little.
 func TestPodsAreReadInPages(t *testing.T) {
 	t.Parallel()
 	lists := 0
@@ -74,7 +76,8 @@ func (vast) List(context.Context, client.ObjectList, ...client.ListOption) error
 	return fmt.Errorf("list: %w", &http.MaxBytesError{Limit: 1})
 }
 
-// A tenant with large objects hides these from their own page, and nothing else: people can still pause the release and roll it back.
+// TestLargePartsAreLeftOut: a tenant with large objects hides these from their own page, and
+// nothing else: people can still pause the release and roll it back.
 func TestLargePartsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	sight, err := Visible(t.Context(), vast{}, client.ObjectKey{Namespace: "shop", Name: "web"})

@@ -12,7 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// evil is a name that steers a terminal, commands a workflow, calls people in, and is markup in a comment.
+// evil is a name that steers a terminal, commands a workflow, calls people in, and is markup in a
+// comment.
 const evil = "@everyone [x](//evil.test)\n\n# Owned\n::error::y \x1b[2J\u202e##vso[a]"
 
 // spans are what Markdown shows as it is.
@@ -43,7 +44,8 @@ func wantHarmless(t *testing.T, shown *preview.Preview) {
 	}
 }
 
-// TestHostileClaims: nobody checks the names of volume claim templates in Git before they are shown.
+// TestHostileClaims: nobody checks the names of volume claim templates in Git before they are
+// shown.
 func TestHostileClaims(t *testing.T) {
 	t.Parallel()
 	before := kindOf("StatefulSet", "spec:\n  replicas", volumes("1Gi"))
@@ -61,7 +63,8 @@ func TestHostileClaims(t *testing.T) {
 	}
 }
 
-// TestHostileMatches: what the manifest's rules let through of a match is shown as a value, in its line and its span.
+// TestHostileMatches: what the manifest's rules let through of a match is shown as a value, in its
+// line and its span.
 func TestHostileMatches(t *testing.T) {
 	t.Parallel()
 	// What is left of evil without the characters that the API server refuses.
@@ -90,8 +93,8 @@ func TestHostileMatches(t *testing.T) {
 // maxComment is what GitHub takes.
 const maxComment = 65_536
 
-// TestNothingIsDrowned: a release that is told at great length, many releases, many errors: the comment is small enough to be posted,
-// and names the release that somebody wants to be overlooked.
+// TestNothingIsDrowned: a release that is told at great length, many releases, many errors: the
+// comment is small enough to be posted, and names the release that somebody wants to be overlooked.
 func TestNothingIsDrowned(t *testing.T) {
 	t.Parallel()
 	base := files{"web/deployment.yaml": deployment, "web/release.yaml": release}
@@ -142,13 +145,13 @@ func TestNothingIsDrowned(t *testing.T) {
 	}
 }
 
-// named is the sample by another name.
+// named returns the sample by another name.
 func named(name string, deployment, release string) string {
 	rename := strings.NewReplacer("name: web,", "name: "+name+",", "name: web}", "name: "+name+"}").Replace
 	return rename(deployment) + "---\n" + rename(release)
 }
 
-// variables is a Deployment with environment variables of a value.
+// variables returns a Deployment with environment variables of a value.
 func variables(value string, count int) string {
 	var all strings.Builder
 	for i := range count {

@@ -24,7 +24,8 @@ var (
 	web  = types.NamespacedName{Namespace: "shop", Name: "web"}
 )
 
-// rested is a cluster in which the release of the Deployment is at its end, with two pods more than the manifest says.
+// rested returns a cluster in which the release of the Deployment is at its end, with two pods more
+// than the manifest says.
 func rested() *preview.Live {
 	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name, UID: "release-1"}}
 	release.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: web.Name}
@@ -34,7 +35,7 @@ func rested() *preview.Live {
 	}
 }
 
-// rolling is one in the middle of a release.
+// rolling returns one in the middle of a release.
 func rolling() *preview.Live {
 	live := rested()
 	status := &live.Release.Status
@@ -92,7 +93,8 @@ func TestMeet(t *testing.T) {
 	}
 }
 
-// TestProspects: whether a new template begins is decided by the cluster and by what the commit says together.
+// TestProspects: whether a new template begins is decided by the cluster and by what the commit
+// says together.
 func TestProspects(t *testing.T) {
 	t.Parallel()
 	base := files{"web/deployment.yaml": deployment, "web/release.yaml": release}
@@ -139,7 +141,8 @@ func TestProspects(t *testing.T) {
 	}
 }
 
-// TestObstacles: what keeps a release from all that a commit asks of it is told, whatever else the cluster has.
+// TestObstacles: what keeps a release from all that a commit asks of it is told, whatever else the
+// cluster has.
 func TestObstacles(t *testing.T) {
 	t.Parallel()
 	base := files{"web/deployment.yaml": deployment, "web/release.yaml": release}

@@ -15,8 +15,9 @@ const (
 	serviceOfGit = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web}, ports: [{port: 80}]}\n"
 )
 
-// TestMistakesBetweenFiles: who runs plan alone reads what lint finds of routes and Services: each error, whatever it is that the commits change, and
-// each warning of a release that changes, or that the commits bring.
+// TestMistakesBetweenFiles: who runs plan alone reads what lint finds of routes and Services: each
+// error, whatever it is that the commits change, and each warning of a release that changes, or
+// that the commits bring.
 func TestMistakesBetweenFiles(t *testing.T) {
 	t.Parallel()
 	base, next := withTraffic()

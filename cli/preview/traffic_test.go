@@ -38,13 +38,15 @@ spec:
 
 var httpRoute = v1alpha1.TrafficRoute{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}
 
-// withTraffic is the sample, and the sample with another template, both with requests that routes share.
+// withTraffic is the sample, and the sample with another template, both with requests that routes
+// share.
 func withTraffic() (base, next files) {
 	base = files{"web/deployment.yaml": deployment, "web/release.yaml": shared}
 	return base, base.with(files{"web/deployment.yaml": strings.Replace(deployment, "1.28", "1.29", 1)})
 }
 
-// TestTraffic: batches say what they give of the requests, as far as their pods are enough for that, and changes what differs in how routes share them.
+// TestTraffic: batches say what they give of the requests, as far as their pods are enough for
+// that, and changes what differs in how routes share them.
 func TestTraffic(t *testing.T) {
 	t.Parallel()
 	base, next := withTraffic()
@@ -142,7 +144,8 @@ metadata: {name: web, namespace: shop, generation: 3}
 spec: {rules: [{backendRefs: [{name: web, port: 80}]}]}
 `
 
-// TestMeetRoutes: what keeps the routes of the cluster from sharing requests is told before the release begins.
+// TestMeetRoutes: what keeps the routes of the cluster from sharing requests is told before the
+// release begins.
 func TestMeetRoutes(t *testing.T) {
 	t.Parallel()
 	base, next := withTraffic()
@@ -191,7 +194,8 @@ func TestMeetRoutes(t *testing.T) {
 	}
 }
 
-// TestHostileRoutes: names of routes in Git, which are refused, and what a Gateway says of them, are text and nothing else.
+// TestHostileRoutes: names of routes in Git, which are refused, and what a Gateway says of them,
+// are text and nothing else.
 func TestHostileRoutes(t *testing.T) {
 	t.Parallel()
 	base, _ := withTraffic()

@@ -17,7 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// evil is what a status may say to steer a terminal: an escape, a link, a line of its own, letters from right to left, and C1 controls.
+// evil is what a status may say to steer a terminal: an escape, a link, a line of its own, letters
+// from right to left, and C1 controls.
 const evil = "hear \x1b[2J\x1b]8;;https://evil.test\x07link\n::error::forged \u202e\u009b2J \u2066x\u2069 "
 
 // filling is what all fields of an object are set to.
@@ -28,7 +29,8 @@ type filling struct {
 	time    time.Time
 }
 
-// fill sets what there is below a value, but for what the API server itself checks of an object's metadata.
+// fill sets what there is below a value, but for what the API server itself checks of an object's
+// metadata.
 func (f filling) fill(v reflect.Value) {
 	if !v.CanSet() { // within a type that has a form of its own, such as a quantity
 		return
@@ -83,7 +85,8 @@ var fillings = map[string]filling{
 	"Numerous": {text: "\u202e" + evil, number: 1, entries: 3},
 }
 
-// hostile is a release with what belongs to it, of which all that people of the namespace may have written is hostile.
+// hostile returns a release with what belongs to it, of which all that people of the namespace may
+// have written is hostile.
 func hostile(f filling, phase v1alpha1.Phase) *Whole {
 	w := shop()
 	release := w.Release
@@ -120,7 +123,8 @@ const mostObject = 100 << 10
 // mostLine is more than any line needs.
 const mostLine = 3000
 
-// TestHostileStatus: whatever a status says, how often, and how long, is text on lines of a bounded length, and every number has words.
+// TestHostileStatus: whatever a status says, how often, and how long, is text on lines of a bounded
+// length, and every number has words.
 func TestHostileStatus(t *testing.T) {
 	t.Parallel()
 	for name, f := range fillings {
@@ -136,7 +140,8 @@ func TestHostileStatus(t *testing.T) {
 	}
 }
 
-// TestHostileRows: a table has a row for each release, and one of them does not make the rows of others as wide as it likes.
+// TestHostileRows: a table has a row for each release, and one of them does not make the rows of
+// others as wide as it likes.
 func TestHostileRows(t *testing.T) {
 	t.Parallel()
 	for name, f := range fillings {

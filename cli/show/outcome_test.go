@@ -92,7 +92,8 @@ func TestOutcomeAt(t *testing.T) {
 	}
 }
 
-// TestHistoryOfSuperseded: a commit that gave way to another is in the history, unless it came back.
+// TestHistoryOfSuperseded: a commit that gave way to another is in the history, unless it came
+// back.
 func TestHistoryOfSuperseded(t *testing.T) {
 	t.Parallel()
 	release := &v1alpha1.BatchRelease{Status: v1alpha1.BatchReleaseStatus{

@@ -6,7 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The tree says of each pod why it does not serve, also in the moments in which its container has ended and is not yet started again.
+// TestPodsSayWhyTheyDoNotServe: the tree says of each pod why it does not serve, also in the
+// moments in which its container has ended and is not yet started again.
 func TestPodsSayWhyTheyDoNotServe(t *testing.T) {
 	t.Parallel()
 	ended := func(name string, ready bool, code int32, reason string) corev1.ContainerStatus {

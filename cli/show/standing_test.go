@@ -100,7 +100,8 @@ func TestRefusedByASource(t *testing.T) {
 	}
 }
 
-// TestHistoryOfWhatGaveWay: a version that another one superseded keeps its revision, its images, its author, and when and where it stood.
+// TestHistoryOfWhatGaveWay: a version that another one superseded keeps its revision, its images,
+// its author, and when and where it stood.
 func TestHistoryOfWhatGaveWay(t *testing.T) {
 	t.Parallel()
 	release := &v1alpha1.BatchRelease{}

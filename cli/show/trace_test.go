@@ -64,7 +64,8 @@ func TestTraceLines(t *testing.T) {
 	}
 }
 
-// TestEvents: those of the release and all below it, pods that are gone too, the oldest first, and nobody else's.
+// TestEvents: those of the release and all below it, pods that are gone too, the oldest first, and
+// nobody else's.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	w := shop()

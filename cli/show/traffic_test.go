@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// shifting is a release whose pods are there, and whose requests are being moved.
+// shifting returns a release whose pods are there, and whose requests are being moved.
 func shifting(change func(*v1alpha1.BatchRelease)) *Whole {
 	w := shop()
 	w.Release.Spec.Strategy.Traffic = &v1alpha1.Traffic{}
@@ -103,7 +103,8 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// TestNoTraffic: without routes, and where the status is about another template, nothing is told of requests.
+// TestNoTraffic: without routes, and where the status is about another template, nothing is told of
+// requests.
 func TestNoTraffic(t *testing.T) {
 	t.Parallel()
 	stale := shifting(func(r *v1alpha1.BatchRelease) { r.Generation = 2 })
@@ -129,7 +130,8 @@ func TestNoTraffic(t *testing.T) {
 	}
 }
 
-// TestTrafficLine: the progress of a release says who gets requests beside its message, which does not.
+// TestTrafficLine: the progress of a release says who gets requests beside its message, which does
+// not.
 func TestTrafficLine(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

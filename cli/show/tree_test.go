@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// shop is a release of four pods that waits for approvals after its second batch.
+// shop returns a release of four pods that waits for approvals after its second batch.
 func shop() *Whole {
 	release := &v1alpha1.BatchRelease{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "release", Annotations: map[string]string{
@@ -266,7 +266,8 @@ func TestTreeTellsTheTruth(t *testing.T) {
 	}
 }
 
-// TestBatchInProgress: how far the current batch is comes from the pods, not from the status of the release, which counts every few seconds.
+// TestBatchInProgress: how far the current batch is comes from the pods, not from the status of the
+// release, which counts every few seconds.
 func TestBatchInProgress(t *testing.T) {
 	t.Parallel()
 	moving := func() *Whole {

@@ -52,7 +52,8 @@ func playOn(t *testing.T, kind, manifest, strategy, trace string) *simulate.Time
 	return timeline
 }
 
-// TestHostileManifests: what a manifest says of its workload, and no API server has checked, is an error where it can't be simulated.
+// TestHostileManifests: what a manifest says of its workload, and no API server has checked, is an
+// error where it can't be simulated.
 func TestHostileManifests(t *testing.T) {
 	t.Parallel()
 	for manifest, want := range map[string]string{

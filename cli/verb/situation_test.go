@@ -6,7 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestSameGates: an answer stands when the release is written meanwhile, unless it has come to other gates.
+// TestSameGates: an answer stands when the release is written meanwhile, unless it has come to
+// other gates.
 func TestSameGates(t *testing.T) {
 	t.Parallel()
 	at := func(attempt int64, gates ...v1alpha1.GateReference) *v1alpha1.BatchRelease {

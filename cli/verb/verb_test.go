@@ -42,7 +42,8 @@ func TestAnswersCountOnceEach(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswersWithoutName: a person without a name is offered no answer to a gate, and none is written for them.
+// TestNobodyAnswersWithoutName: a person without a name is offered no answer to a gate, and none is
+// written for them.
 func TestNobodyAnswersWithoutName(t *testing.T) {
 	t.Parallel()
 	now := verbtest.AtGate()

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestServersThatDoNotAnswer: a command does not wait without an end for a server that takes a connection and says nothing, but an
-// answer may take longer than that once it has begun.
+// TestServersThatDoNotAnswer: a command does not wait without an end for a server that takes a
+// connection and says nothing, but an answer may take longer than that once it has begun.
 func TestServersThatDoNotAnswer(t *testing.T) {
 	t.Parallel()
 	const within = 300 * time.Millisecond

@@ -13,7 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestApprove: who may approve does, by name, and the next batch starts; who may not gets an error that says so.
+// TestApprove: who may approve does, by name, and the next batch starts; who may not gets an error
+// that says so.
 func TestApprove(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -75,7 +76,8 @@ func TestReject(t *testing.T) {
 	}
 }
 
-// TestForce: a gate that nobody can approve is passed by who has the role for it, and it shows ever after.
+// TestForce: a gate that nobody can approve is passed by who has the role for it, and it shows ever
+// after.
 func TestForce(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -109,7 +111,7 @@ func TestForce(t *testing.T) {
 	})
 }
 
-// gateOf is the one that a release waits for.
+// gateOf returns the one that a release waits for.
 func (s *shop) gateOf(release *v1alpha1.BatchRelease) *v1alpha1.Gate {
 	s.Helper()
 	var gate v1alpha1.Gate

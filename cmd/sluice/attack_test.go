@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
-// TestHostileCheckouts: whoever lints, plans, simulates or checks a stranger's repository runs nothing of it and asks nobody, in
-// whatever form a kustomization wants it and wherever it hides.
+// TestHostileCheckouts: whoever lints, plans, simulates or checks a stranger's repository runs
+// nothing of it and asks nobody, in whatever form a kustomization wants it and wherever it hides.
 func TestHostileCheckouts(t *testing.T) {
 	t.Parallel()
 	var visits atomic.Int32

@@ -29,7 +29,8 @@ spec:
   strategy: {steps: [{replicas: 1}, {replicas: 100%}]}
 `
 
-// checkedForge is a forge with a repository that is well, shop/web, and one that is not, shop/broken.
+// checkedForge returns a forge with a repository that is well, shop/web, and one that is not,
+// shop/broken.
 func checkedForge(t *testing.T) *devforge.Forge {
 	t.Helper()
 	forge, err := devforge.Start(t.Context(), devforge.Options{Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
@@ -50,7 +51,7 @@ func checkedForge(t *testing.T) *devforge.Forge {
 	return forge
 }
 
-// member is a token of a new account with a role in shop/web and shop/broken.
+// member returns a token of a new account with a role in shop/web and shop/broken.
 func member(t *testing.T, forge *devforge.Forge, name string, role devforge.Role, permissions devforge.Permissions) string {
 	t.Helper()
 	_, err := forge.CreateUser(name)
@@ -91,8 +92,9 @@ func appFlags(t *testing.T, forge *devforge.Forge, slug string, permissions devf
 	return []string{fmt.Sprintf("--app-id=%d", app.ID), "--app-key-file=" + secretFile(t, string(app.PrivateKey))}
 }
 
-// TestCheckRepository: before there is a source, and without a cluster, it is told whether the repository can be read and is
-// well, and whether the account has its rights; each failure with its remedy, and no secret.
+// TestCheckRepository: before there is a source, and without a cluster, it is told whether the
+// repository can be read and is well, and whether the account has its rights; each failure with its
+// remedy, and no secret.
 func TestCheckRepository(t *testing.T) {
 	t.Parallel()
 	forge := checkedForge(t)
@@ -196,7 +198,8 @@ func TestCheckRepositoryFlags(t *testing.T) {
 	}
 }
 
-// TestCheckSource: a source is asked about from here with the credentials of its Secrets, for who may read them.
+// TestCheckSource: a source is asked about from here with the credentials of its Secrets, for who
+// may read them.
 func TestCheckSource(t *testing.T) {
 	t.Parallel()
 	s, forge := newShop(t), checkedForge(t)

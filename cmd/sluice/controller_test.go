@@ -58,7 +58,8 @@ func TestController(t *testing.T) {
 			"--leader-elect-namespace=" + namespace, "--metrics-address=0", "--probe-address=0",
 		}, io.Discard, log)
 	}()
-	// The Lease is there before the answer to its creation is: a process that is asked to stop in between does not know of it.
+	// The Lease is there before the answer to its creation is: a process that is asked to stop in
+	// between does not know of it.
 	cptest.Eventually(t, time.Minute, func() error {
 		logged, err := os.ReadFile(log.Name())
 		if !bytes.Contains(logged, []byte(`"msg":"Starting workers"`)) {

@@ -16,7 +16,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestGet: a release at a gate with all that belongs to it; followed by a viewer while it goes on, a line for each change.
+// TestGet: a release at a gate with all that belongs to it; followed by a viewer while it goes on,
+// a line for each change.
 func TestGet(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -90,7 +91,8 @@ func (o *output) await(s *shop, part string) {
 	})
 }
 
-// start calls sluice and lets it run until stop, which returns the exit code. Errors are part of what it says.
+// start calls sluice and lets it run until stop, which returns the exit code. Errors are part of
+// what it says.
 func (s *shop) start(user string, args ...string) (said *output, stop func() int) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())

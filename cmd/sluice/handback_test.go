@@ -53,7 +53,8 @@ func TestHandbackBesideController(t *testing.T) {
 	}
 }
 
-// TestHandbackAsks: nothing is changed without a yes, and where no terminal is, without --yes; nor where nothing says that no controller runs.
+// TestHandbackAsks: nothing is changed without a yes, and where no terminal is, without --yes; nor
+// where nothing says that no controller runs.
 func TestHandbackAsks(t *testing.T) {
 	t.Parallel()
 	for answer, goes := range map[string]bool{"y\n": true, "Yes\n": true, "yes": true, "n\n": false, "\n": false, "": false, "yellow\n": false} {
@@ -77,8 +78,9 @@ func TestHandbackAsks(t *testing.T) {
 	}
 }
 
-// TestHandbackOfEachKind: a name means the held workloads of all kinds, each gets its strategy back, and the stable template that
-// only the native controller has kept. That of a StatefulSet whose window was open is none but that.
+// TestHandbackOfEachKind: a name means the held workloads of all kinds, each gets its strategy
+// back, and the stable template that only the native controller has kept. That of a StatefulSet
+// whose window was open is none but that.
 func TestHandbackOfEachKind(t *testing.T) {
 	t.Parallel()
 	s := &shop{T: t, namespace: cptest.Namespace(t), kubeconfig: cptest.Access(t).Kubeconfig, client: cptest.Client(t)}
@@ -121,8 +123,8 @@ type noLeases struct{ client.Reader }
 
 func (noLeases) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// hold takes a workload to version 2 as the controller does, with the annotation that it would have; that of a StatefulSet with
-// a window from a partition on.
+// hold takes a workload to version 2 as the controller does, with the annotation that it would
+// have; that of a StatefulSet with a window from a partition on.
 func (s *shop) hold(w workload.Workload, stable string, window int32) {
 	s.Helper()
 	held := plan.Hold{Release: "db", UID: "gone", Stable: stable, HeldWorkload: w.Own()}

@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// placed are a StatefulSet and a DaemonSet that are held, as far as a policy can tell.
+// placed returns a StatefulSet and a DaemonSet that are held, as far as a policy can tell.
 func placed(held bool) map[string]client.Object {
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "placed"}},
@@ -40,7 +40,8 @@ func placed(held bool) map[string]client.Object {
 	}
 }
 
-// guardWorkloads has the policies about held workloads, and about pods, hold in the shop's namespace.
+// guardWorkloads has the policies about held workloads, and about pods, hold in the shop's
+// namespace.
 func (s *shop) guardWorkloads() {
 	s.Helper()
 	roles.Lock()
@@ -53,8 +54,9 @@ func (s *shop) guardWorkloads() {
 	}
 }
 
-// TestHeldWorkloadsAreTheControllers: while a StatefulSet or a DaemonSet is held, nobody else gives it another template, lets its native
-// controller loose or takes the annotation off; it can be scaled, and in an emergency the glass is broken.
+// TestHeldWorkloadsAreTheControllers: while a StatefulSet or a DaemonSet is held, nobody else gives
+// it another template, lets its native controller loose or takes the annotation off; it can be
+// scaled, and in an emergency the glass is broken.
 func TestHeldWorkloadsAreTheControllers(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -97,7 +99,8 @@ func TestHeldWorkloadsAreTheControllers(t *testing.T) {
 	}
 }
 
-// TestControllerChangesOnlyTheOrderOfPods: whoever has the controller's account changes no pod, and makes none one that it may delete.
+// TestControllerChangesOnlyTheOrderOfPods: whoever has the controller's account changes no pod, and
+// makes none one that it may delete.
 func TestControllerChangesOnlyTheOrderOfPods(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -149,8 +152,8 @@ func (s *shop) letGo(pod *corev1.Pod) {
 	})
 }
 
-// TestControllerDeletesOnlyPodsThatComeBack: whoever has the controller's account deletes no pods but those that a native controller
-// makes again in their place.
+// TestControllerDeletesOnlyPodsThatComeBack: whoever has the controller's account deletes no pods
+// but those that a native controller makes again in their place.
 func TestControllerDeletesOnlyPodsThatComeBack(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

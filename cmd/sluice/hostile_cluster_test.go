@@ -18,11 +18,13 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// evilWords is what a policy, a webhook, a pod or an event might say to steer a terminal, forge lines, command a workflow, and call
-// people or images in. They begin and end with what shows that they were said.
+// evilWords is what a policy, a webhook, a pod or an event might say to steer a terminal, forge
+// lines, command a workflow, and call people or images in. They begin and end with what shows that
+// they were said.
 const evilWords = "hear \x1b]0;owned\x07\x1b[2J\u202e\u009b2J ##vso[task.setvariable variable=PATH]x ##[set-env name=PATH]y @everyone ![x](https://evil.test/x.png) me"
 
-// TestHostileCluster: what admission, pods and events say is a line of text in statuses, events and on the screen.
+// TestHostileCluster: what admission, pods and events say is a line of text in statuses, events and
+// on the screen.
 func TestHostileCluster(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -18,9 +18,10 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// TestHostileHolds: whoever may write a StatefulSet or DaemonSet writes what they like into the annotation of a held one: names to
-// steer a terminal, another object's path, a strategy that is none. It is text where it is shown, and the workload is handed back
-// with the default strategy and the template that it has.
+// TestHostileHolds: whoever may write a StatefulSet or DaemonSet writes what they like into the
+// annotation of a held one: names to steer a terminal, another object's path, a strategy that is
+// none. It is text where it is shown, and the workload is handed back with the default strategy and
+// the template that it has.
 func TestHostileHolds(t *testing.T) {
 	t.Parallel()
 	s := &shop{T: t, namespace: cptest.Namespace(t), kubeconfig: cptest.Access(t).Kubeconfig, client: cptest.Client(t)}
@@ -62,8 +63,9 @@ func TestHostileHolds(t *testing.T) {
 	}
 }
 
-// TestHostileKinds: with a release and its workload at a gate, somebody writes what they like into the annotations of the workload
-// and of its history. The controller tells it as text, and so do the commands.
+// TestHostileKinds: with a release and its workload at a gate, somebody writes what they like into
+// the annotations of the workload and of its history. The controller tells it as text, and so do
+// the commands.
 func TestHostileKinds(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -109,8 +111,8 @@ func TestHostileKinds(t *testing.T) {
 	}
 }
 
-// hostileRevisions makes ControllerRevisions that claim to be of a workload, and one that claims to be kept for its release: newer
-// than all others, of images that say it, or of no template at all.
+// hostileRevisions makes ControllerRevisions that claim to be of a workload, and one that claims to
+// be kept for its release: newer than all others, of images that say it, or of no template at all.
 func (s *shop) hostileRevisions(w workload.Workload, release *v1alpha1.BatchRelease) {
 	s.Helper()
 	template := w.PodTemplate().DeepCopy()

@@ -13,10 +13,12 @@ import (
 	"github.com/sluice-dev/sluice/cli/check"
 )
 
-// hostileName is a file that would forge a finding, set the title of a terminal, turn its text round, and command a workflow.
+// hostileName is a file that would forge a finding, set the title of a terminal, turn its text
+// round, and command a workflow.
 const hostileName = "x\n::error file=y::forged\n\x1b]0;owned\x07\u202e##[set-env name=PATH]##vso[task.setvariable variable=PATH]##teamcity[buildStop]z.yaml"
 
-// TestHostileNames: what a repository names its files and keys stays on its line, and steers nothing.
+// TestHostileNames: what a repository names its files and keys stays on its line, and steers
+// nothing.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t)
@@ -51,10 +53,12 @@ func TestHostileFindings(t *testing.T) {
 	wantHarmless(t, nil, out.String(), false)
 }
 
-// anyCommand is what GitHub's, Azure Pipelines' and TeamCity's runners take for a command anywhere in a line.
+// anyCommand is what GitHub's, Azure Pipelines' and TeamCity's runners take for a command anywhere
+// in a line.
 var anyCommand = regexp.MustCompile(`##[A-Za-z]*\[`)
 
-// wantHarmless looks for what steers a terminal, and, unless they are meant, for commands to a workflow.
+// wantHarmless looks for what steers a terminal, and, unless they are meant, for commands to a
+// workflow.
 func wantHarmless(t *testing.T, args []string, printed string, commands bool) {
 	t.Helper()
 	for line := range strings.Lines(printed) {

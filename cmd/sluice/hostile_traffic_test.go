@@ -20,8 +20,9 @@ import (
 // evilLink is what a terminal takes for a link to elsewhere, and for letters from right to left.
 const evilLink = evilWords + "\x1b]8;;https://evil.test\x1b\\\u202eknil\u2066\x1b]8;;\x1b\\\n::error::forged\n"
 
-// TestHostileTrafficStatus: a tenant writes what the API server lets them into the status of a release with traffic, into its gates, routes and
-// Deployment. Whoever looks at it, or hands it back, reads lines of text of a bounded length.
+// TestHostileTrafficStatus: a tenant writes what the API server lets them into the status of a
+// release with traffic, into its gates, routes and Deployment. Whoever looks at it, or hands it
+// back, reads lines of text of a bounded length.
 func TestHostileTrafficStatus(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)
@@ -65,7 +66,8 @@ func TestHostileTrafficStatus(t *testing.T) {
 	}
 }
 
-// hostileRelease makes a release with traffic, whose Deployment says that it is held by somebody with an evil name.
+// hostileRelease makes a release with traffic, whose Deployment says that it is held by somebody
+// with an evil name.
 func (s *shop) hostileRelease() *v1alpha1.BatchRelease {
 	s.Helper()
 	release := &v1alpha1.BatchRelease{

@@ -73,14 +73,16 @@ func labelled(name string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 }
 
-// labelledTemplate is version 1, with a label that tells it from those of another kind and the same name.
+// labelledTemplate returns version 1, with a label that tells it from those of another kind and the
+// same name.
 func labelledTemplate(name, kind string) corev1.PodTemplateSpec {
 	template := podTemplate(name, 1)
 	template.Labels["kind"] = kind
 	return template
 }
 
-// releaseOf makes the release of a workload that is there, of one pod and then all, and waits for it to have taken notice.
+// releaseOf makes the release of a workload that is there, of one pod and then all, and waits for
+// it to have taken notice.
 func (s *shop) releaseOf(name string, w workload.Workload) {
 	s.Helper()
 	s.create(&v1alpha1.BatchRelease{
@@ -126,7 +128,8 @@ func (s *shop) awaitImages(w workload.Workload, want map[string]int) {
 	})
 }
 
-// revisionOf is the name that the native controller gave the version of a workload's pods, of which there is one.
+// revisionOf returns the name that the native controller gave the version of a workload's pods, of
+// which there is one.
 func (s *shop) revisionOf(w workload.Workload) string {
 	s.Helper()
 	var pods corev1.PodList
@@ -142,8 +145,8 @@ func (s *shop) revisionOf(w workload.Workload) string {
 	return ""
 }
 
-// TestEachKindIsShown: a StatefulSet and a DaemonSet at a gate, with the counts of their kinds, versions and pods; where a pod
-// comes from; and what happened.
+// TestEachKindIsShown: a StatefulSet and a DaemonSet at a gate, with the counts of their kinds,
+// versions and pods; where a pod comes from; and what happened.
 func TestEachKindIsShown(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -11,7 +11,8 @@ import (
 
 const secondCommit = "2222222222aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-// TestList: the releases of a namespace, as somebody who may only look, in the formats that kubectl has.
+// TestList: the releases of a namespace, as somebody who may only look, in the formats that kubectl
+// has.
 func TestList(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

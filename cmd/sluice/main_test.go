@@ -124,7 +124,8 @@ func TestLogger(t *testing.T) {
 	}
 }
 
-// TestLeaseNamespace: the Lease is in the namespace of the kubeconfig's context unless told otherwise.
+// TestLeaseNamespace: the Lease is in the namespace of the kubeconfig's context unless told
+// otherwise.
 func TestLeaseNamespace(t *testing.T) {
 	t.Parallel()
 	kubeconfig := writeNowhere(t)

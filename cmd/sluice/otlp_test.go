@@ -17,7 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/traces"
 )
 
-// TestWhereTracesGo: flags come before the variables of OpenTelemetry, and those for traces before those for everything.
+// TestWhereTracesGo: flags come before the variables of OpenTelemetry, and those for traces before
+// those for everything.
 func TestWhereTracesGo(t *testing.T) {
 	t.Parallel()
 	const (

@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// TestFlagsMakeNoScheme: the process of every command has the flags of all commands, so a controller would keep a scheme for each
-// command that prints.
+// TestFlagsMakeNoScheme: the process of every command has the flags of all commands, so a
+// controller would keep a scheme for each command that prints.
 func TestFlagsMakeNoScheme(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
 	scheme := testing.AllocsPerRun(1, func() { kube.NewScheme() })
 	var made []*outputFlags

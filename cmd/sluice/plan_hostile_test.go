@@ -19,7 +19,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestLinkIntoAnotherRepository: a link in a repository, which a pull request may bring, has nobody read another repository of the machine.
+// TestLinkIntoAnotherRepository: a link in a repository, which a pull request may bring, has nobody
+// read another repository of the machine.
 func TestLinkIntoAnotherRepository(t *testing.T) {
 	t.Parallel()
 	private, tree := newTree(t), newTree(t)
@@ -54,8 +55,8 @@ func (w *workingTree) link(to, name string) {
 // codeSpan is what Markdown shows as it is.
 var codeSpan = regexp.MustCompile("`[^`\n]*`")
 
-// TestPlanClusterThatIsHostile: what people of the namespace wrote is text, in a comment as on a terminal, and only so much of it; what
-// keeps the release from starting is said.
+// TestPlanClusterThatIsHostile: what people of the namespace wrote is text, in a comment as on a
+// terminal, and only so much of it; what keeps the release from starting is said.
 func TestPlanClusterThatIsHostile(t *testing.T) {
 	t.Parallel()
 	const evil = "@everyone [x](evil.test)\n# Owned\n::error::y\x1b[2J\u202e##vso[a]"

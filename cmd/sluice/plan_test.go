@@ -60,8 +60,8 @@ func (w *workingTree) commit(subject, text string) {
 	w.git("commit", "--quiet", "--message", subject)
 }
 
-// planRepository is a repository of three commits: a first version, a branch with the second, and
-// something else on main.
+// planRepository returns a repository of three commits: a first version, a branch with the second,
+// and something else on main.
 func planRepository(t *testing.T) string {
 	t.Helper()
 	tree, web := newTree(t), lintedDeployment+"---\n"+lintedRelease
@@ -200,7 +200,8 @@ spec:
   strategy: {steps: [{replicas: 50%}, {replicas: 100%}]}
 `
 
-// TestPlanClusterOfEachKind: a StatefulSet has another size in the cluster, and a DaemonSet has one nowhere else.
+// TestPlanClusterOfEachKind: a StatefulSet has another size in the cluster, and a DaemonSet has one
+// nowhere else.
 func TestPlanClusterOfEachKind(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -235,8 +236,8 @@ func TestPlanClusterOfEachKind(t *testing.T) {
 	s.want(s.ok(viewer, plan...), "the release says: batch 1/2 done", "replaces the release in progress")
 }
 
-// TestPlanClusterOfRoutes: what keeps the routes of a release from sharing its requests is told before it begins, and what somebody may not
-// read is not said to be absent.
+// TestPlanClusterOfRoutes: what keeps the routes of a release from sharing its requests is told
+// before it begins, and what somebody may not read is not said to be absent.
 func TestPlanClusterOfRoutes(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)

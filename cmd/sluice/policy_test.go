@@ -122,7 +122,8 @@ func (s *shop) awaitRefusal(what string, try func() error) {
 	})
 }
 
-// TestStatusIsTheControllers: anyone who may approve writes nothing else into the status of a release.
+// TestStatusIsTheControllers: anyone who may approve writes nothing else into the status of a
+// release.
 func TestStatusIsTheControllers(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -196,7 +197,8 @@ func TestForgedResolvedTemplate(t *testing.T) {
 	}
 }
 
-// wantAnswersKept: who may answer does not take back, or replace, what somebody else has answered and nobody has read yet.
+// wantAnswersKept: who may answer does not take back, or replace, what somebody else has answered
+// and nobody has read yet.
 func (s *shop) wantAnswersKept(approver string, release *v1alpha1.BatchRelease) {
 	s.Helper()
 	const hers = `{"gate":"another","verdict":"Reject","by":"grace"}`
@@ -213,7 +215,7 @@ func (s *shop) wantAnswersKept(approver string, release *v1alpha1.BatchRelease) 
 	}
 }
 
-// clientAs is a client that writes as a user.
+// clientAs returns a client that writes as a user.
 func (s *shop) clientAs(user string) client.Client {
 	s.Helper()
 	cfg := cptest.Config(s.T)
@@ -225,7 +227,7 @@ func (s *shop) clientAs(user string) client.Client {
 	return c
 }
 
-// asController is a client that writes as the controller does.
+// asController returns a client that writes as the controller does.
 func (s *shop) asController() client.Client {
 	s.Helper()
 	cfg := cptest.Config(s.T)
@@ -280,7 +282,7 @@ func TestPolicyKnowsTheWholeStatus(t *testing.T) {
 	}
 }
 
-// jsonFields are the names of a struct's fields in JSON.
+// jsonFields returns the names of a struct's fields in JSON.
 func jsonFields(value any) []string {
 	var names []string
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(value)) {

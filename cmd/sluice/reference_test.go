@@ -76,7 +76,7 @@ func writeReference(w *bytes.Buffer, root *cobra.Command) {
 	fmt.Fprintf(w, referenceTail, "`sluice completion bash|zsh|fish|powershell`", "`kubectl_complete-sluice`")
 }
 
-// newListFor is the verb of which the flags that are kubectl's are shown.
+// newListFor returns the verb of which the flags that are kubectl's are shown.
 func newListFor(root *cobra.Command) *cobra.Command {
 	list, _, err := root.Find([]string{"list"})
 	if err != nil {

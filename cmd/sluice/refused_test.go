@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// gitRelease is the manifest of a release of a Deployment that is there, with a template of its own.
+// gitRelease is the manifest of a release of a Deployment that is there, with a template of its
+// own.
 const gitRelease = `apiVersion: rollouts.sluice.dev/v1alpha1
 kind: BatchRelease
 metadata: {name: web}
@@ -23,7 +24,8 @@ spec:
     spec: {containers: [{name: web, image: "web:1"}]}
 `
 
-// TestRefusedInGit: list, get and status say that the newest commit is not applied to a release, status in its exit code, until it is applied.
+// TestRefusedInGit: list, get and status say that the newest commit is not applied to a release,
+// status in its exit code, until it is applied.
 func TestRefusedInGit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -63,7 +65,7 @@ func TestRefusedInGit(t *testing.T) {
 	s.ok(viewer, "status", "web", "--timeout=2m")
 }
 
-// head is the newest commit of a repository.
+// head returns the newest commit of a repository.
 func (s *shop) head(folder string) string {
 	s.Helper()
 	command := exec.CommandContext(s.Context(), "git", "rev-parse", "HEAD")

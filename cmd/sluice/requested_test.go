@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestWhoRequested: a release names who paused it, resumed it and rolled it back, nobody does that in the name of another, and what is
-// requested without a name has none.
+// TestWhoRequested: a release names who paused it, resumed it and rolled it back, nobody does that
+// in the name of another, and what is requested without a name has none.
 func TestWhoRequested(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

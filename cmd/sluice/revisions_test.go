@@ -19,8 +19,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestHistoryIsTheControllers: whoever may write everything of the group apps in a namespace neither adds to, changes nor deletes what a
-// release is rolled back to.
+// TestHistoryIsTheControllers: whoever may write everything of the group apps in a namespace
+// neither adds to, changes nor deletes what a release is rolled back to.
 func TestHistoryIsTheControllers(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -85,8 +85,8 @@ func (s *shop) wantRecordKept(owner client.Client, record *appsv1.ControllerRevi
 	s.wantForbidden("delete all", "deletes the history", all)
 }
 
-// TestHistoriesOfOthers: the policy about the histories of releases stops neither StatefulSets and DaemonSets, even if their pods have the
-// labels of a release, nor the deletion of a namespace.
+// TestHistoriesOfOthers: the policy about the histories of releases stops neither StatefulSets and
+// DaemonSets, even if their pods have the labels of a release, nor the deletion of a namespace.
 func TestHistoriesOfOthers(t *testing.T) {
 	t.Parallel()
 	s := &shop{T: t, namespace: cptest.Namespace(t), client: cptest.Client(t), kubeconfig: cptest.Access(t).Kubeconfig}
@@ -116,7 +116,8 @@ func TestHistoriesOfOthers(t *testing.T) {
 	s.wantNamespaceToGo()
 }
 
-// wantNamespaceToGo: the namespace takes the history with it while the release itself is still there.
+// wantNamespaceToGo: the namespace takes the history with it while the release itself is still
+// there.
 func (s *shop) wantNamespaceToGo() {
 	s.Helper()
 	release := &v1alpha1.BatchRelease{
@@ -142,7 +143,7 @@ func (s *shop) wantNamespaceToGo() {
 
 const forgedCommit = "f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0"
 
-// revision is one that says that it belongs to the release web.
+// revision returns one that says that it belongs to the release web.
 func (s *shop) revision(name string, owners ...metav1.OwnerReference) *appsv1.ControllerRevision {
 	return &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
@@ -156,7 +157,7 @@ func (s *shop) revision(name string, owners ...metav1.OwnerReference) *appsv1.Co
 	}
 }
 
-// ownerOfApps is a person with a role of their own, to write everything of the group apps.
+// ownerOfApps returns a person with a role of their own, to write everything of the group apps.
 func (s *shop) ownerOfApps() string {
 	s.Helper()
 	s.create(&rbacv1.Role{
@@ -181,7 +182,7 @@ func (s *shop) wantForbidden(tried, says string, err error) {
 	}
 }
 
-// revisionsOf are the ControllerRevisions of an owner.
+// revisionsOf returns the ControllerRevisions of an owner.
 func (s *shop) revisionsOf(owner types.UID) []appsv1.ControllerRevision {
 	s.Helper()
 	var all appsv1.ControllerRevisionList
@@ -194,7 +195,8 @@ func (s *shop) revisionsOf(owner types.UID) []appsv1.ControllerRevision {
 	})
 }
 
-// awaitRevisions waits for the ControllerRevisions of an owner to be as the condition asks, and returns them.
+// awaitRevisions waits for the ControllerRevisions of an owner to be as the condition asks, and
+// returns them.
 func (s *shop) awaitRevisions(owner types.UID, what string, condition func([]appsv1.ControllerRevision) bool) []appsv1.ControllerRevision {
 	s.Helper()
 	var found []appsv1.ControllerRevision

@@ -39,8 +39,8 @@ func (w *terminal) lines() []string {
 	return shown[:len(shown)-1]
 }
 
-// TestScreen: on a terminal each frame takes the place of the one before, and none is larger than the terminal: what wraps or
-// scrolls away could not be taken back.
+// TestScreen: on a terminal each frame takes the place of the one before, and none is larger than
+// the terminal: what wraps or scrolls away could not be taken back.
 func TestScreen(t *testing.T) {
 	t.Parallel()
 	out := &terminal{}

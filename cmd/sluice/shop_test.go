@@ -76,7 +76,8 @@ func newShop(t *testing.T) *shop {
 // roles lets one test at a time apply the roles that come with Sluice.
 var roles sync.Mutex
 
-// person makes a user with cluster roles in the shop's namespace: those of Kubernetes, and those that come with Sluice.
+// person makes a user with cluster roles in the shop's namespace: those of Kubernetes, and those
+// that come with Sluice.
 func (s *shop) person(name string, clusterRoles ...string) string {
 	s.Helper()
 	s.applyRoles()
@@ -101,7 +102,7 @@ func (s *shop) applyRoles() {
 	}
 }
 
-// viewer is a user who may see what is in the namespace, and do nothing.
+// viewer returns a user who may see what is in the namespace, and do nothing.
 func (s *shop) viewer() string {
 	s.Helper()
 	return s.person("viewer", "view", "sluice-viewer")
@@ -156,8 +157,8 @@ func (s *shop) want(text string, parts ...string) {
 	}
 }
 
-// awaitEvents has a release's events listed until they have all parts: they are recorded after what they tell of, the native
-// controllers' by themselves. It returns what was printed.
+// awaitEvents has a release's events listed until they have all parts: they are recorded after what
+// they tell of, the native controllers' by themselves. It returns what was printed.
 func (s *shop) awaitEvents(user, release string, flags []string, parts ...string) string {
 	s.Helper()
 	return s.awaitOutput(user, append([]string{"events", release}, flags...), parts...)
@@ -185,8 +186,8 @@ func (s *shop) create(object client.Object) {
 	}
 }
 
-// deploy makes a Deployment of four pods of version 1 and its release: one pod, a manual gate or those given, then all.
-// It waits for the pods, and for the release to have taken notice.
+// deploy makes a Deployment of four pods of version 1 and its release: one pod, a manual gate or
+// those given, then all. It waits for the pods, and for the release to have taken notice.
 func (s *shop) deploy(name string, gates ...v1alpha1.GatePolicy) {
 	s.Helper()
 	labels := map[string]string{"app": name}
@@ -221,7 +222,7 @@ func (s *shop) deploy(name string, gates ...v1alpha1.GatePolicy) {
 	})
 }
 
-// podTemplate is a version of an application.
+// podTemplate returns a version of an application.
 func podTemplate(name string, number int) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name}},
@@ -275,7 +276,8 @@ func (s *shop) await(name, what string, condition func(*v1alpha1.BatchReleaseSta
 	return &release
 }
 
-// awaitGate waits for a release to stop at its gates, and for each of them to say what it waits for, which another part of the controller writes.
+// awaitGate waits for a release to stop at its gates, and for each of them to say what it waits
+// for, which another part of the controller writes.
 func (s *shop) awaitGate(name string) *v1alpha1.BatchRelease {
 	s.Helper()
 	silent := func(reference v1alpha1.GateReference) bool {

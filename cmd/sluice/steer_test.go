@@ -6,7 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestSteer: an operator stops a release, lets it go on, jumps, and rolls back to what was before and to what is named.
+// TestSteer: an operator stops a release, lets it go on, jumps, and rolls back to what was before
+// and to what is named.
 func TestSteer(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -32,7 +32,7 @@ func isCompleted(status *v1alpha1.BatchReleaseStatus) bool {
 	return status.Phase == v1alpha1.PhaseCompleted
 }
 
-// columns is a table as it is printed, with its cells parted by bars.
+// columns returns a table as it is printed, with its cells parted by bars.
 func (s *shop) columns(user string, args ...string) string {
 	s.Helper()
 	return regexp.MustCompile(` {2,}`).ReplaceAllString(s.ok(user, args...), "|")

@@ -20,7 +20,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestSync: what was just pushed is read at once, and what is wrong in it is reported with file and line.
+// TestSync: what was just pushed is read at once, and what is wrong in it is reported with file and
+// line.
 func TestSync(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -52,7 +53,8 @@ func TestSync(t *testing.T) {
 	s.want(s.as(s.viewer(), "sync", "shop").stderr, `cannot patch resource "releasesources"`)
 }
 
-// TestSyncWhileTheSourceChanges has somebody write the source between the read of it and each of the first requests.
+// TestSyncWhileTheSourceChanges has somebody write the source between the read of it and each of
+// the first requests.
 func TestSyncWhileTheSourceChanges(t *testing.T) {
 	t.Parallel()
 	s := &shop{T: t, namespace: cptest.Namespace(t), client: cptest.Client(t)} // a controller would write the source, too

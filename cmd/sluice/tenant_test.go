@@ -13,7 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// attempt is what a person of the namespace tries to write, and what is said to it; nothing where it is theirs to write.
+// attempt is what a person of the namespace tries to write, and what is said to it; nothing where
+// it is theirs to write.
 type attempt struct {
 	object client.Object
 	status bool
@@ -23,8 +24,8 @@ type attempt struct {
 
 const noRight = "is forbidden: User"
 
-// TestTenants: what each role in a namespace can't write of a release, its gates, its history and its source, on a real API server
-// with the roles and policies as they are shipped.
+// TestTenants: what each role in a namespace can't write of a release, its gates, its history and
+// its source, on a real API server with the roles and policies as they are shipped.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -116,7 +117,7 @@ func TestTenants(t *testing.T) {
 	s.wantWellTyped()
 }
 
-// kept is the name of a template in the history.
+// kept returns the name of a template in the history.
 func (s *shop) kept() string {
 	s.Helper()
 	var kept appsv1.ControllerRevisionList
@@ -126,7 +127,8 @@ func (s *shop) kept() string {
 	return kept.Items[0].Name
 }
 
-// try is what comes of an attempt, without anything being changed. What is written beside a status never counts.
+// try is what comes of an attempt, without anything being changed. What is written beside a status
+// never counts.
 func (s *shop) try(user string, a attempt) error {
 	s.Helper()
 	if a.status {
@@ -140,7 +142,8 @@ func (s *shop) try(user string, a attempt) error {
 	return s.clientAs(user).Patch(s.Context(), a.object.DeepCopyObject().(client.Object), merge(a.patch), client.DryRunAll)
 }
 
-// wantForceKept: what was forced, and by whom, does not change any more; nor is a gate forced that has passed by its policy.
+// wantForceKept: what was forced, and by whom, does not change any more; nor is a gate forced that
+// has passed by its policy.
 func (s *shop) wantForceKept(rescuer string, gate *v1alpha1.Gate) {
 	s.Helper()
 	forced := fmt.Sprintf(`{"status":{"force":{"by":%q,"reason":"later"}}}`, rescuer)

@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestTrace: from a pod, a ReplicaSet and a Deployment to the commit and who confirmed it, during a release and after it; and
-// the events of it.
+// TestTrace: from a pod, a ReplicaSet and a Deployment to the commit and who confirmed it, during a
+// release and after it; and the events of it.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -45,7 +45,7 @@ func TestTrace(t *testing.T) {
 	s.awaitEvents(viewer, "web", []string{"--pods"}, "replicaset/web-"+revision, "SuccessfulCreate", pod, "Scheduled", "GatePassed")
 }
 
-// podOf is the name of a pod of a revision.
+// podOf returns the name of a pod of a revision.
 func (s *shop) podOf(revision string) string {
 	s.Helper()
 	var pods corev1.PodList

@@ -15,7 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// vast is an API server whose lists of pods never end: what a tenant has written into a namespace can be very large.
+// vast is an API server whose lists of pods never end: what a tenant has written into a namespace
+// can be very large.
 type vast struct{}
 
 func (vast) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +39,8 @@ func (vast) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Whoever fills a namespace does not fill the memory of the dashboard, which reads so much of an answer and no more. A watch may last.
+// TestVastAnswers: whoever fills a namespace does not fill the memory of the dashboard, which reads
+// so much of an answer and no more. A watch may last.
 func TestVastAnswers(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(vast{})

@@ -15,7 +15,8 @@ func from(address string, forwarded ...string) *http.Request {
 	return r
 }
 
-// A flood from one network leaves others their tries; floods from many together have a limit too, and little is remembered of them.
+// TestFloodOfTries: a flood from one network leaves others their tries; floods from many together
+// have a limit too, and little is remembered of them.
 func TestFloodOfTries(t *testing.T) {
 	t.Parallel()
 	a, now := newAttempts(nil), time.Now()

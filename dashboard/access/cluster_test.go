@@ -27,7 +27,8 @@ import (
 // tokens is the plainest dashboard: people log in with tokens.
 var tokens = Options{Tokens: true}
 
-// Who logs in as a service account reads and writes as that account, and nothing else of the cluster with the rights of the dashboard.
+// TestAServiceAccountIsItself: who logs in as a service account reads and writes as that account,
+// and nothing else of the cluster with the rights of the dashboard.
 func TestAServiceAccountIsItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)
@@ -67,7 +68,7 @@ func release(namespace string) *v1alpha1.BatchRelease {
 	return r
 }
 
-// Without a login there is nothing but the login, assets and health.
+// TestNothingWithoutLogin: without a login there is nothing but the login, assets and health.
 func TestNothingWithoutLogin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)
@@ -98,7 +99,8 @@ func TestNothingWithoutLogin(t *testing.T) {
 	}
 }
 
-// Tokens that the API server does not accept, or that are for somebody else, open nothing, and nobody reads them in the log.
+// TestTokensThatOpenNothing: tokens that the API server does not accept, or that are for somebody
+// else, open nothing, and nobody reads them in the log.
 func TestTokensThatOpenNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)
@@ -127,7 +129,8 @@ func TestTokensThatOpenNothing(t *testing.T) {
 	}
 }
 
-// A token for other audiences counts where they are named, and the API server's does not.
+// TestAudiences: a token for other audiences counts where they are named, and the API server's does
+// not.
 func TestAudiences(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, Options{Tokens: true, Audiences: []string{"sluice"}})
@@ -138,7 +141,8 @@ func TestAudiences(t *testing.T) {
 	}
 }
 
-// A form that another page sends, or that lacks the token of the session, changes nothing.
+// TestForgedForms: a form that another page sends, or that lacks the token of the session, changes
+// nothing.
 func TestForgedForms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)
@@ -188,7 +192,8 @@ func TestForgedForms(t *testing.T) {
 	}
 }
 
-// A session ends when it has expired, when its token has, and when its person logs out; and so do the streams that were opened in it.
+// TestSessionsEnd: a session ends when it has expired, when its token has, and when its person logs
+// out; and so do the streams that were opened in it.
 func TestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)
@@ -224,7 +229,7 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-// A stream of events does not outlast the session.
+// TestStreamsEndWithTheSession: a stream of events does not outlast the session.
 func TestStreamsEndWithTheSession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)
@@ -252,7 +257,8 @@ func TestStreamsEndWithTheSession(t *testing.T) {
 	}
 }
 
-// Every answer has the headers that keep other pages out, and cookies are for this host and for no script.
+// TestHeaders: every answer has the headers that keep other pages out, and cookies are for this
+// host and for no script.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)
@@ -290,7 +296,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// After the login people are at the page of the dashboard that they came for, and never elsewhere.
+// TestNextIsAPageOfTheDashboard: after the login people are at the page of the dashboard that they
+// came for, and never elsewhere.
 func TestNextIsAPageOfTheDashboard(t *testing.T) {
 	t.Parallel()
 	for next, want := range map[string]string{
@@ -305,7 +312,8 @@ func TestNextIsAPageOfTheDashboard(t *testing.T) {
 	}
 }
 
-// A cookie that was changed, made with another key, of another purpose, or of somebody whom the dashboard acts for never, opens nothing.
+// TestForgedSessions: a cookie that was changed, made with another key, of another purpose, or of
+// somebody whom the dashboard acts for never, opens nothing.
 func TestForgedSessions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)
@@ -346,7 +354,7 @@ func TestForgedSessions(t *testing.T) {
 	}
 }
 
-// Whoever tries too often waits, and others do not.
+// TestTriesAreLimited: whoever tries too often waits, and others do not.
 func TestTriesAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)
@@ -362,7 +370,8 @@ func TestTriesAreLimited(t *testing.T) {
 	b.login(w.token("grace"))
 }
 
-// A dashboard whose account may not act for others lets nobody in, and says whom to ask.
+// TestWithoutTheRightToImpersonate: a dashboard whose account may not act for others lets nobody
+// in, and says whom to ask.
 func TestWithoutTheRightToImpersonate(t *testing.T) {
 	t.Parallel()
 	w := worldOn(t, cptest.Access(t), cptest.Namespace(t), tokens)
@@ -386,7 +395,7 @@ func TestWithoutTheRightToImpersonate(t *testing.T) {
 	}
 }
 
-// Several sessions of one person share a client, and two people never do.
+// TestClientsAreShared: several sessions of one person share a client, and two people never do.
 func TestClientsAreShared(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)
@@ -427,7 +436,7 @@ func (quoting) Create(_ context.Context, object client.Object, _ ...client.Creat
 	return fmt.Errorf("bad gateway: POST %s", object.(*authenticationv1.TokenReview).Spec.Token)
 }
 
-// An error that quotes the token reaches the log without it.
+// TestErrorsHoldNoToken: an error that quotes the token reaches the log without it.
 func TestErrorsHoldNoToken(t *testing.T) {
 	t.Parallel()
 	c := &Cluster{people: &people{own: quoting{}}}

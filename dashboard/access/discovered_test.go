@@ -9,7 +9,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// A login service none of whose addresses is of plain HTTP, where somebody between could answer for it; least of all that of its keys.
+// TestAddressesOfPlainHTTP: a login service none of whose addresses is of plain HTTP, where
+// somebody between could answer for it; least of all that of its keys.
 func TestAddressesOfPlainHTTP(t *testing.T) {
 	t.Parallel()
 	for wrong, refused := range map[string]bool{"": false, "authorization_endpoint": true, "token_endpoint": true, "jwks_uri": true} {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Who is let in, as whom, and who is not.
+// TestAdmit: who is let in, as whom, and who is not.
 func TestAdmit(t *testing.T) {
 	t.Parallel()
 	account := "system:serviceaccount:shop:ci"

@@ -21,8 +21,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// Whoever steals the dashboard's token acts as the mightiest, and still reads no Secret, creates no pod and gives nobody a right: its account has the
-// right to impersonate for what the dashboard does, and for nothing else.
+// TestAStolenAccount: whoever steals the dashboard's token acts as the mightiest, and still reads
+// no Secret, creates no pod and gives nobody a right: its account has the right to impersonate for
+// what the dashboard does, and for nothing else.
 func TestAStolenAccount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)
@@ -64,8 +65,9 @@ func TestAStolenAccount(t *testing.T) {
 	}
 }
 
-// An API server before constrained impersonation: without the rights of the older kind nobody gets in, with them everybody is themselves, and the
-// mightiest stay out.
+// TestBeforeConstrainedImpersonation: an API server before constrained impersonation: without the
+// rights of the older kind nobody gets in, with them everybody is themselves, and the mightiest
+// stay out.
 func TestBeforeConstrainedImpersonation(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "tokens.csv")

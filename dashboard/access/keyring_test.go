@@ -43,8 +43,9 @@ func (f secretFile) write(text string) {
 	}
 }
 
-// A key is rotated by a new line before the old one, without a restart: sessions go on, replicas that have not heard of it yet open what is sealed meanwhile,
-// and sessions of a key that is gone end.
+// TestKeysAreRotated: a key is rotated by a new line before the old one, without a restart:
+// sessions go on, replicas that have not heard of it yet open what is sealed meanwhile, and
+// sessions of a key that is gone end.
 func TestKeysAreRotated(t *testing.T) {
 	t.Parallel()
 	file, clock, log := newSecretFile(t, firstKey+"\n"), testingclock.NewFakeClock(time.Now()), &lines{}
@@ -125,8 +126,9 @@ func TestKeysAreRotated(t *testing.T) {
 	}
 }
 
-// A running dashboard goes by the files of its secrets: people stay logged in while a key is rotated, and are logged out once it is taken out; the login
-// service's new secret counts for the next login.
+// TestSecretsOfARunningDashboard: a running dashboard goes by the files of its secrets: people stay
+// logged in while a key is rotated, and are logged out once it is taken out; the login service's
+// new secret counts for the next login.
 func TestSecretsOfARunningDashboard(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -162,8 +164,9 @@ func TestSecretsOfARunningDashboard(t *testing.T) {
 	}
 }
 
-// Whoever is taken out of a group at the login service has it until the session ends, which is no later than what the login service said: then it is asked
-// again. Who was removed altogether has no session any more.
+// TestGroupsThatWereTakenAway: whoever is taken out of a group at the login service has it until
+// the session ends, which is no later than what the login service said: then it is asked again. Who
+// was removed altogether has no session any more.
 func TestGroupsThatWereTakenAway(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)

@@ -19,7 +19,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// home is a dashboard on one's own machine, and the browser of its owner, which takes names below localhost for loopback.
+// home is a dashboard on one's own machine, and the browser of its owner, which takes names below
+// localhost for loopback.
 type home struct {
 	*testing.T
 
@@ -91,7 +92,7 @@ func (h *home) send(client *http.Client, method, address string, form url.Values
 	return result{answer, string(data)}
 }
 
-// base is an address without path and query.
+// base returns an address without path and query.
 func base(h *home, address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -100,7 +101,8 @@ func base(h *home, address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// The owner has an address that works once, and is in by a cookie from then on, as whom the API server says.
+// TestLocalOwner: the owner has an address that works once, and is in by a cookie from then on, as
+// whom the API server says.
 func TestLocalOwner(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -139,7 +141,8 @@ func TestLocalOwner(t *testing.T) {
 	}
 }
 
-// Another user of the machine, and a web page, have neither address nor cookie, and get nothing.
+// TestLocalStrangers: another user of the machine, and a web page, have neither address nor cookie,
+// and get nothing.
 func TestLocalStrangers(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -173,7 +176,8 @@ func TestLocalStrangers(t *testing.T) {
 			t.Errorf("%s, %s: got %s with %v: %s", name, tc.reason, tc.got.Status, tc.got.Cookies(), tc.got.body)
 		}
 	}
-	// Browsers send the cookies of a host to all its ports: a page of another user on 127.0.0.1 must not get this one.
+	// Browsers send the cookies of a host to all its ports: a page of another user on 127.0.0.1 must
+	// not get this one.
 	u, _ := url.Parse(plain)
 	if got := h.client.Jar.Cookies(u); len(got) > 0 {
 		t.Errorf("the browser sends %v to whoever serves on 127.0.0.1", got)
@@ -183,7 +187,7 @@ func TestLocalStrangers(t *testing.T) {
 	}
 }
 
-// Few addresses are open at a time.
+// TestLocalLinks: Few addresses are open at a time.
 func TestLocalLinks(t *testing.T) {
 	t.Parallel()
 	l := &Local{name: "sluice-x.localhost"}
@@ -200,7 +204,7 @@ func TestLocalLinks(t *testing.T) {
 	}
 }
 
-// What may do all that a kubeconfig may is served on this machine alone.
+// TestListenOnLoopbackAlone: what may do all that a kubeconfig may is served on this machine alone.
 func TestListenOnLoopbackAlone(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "localhost:0", "example.com:0", "127.0.0.1", ""} {
@@ -222,7 +226,8 @@ func (unnamed) Create(context.Context, client.Object, ...client.CreateOption) er
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "selfsubjectreviews"}, "", errors.New("you may not"))
 }
 
-// Whom the API server does not name has no name, and not one that others could have.
+// TestWithoutName: Whom the API server does not name has no name, and not one that others could
+// have.
 func TestWithoutName(t *testing.T) {
 	t.Parallel()
 	v, err := localViewer(t.Context(), unnamed{})

@@ -39,7 +39,8 @@ func (b *browser) through(address string) result {
 	return at
 }
 
-// Who logs in at the login service is the person that the API server makes of the same claims, and their rights are those of their groups.
+// TestLoginService: who logs in at the login service is the person that the API server makes of the
+// same claims, and their rights are those of their groups.
 func TestLoginService(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -73,7 +74,8 @@ func TestLoginService(t *testing.T) {
 	}
 }
 
-// What comes back from somewhere else than the login that this browser has begun opens nothing.
+// TestForgedCallbacks: what comes back from somewhere else than the login that this browser has
+// begun opens nothing.
 func TestForgedCallbacks(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -137,7 +139,8 @@ func TestForgedCallbacks(t *testing.T) {
 	}
 }
 
-// What the login service says of somebody opens nothing unless it is signed, of this login, for this dashboard, and of a person.
+// TestClaimsThatOpenNothing: what the login service says of somebody opens nothing unless it is
+// signed, of this login, for this dashboard, and of a person.
 func TestClaimsThatOpenNothing(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -196,7 +199,8 @@ func TestClaimsThatOpenNothing(t *testing.T) {
 	}
 }
 
-// While the login service is away nobody logs in, people who have stay in, and what it was asked is in no answer.
+// TestLoginServiceIsAway: while the login service is away nobody logs in, people who have stay in,
+// and what it was asked is in no answer.
 func TestLoginServiceIsAway(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -223,7 +227,7 @@ func TestLoginServiceIsAway(t *testing.T) {
 	}
 }
 
-// Names and groups are made as the API server's flags make them.
+// TestPersonOfClaims: names and groups are made as the API server's flags make them.
 func TestPersonOfClaims(t *testing.T) {
 	t.Parallel()
 	issuer := "https://login.example.com"

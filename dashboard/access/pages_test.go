@@ -33,8 +33,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestRightsOfTheDashboard: the roles of config/components/dashboard are enough for every page, and for the person who may see it all nothing on it is
-// refused: the audit log has no request that was.
+// TestRightsOfTheDashboard: the roles of config/components/dashboard are enough for every page, and
+// for the person who may see it all nothing on it is refused: the audit log has no request that
+// was.
 func TestRightsOfTheDashboard(t *testing.T) {
 	t.Parallel()
 	namespace, admin := cptest.Namespace(t), cptest.Client(t)

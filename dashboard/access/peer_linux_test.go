@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// A process of another user that has read the address gets nothing by it, and its owner still does. Only root can play another user.
+// TestAddressReadByAnotherUser: a process of another user that has read the address gets nothing by
+// it, and its owner still does. Only root can play another user.
 func TestAddressReadByAnotherUser(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// An address that another user of the machine has read, among the arguments of the browser's process, lets only its owner in: Linux says whose a
-// connection is.
+// TestWhoseConnection: an address that another user of the machine has read, among the arguments of
+// the browser's process, lets only its owner in: Linux says whose a connection is.
 func TestWhoseConnection(t *testing.T) {
 	t.Parallel()
 	const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode

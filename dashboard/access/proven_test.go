@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// hearer is an API server that says whom it takes a request for, as the real one does: names of attributes are in lower case. Drops names a header that
-// does not arrive.
+// hearer is an API server that says whom it takes a request for, as the real one does: names of
+// attributes are in lower case. Drops names a header that does not arrive.
 type hearer struct{ drops string }
 
 func (h hearer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -46,8 +46,9 @@ func (h hearer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// Some authorizers narrow rights by a person's attributes, or go by their UID: whoever would arrive at the API server without them, or with others, is
-// not let in.
+// TestSomebodyWithoutTheirAttributes: some authorizers narrow rights by a person's attributes, or
+// go by their UID: whoever would arrive at the API server without them, or with others, is not let
+// in.
 func TestSomebodyWithoutTheirAttributes(t *testing.T) {
 	t.Parallel()
 	ada := identity{Name: "ada", UID: "7", Groups: []string{"dev"}, Extra: map[string][]string{"scopes": {"user:info", "user:check"}}}

@@ -16,7 +16,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// provider is a login service over HTTP. Who is there is logged in at once, with the claims that a test gives them.
+// provider is a login service over HTTP. Who is there is logged in at once, with the claims that a
+// test gives them.
 type provider struct {
 	*httptest.Server
 

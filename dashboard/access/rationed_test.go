@@ -16,7 +16,8 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// Several service accounts of one tenant, whose many pages have used up their own limits, hold no turn while they wait for those: others are answered.
+// TestOnesLimitHoldsUpNobody: several service accounts of one tenant, whose many pages have used up
+// their own limits, hold no turn while they wait for those: others are answered.
 func TestOnesLimitHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,7 +49,8 @@ func TestOnesLimitHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// A request waits for its person's limit once: before its turn, where it has one. What can't be sent in time is not.
+// TestRequestsWaitOnce: a request waits for its person's limit once: before its turn, where it has
+// one. What can't be sent in time is not.
 func TestRequestsWaitOnce(t *testing.T) {
 	t.Parallel()
 	sent := 0

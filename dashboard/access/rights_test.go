@@ -20,7 +20,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// A viewer sees the namespaces that the API server shows them, and people with one name and other groups see their own.
+// TestWhoSeesWhat: a viewer sees the namespaces that the API server shows them, and people with one
+// name and other groups see their own.
 func TestWhoSeesWhat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)
@@ -61,7 +62,8 @@ func TestWhoSeesWhat(t *testing.T) {
 	}
 }
 
-// reviewer answers reviews in the place of the API server, which can't be asked how often it was asked.
+// reviewer answers reviews in the place of the API server, which can't be asked how often it was
+// asked.
 type reviewer struct {
 	client.WithWatch
 
@@ -81,7 +83,8 @@ func (r *reviewer) Create(_ context.Context, object client.Object, _ ...client.C
 	return r.fails
 }
 
-// Answers are kept for seconds, and for each person, namespace and verb alone; failures are no answers.
+// TestAnswersAreKeptForMoments: answers are kept for seconds, and for each person, namespace and
+// verb alone; failures are no answers.
 func TestAnswersAreKeptForMoments(t *testing.T) {
 	t.Parallel()
 	api := &reviewer{allowed: func(*authorizationv1.ResourceAttributes) bool { return true }}
@@ -113,7 +116,8 @@ func TestAnswersAreKeptForMoments(t *testing.T) {
 	ask(ada, "shop", get, true, 9)
 }
 
-// Of thousands of namespaces a viewer with rights in a few is asked for with bounds, and several pages of theirs ask once.
+// TestManyNamespaces: of thousands of namespaces a viewer with rights in a few is asked for with
+// bounds, and several pages of theirs ask once.
 func TestManyNamespaces(t *testing.T) {
 	t.Parallel()
 	api := &reviewer{allowed: func(a *authorizationv1.ResourceAttributes) bool { return a.Namespace == "shop-7" }}
@@ -142,7 +146,8 @@ func TestManyNamespaces(t *testing.T) {
 	}
 }
 
-// stuck answers no review before it is let go or who asks has gone, as a client does whose limit is used up.
+// stuck answers no review before it is let go or who asks has gone, as a client does whose limit is
+// used up.
 type stuck struct {
 	client.WithWatch
 
@@ -163,7 +168,8 @@ func (s *stuck) Create(ctx context.Context, object client.Object, _ ...client.Cr
 
 var listThem = Verb{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "batchreleases"}
 
-// However many pages one person opens, others are answered, and of the one nothing is left once they have gone.
+// TestNobodyHoldsUpOthers: However many pages one person opens, others are answered, and of the one
+// nothing is left once they have gone.
 func TestNobodyHoldsUpOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -191,7 +197,8 @@ func TestNobodyHoldsUpOthers(t *testing.T) {
 	})
 }
 
-// Who asks what is being asked waits for the same answer, and asks themselves if whoever asked first goes.
+// TestEqualQuestionsAreAskedOnce: who asks what is being asked waits for the same answer, and asks
+// themselves if whoever asked first goes.
 func TestEqualQuestionsAreAskedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -232,7 +239,8 @@ func TestEqualQuestionsAreAskedOnce(t *testing.T) {
 	})
 }
 
-// An answer that comes while somebody waits for a turn is not asked for again.
+// TestAnswersThatComeInTheMeantime: an answer that comes while somebody waits for a turn is not
+// asked for again.
 func TestAnswersThatComeInTheMeantime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -257,7 +265,7 @@ func TestAnswersThatComeInTheMeantime(t *testing.T) {
 	})
 }
 
-// Each person has a turn of their own for their pages.
+// TestPagesOfOthers: each person has a turn of their own for their pages.
 func TestPagesOfOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -277,7 +285,8 @@ func TestPagesOfOthers(t *testing.T) {
 	})
 }
 
-// Whoever may do something everywhere is asked for once, not in each namespace.
+// TestEverywhereIsAskedFirst: whoever may do something everywhere is asked for once, not in each
+// namespace.
 func TestEverywhereIsAskedFirst(t *testing.T) {
 	t.Parallel()
 	for everywhere, want := range map[bool]int32{true: 1, false: 11} {

@@ -30,7 +30,8 @@ func (p *piped) Accept() (net.Conn, error) {
 func (p *piped) Close() error   { close(p.done); return nil }
 func (p *piped) Addr() net.Addr { return &net.TCPAddr{} }
 
-// serving is a client's end of a connection to a server of a handler, and ended once the handler has returned for good.
+// serving is a client's end of a connection to a server of a handler, and ended once the handler
+// has returned for good.
 func serving(t *testing.T, handler http.Handler) (client net.Conn) {
 	t.Helper()
 	listener := &piped{make(chan net.Conn), make(chan struct{})}
@@ -45,7 +46,8 @@ func serving(t *testing.T, handler http.Handler) (client net.Conn) {
 	return client
 }
 
-// A client that announces a body and sends none is answered, and its connection ends.
+// TestBodiesThatNeverCome: a client that announces a body and sends none is answered, and its
+// connection ends.
 func TestBodiesThatNeverCome(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -88,7 +90,8 @@ func TestBodiesThatNeverCome(t *testing.T) {
 	}
 }
 
-// A client that reads nothing holds a page, or a stream, for a while only; one that reads has each answer and each event.
+// TestAnswersThatNobodyReads: a client that reads nothing holds a page, or a stream, for a while
+// only; one that reads has each answer and each event.
 func TestAnswersThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	page := strings.Repeat("a long page ", 10_000)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// People in very many groups are told what to do, instead of having their session dropped by the browser.
+// TestTooManyGroupsForACookie: people in very many groups are told what to do, instead of having
+// their session dropped by the browser.
 func TestTooManyGroupsForACookie(t *testing.T) {
 	t.Parallel()
 	keys, err := RandomKeys()
@@ -30,7 +31,8 @@ func TestTooManyGroupsForACookie(t *testing.T) {
 	}
 }
 
-// No two cookies of one session are alike, and none can be told from another by what is in it.
+// TestSealsAreDifferent: no two cookies of one session are alike, and none can be told from another
+// by what is in it.
 func TestSealsAreDifferent(t *testing.T) {
 	t.Parallel()
 	keys, err := RandomKeys()
@@ -50,7 +52,7 @@ func TestSealsAreDifferent(t *testing.T) {
 	}
 }
 
-// Options that would let nobody in, or anybody listen, are refused.
+// TestOptionsThatAreRefused: Options that would let nobody in, or anybody listen, are refused.
 func TestOptionsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	service := &OIDC{Issuer: "https://login.example.com", ClientID: "sluice"}
@@ -85,7 +87,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// What would not be unpacked is not sealed: whoever logs in with it is told so.
+// TestSealsWhatOpens: what would not be unpacked is not sealed: whoever logs in with it is told so.
 func TestSealsWhatOpens(t *testing.T) {
 	t.Parallel()
 	keys, err := RandomKeys()

@@ -33,7 +33,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// world is a dashboard in a cluster, with the account and the rights that its manifests give it, and pages that say who looks.
+// world is a dashboard in a cluster, with the account and the rights that its manifests give it,
+// and pages that say who looks.
 type world struct {
 	*testing.T
 
@@ -50,7 +51,7 @@ type world struct {
 // components of config that the dashboard's account has its rights from.
 const constrained, unconstrained = "dashboard", "dashboard-unconstrained"
 
-// newWorld is a world on the control plane that tests share.
+// newWorld returns a world on the control plane that tests share.
 func newWorld(t *testing.T, options Options) *world {
 	t.Helper()
 	return worldOn(t, cptest.Access(t), cptest.Namespace(t), options, constrained)
@@ -95,7 +96,8 @@ func (w *world) open(options Options) {
 	w.Cleanup(w.server.Close)
 }
 
-// grantComponent gives the dashboard's account the roles of a component, by names of the test's own.
+// grantComponent gives the dashboard's account the roles of a component, by names of the test's
+// own.
 func (w *world) grantComponent(component string) {
 	w.Helper()
 	path, err := controlplane.InCheckout("config/components/" + component + "/role.yaml")
@@ -153,7 +155,7 @@ func (w *world) create(object client.Object) {
 	}
 }
 
-// viewer is somebody whom the dashboard acts as.
+// viewer returns somebody whom the dashboard acts as.
 func (w *world) viewer(who identity) *Viewer {
 	w.Helper()
 	v, err := w.door.people.viewer(newSession(who, w.clock.Now().Add(time.Hour)))
@@ -179,7 +181,7 @@ var sees = rbacv1.PolicyRule{
 	APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"batchreleases"}, Verbs: []string{"get", "list", "watch"},
 }
 
-// token is one of a service account that is made for it.
+// token returns one of a service account that is made for it.
 func (w *world) token(account string, audiences ...string) string {
 	w.Helper()
 	w.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: account}})

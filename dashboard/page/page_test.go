@@ -75,7 +75,7 @@ func fill(v reflect.Value, text string, number int64) {
 	}
 }
 
-// rendered is each page made of nothing, of hostile texts and of numbers out of all bounds.
+// rendered returns each page made of nothing, of hostile texts and of numbers out of all bounds.
 func rendered(t *testing.T) map[string]*html.Node {
 	t.Helper()
 	pages := map[string]*html.Node{}

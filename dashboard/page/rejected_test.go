@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/dashboard/view"
 )
 
-// The page of a rejected release says what to do, and no longer what the gate that was rejected needs.
+// TestARejectedReleaseSaysWhatToDo: the page of a rejected release says what to do, and no longer
+// what the gate that was rejected needs.
 func TestARejectedReleaseSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	for standing, mark := range map[string]view.Mark{"Rejected": view.Bad, "RollingUpdate": view.Waiting} {

@@ -15,8 +15,9 @@ import (
 	"github.com/sluice-dev/sluice/dashboard/view"
 )
 
-// The first page of a thousand releases, with all that it loads, is at most 100 KiB on its way to the browser. Pages are not compressed, since they have
-// secrets in them; assets are.
+// TestFirstPageIsLight: the first page of a thousand releases, with all that it loads, is at most
+// 100 KiB on its way to the browser. Pages are not compressed, since they have secrets in them;
+// assets are.
 func TestFirstPageIsLight(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)

@@ -84,8 +84,8 @@ func TestRollbackPreview(t *testing.T) {
 	}
 }
 
-// TestSimulationBeginsWithThePodsThatThereAre: the first row is how things are, the last how they will be; the limits are those of the workload's
-// own strategy.
+// TestSimulationBeginsWithThePodsThatThereAre: the first row is how things are, the last how they
+// will be; the limits are those of the workload's own strategy.
 func TestSimulationBeginsWithThePodsThatThereAre(t *testing.T) {
 	t.Parallel()
 	sight, pods := midway(t)
@@ -179,7 +179,8 @@ func TestOnePod(t *testing.T) {
 	}
 }
 
-// TestTemplateOfStatefulSet: the template that a StatefulSet is released with is in the revision that its controller keeps, if what is there is one.
+// TestTemplateOfStatefulSet: the template that a StatefulSet is released with is in the revision
+// that its controller keeps, if what is there is one.
 func TestTemplateOfStatefulSet(t *testing.T) {
 	t.Parallel()
 	record := func(name, data string) appsv1.ControllerRevision {

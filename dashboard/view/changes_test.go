@@ -15,7 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/cli/show"
 )
 
-// Whoever approves sees what changes: the template that is being released, against the one that ran before.
+// TestChangesOfAReleaseInProgress: whoever approves sees what changes: the template that is being
+// released, against the one that ran before.
 func TestChangesOfAReleaseInProgress(t *testing.T) {
 	t.Parallel()
 	before := kept(1, v1alpha1.OutcomeReleased, now, now, nil)
@@ -63,7 +64,8 @@ func TestChangesOfAReleaseInProgress(t *testing.T) {
 	}
 }
 
-// The page of a release compares no large templates: it is made again for each viewer at each event.
+// TestLargeChangesAreNotCompared: the page of a release compares no large templates: it is made
+// again for each viewer at each event.
 func TestLargeChangesAreNotCompared(t *testing.T) {
 	t.Parallel()
 	large := kept(1, v1alpha1.OutcomeReleased, now, now, nil)
@@ -76,7 +78,8 @@ func TestLargeChangesAreNotCompared(t *testing.T) {
 	}
 }
 
-// The newest comes first, also in one second, and a rollback is not said to be by the author of the commit that it goes back to.
+// TestATimelineNamesNoAuthorForARollback: the newest comes first, also in one second, and a
+// rollback is not said to be by the author of the commit that it goes back to.
 func TestATimelineNamesNoAuthorForARollback(t *testing.T) {
 	t.Parallel()
 	of := release("web", v1alpha1.PhaseRollingUpdate)
@@ -93,7 +96,8 @@ func TestATimelineNamesNoAuthorForARollback(t *testing.T) {
 	}
 }
 
-// The address of a pull request is in its link, and not in the text beside it as well.
+// TestAnAddressIsShownOnce: the address of a pull request is in its link, and not in the text
+// beside it as well.
 func TestAnAddressIsShownOnce(t *testing.T) {
 	t.Parallel()
 	const address = "https://github.com/example/shop/pull/4"

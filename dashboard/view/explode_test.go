@@ -11,8 +11,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Whoever may write ControllerRevisions makes templates that are no pod templates: a small one that is a gigabyte as indented YAML, and one that is as
-// large as the API server takes. Neither is made into YAML, and what is deep in a text is not deep.
+// TestTemplatesThatExplode: whoever may write ControllerRevisions makes templates that are no pod
+// templates: a small one that is a gigabyte as indented YAML, and one that is as large as the API
+// server takes. Neither is made into YAML, and what is deep in a text is not deep.
 func TestTemplatesThatExplode(t *testing.T) {
 	t.Parallel()
 	deep := func(depth int) string { return strings.Repeat(`{"a":`, depth) + `"["` + strings.Repeat("}", depth) }

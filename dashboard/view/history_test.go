@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestAYoungHistory: figures are over the time that there is, at least a day, and a release that gave way after its check failed is a failure.
+// TestAYoungHistory: figures are over the time that there is, at least a day, and a release that
+// gave way after its check failed is a failure.
 func TestAYoungHistory(t *testing.T) {
 	t.Parallel()
 	at := func(minutes int) time.Time { return now.Add(-time.Duration(minutes) * time.Minute) }

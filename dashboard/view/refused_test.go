@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/cli/show"
 )
 
-// TestRefusedRows: a release whose newest commit is not applied needs attention, for those who may see its source; the rows of others stay.
+// TestRefusedRows: a release whose newest commit is not applied needs attention, for those who may
+// see its source; the rows of others stay.
 func TestRefusedRows(t *testing.T) {
 	t.Parallel()
 	web := release("web", v1alpha1.PhaseCompleted)
@@ -34,7 +35,8 @@ func TestRefusedRows(t *testing.T) {
 	}
 }
 
-// TestWhatToMergeIsFirst: the open pull request of the gate that the release is at, and of no other.
+// TestWhatToMergeIsFirst: the open pull request of the gate that the release is at, and of no
+// other.
 func TestWhatToMergeIsFirst(t *testing.T) {
 	t.Parallel()
 	pull := func(n string) *Link { return &Link{"pull request #" + n, "https://example.com/pull/" + n} }

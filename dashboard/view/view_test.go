@@ -66,7 +66,7 @@ func TestPasswordsOfSourcesAreNotShown(t *testing.T) {
 	}
 }
 
-// release is one whose texts are as long as an attacker likes.
+// release returns one whose texts are as long as an attacker likes.
 func release(name string, phase v1alpha1.Phase) *v1alpha1.BatchRelease {
 	return &v1alpha1.BatchRelease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "uid"},
@@ -369,7 +369,7 @@ func TestPodsAreDrawnUpToABound(t *testing.T) {
 	}
 }
 
-// A rollback of each kind is foreseen with the bounds that its kind has.
+// TestStepsOfARollback: a rollback of each kind is foreseen with the bounds that its kind has.
 func TestStepsOfARollback(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {

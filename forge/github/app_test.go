@@ -334,7 +334,8 @@ func TestManyAtOnceShareAToken(t *testing.T) {
 	}
 }
 
-// A limit of an hour on a real forge: nothing is sent, whatever is tried.
+// TestNothingIsSentWhileLimited: a limit of an hour on a real forge: nothing is sent, whatever is
+// tried.
 func TestNothingIsSentWhileLimited(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]devforge.Fault{

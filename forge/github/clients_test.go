@@ -24,7 +24,7 @@ func newKey(t *testing.T) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 }
 
-// largeKey is a good key with so much after it that it is too large to read.
+// largeKey returns a good key with so much after it that it is too large to read.
 func largeKey(t *testing.T) []byte {
 	t.Helper()
 	return append(newKey(t), make([]byte, 4<<10)...)
@@ -43,8 +43,8 @@ func clientFrom(t *testing.T, clients *github.Clients, opts github.Options) *git
 	return client
 }
 
-// variations are options that must not share a client with those of an app in shop/web, and whether the forge counts
-// the requests of both together.
+// variations returns options that must not share a client with those of an app in shop/web, and
+// whether the forge counts the requests of both together.
 func variations(t *testing.T, base github.Options) map[string]struct {
 	options  github.Options
 	together bool
@@ -78,7 +78,8 @@ func variations(t *testing.T, base github.Options) map[string]struct {
 	}
 }
 
-// Who asks for the same gets the same client, and so the same token; who asks for other rights gets another one.
+// TestClientsOfTheSameAreTheSame: who asks for the same gets the same client, and so the same
+// token; who asks for other rights gets another one.
 func TestClientsOfTheSameAreTheSame(t *testing.T) {
 	t.Parallel()
 	f := newTokens(t)
@@ -111,8 +112,8 @@ func TestClientsOfTheSameAreTheSame(t *testing.T) {
 	}
 }
 
-// An installation has one rate limit, whichever of its clients meets it. Who has other credentials is not held up by it, so
-// that nobody can hold up others.
+// TestInstallationHasOneLimit: an installation has one rate limit, whichever of its clients meets
+// it. Who has other credentials is not held up by it, so that nobody can hold up others.
 func TestInstallationHasOneLimit(t *testing.T) {
 	t.Parallel()
 	f := newTokens(t)

@@ -122,7 +122,8 @@ var kinds = []forge.EventKind{
 	forge.EventPing, forge.EventPush, forge.EventPullRequest, forge.EventReview, forge.EventStatus, forge.EventCheckRun, forge.EventCheckSuite,
 }
 
-// mergedPull makes the recorded pull request that was closed one that was merged: GitHub has recorded none.
+// mergedPull makes the recorded pull request that was closed one that was merged: GitHub has
+// recorded none.
 func mergedPull(t testing.TB) []byte {
 	t.Helper()
 	for _, example := range forgetest.Examples(t, "pull_request") {
@@ -146,7 +147,8 @@ func mergedPull(t testing.TB) []byte {
 	return nil
 }
 
-// Whatever GitHub has recorded says to us what it says to go-github, and we read what that can't.
+// TestParseRecordedEvents: whatever GitHub has recorded says to us what it says to go-github, and
+// we read what that can't.
 func TestParseRecordedEvents(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {

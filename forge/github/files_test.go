@@ -33,7 +33,8 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// A branch may have any name that Git allows: what the tracked one is called is not ours to say.
+// TestBranchesOfAnyName: a branch may have any name that Git allows: what the tracked one is called
+// is not ours to say.
 func TestBranchesOfAnyName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -53,7 +54,8 @@ func TestBranchesOfAnyName(t *testing.T) {
 	}
 }
 
-// What is put back is known by its branch: the file may have changed since it was asked for.
+// TestOpenChangeByBranch: what is put back is known by its branch: the file may have changed since
+// it was asked for.
 func TestOpenChangeByBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -72,7 +74,8 @@ func TestOpenChangeByBranch(t *testing.T) {
 	}
 }
 
-// The name of a branch may be known. What somebody with push rights has put there is not taken for ours, nor shown in our name.
+// TestBranchThatIsTaken: the name of a branch may be known. What somebody with push rights has put
+// there is not taken for ours, nor shown in our name.
 func TestBranchThatIsTaken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

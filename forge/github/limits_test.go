@@ -226,8 +226,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestListsThatGrow: a forge that answers page after page within what a page may have, or with objects that are larger in memory than
-// in the answer, is not listened to until nothing is left.
+// TestListsThatGrow: a forge that answers page after page within what a page may have, or with
+// objects that are larger in memory than in the answer, is not listened to until nothing is left.
 func TestListsThatGrow(t *testing.T) {
 	t.Parallel()
 	const team, members = "/api/v3/orgs/shop/teams/ops", "/api/v3/orgs/shop/teams/ops/members"
@@ -263,8 +263,8 @@ func TestListsThatGrow(t *testing.T) {
 	}
 }
 
-// TestReleasesThatGrow: nor one whose answers all are within their limits, and that goes on and on: each commit of a release was brought
-// by a pull request of its own, with commits of its own.
+// TestReleasesThatGrow: nor one whose answers all are within their limits, and that goes on and on:
+// each commit of a release was brought by a pull request of its own, with commits of its own.
 func TestReleasesThatGrow(t *testing.T) {
 	t.Parallel()
 	const total = 250

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
-// move is an entry of the list of moves: the branch went from one commit to another.
+// move returns an entry of the list of moves: the branch went from one commit to another.
 func move(from, to, kind, actor string) string {
 	return fmt.Sprintf(`{"ref":"refs/heads/change","before":%q,"after":%q,"activity_type":%q,"timestamp":"2026-01-01T00:00:00Z","actor":{"id":%d,"login":%q,"type":"User"}}`,
 		from, to, kind, len(actor), actor)
@@ -21,8 +21,8 @@ func move(from, to, kind, actor string) string {
 
 const zero = "0000000000000000000000000000000000000000"
 
-// Moves are read page by page until the branch was created. A gap, a list that ends earlier, or one
-// that does not end leaves it open who moved the branch.
+// TestMoves: moves are read page by page until the branch was created. A gap, a list that ends
+// earlier, or one that does not end leaves it open who moved the branch.
 func TestMoves(t *testing.T) {
 	t.Parallel()
 	pushes := func(from, to int) (listed []string) {
@@ -86,8 +86,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// A proposal counts the moves of its branch that led to the merged head: all of them, or the moves
-// since an earlier merge if they brought all commits.
+// TestMovesOfAProposal: a proposal counts the moves of its branch that led to the merged head: all
+// of them, or the moves since an earlier merge if they brought all commits.
 func TestMovesOfAProposal(t *testing.T) {
 	t.Parallel()
 	at := func(minute int) time.Time { return time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC) }

@@ -163,7 +163,8 @@ func (w *world) deleteBranch(name string) {
 	}
 }
 
-// The same branch serves another attempt at the same revision, whose record is another.
+// TestOpenChangeForAnotherRecord: the same branch serves another attempt at the same revision,
+// whose record is another.
 func TestOpenChangeForAnotherRecord(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -205,7 +206,8 @@ func TestOpenChangeForAnotherRecord(t *testing.T) {
 	}
 }
 
-// Somebody puts another record where ours was, before we know the number of the pull request.
+// TestOpenChangePutsARecordBack: somebody puts another record where ours was, before we know the
+// number of the pull request.
 func TestOpenChangePutsARecordBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -237,7 +239,7 @@ func TestOpenChangeOnABranchThatIsNotThere(t *testing.T) {
 	wantKind(t, err, forge.NotFound, "there is no tracked branch")
 }
 
-// A forge may answer from a replica that is behind.
+// TestOpenChangeOnAForgeThatLagsBehind: a forge may answer from a replica that is behind.
 func TestOpenChangeOnAForgeThatLagsBehind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -256,7 +258,8 @@ func TestOpenChangeOnAForgeThatLagsBehind(t *testing.T) {
 	w.wantOnlyRecord(r, first.Number)
 }
 
-// A filter that a forge does not understand brings pull requests that nobody asked for.
+// TestOpenChangeTakesNoOtherPullRequest: a filter that a forge does not understand brings pull
+// requests that nobody asked for.
 func TestOpenChangeTakesNoOtherPullRequest(t *testing.T) {
 	t.Parallel()
 	r := request("mine")

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
-// Who may write is asked by login and believed of the number alone.
+// TestPermissions: who may write is asked by login and believed of the number alone.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -58,8 +58,8 @@ func TestPermissionsThatAreNotTold(t *testing.T) {
 	}
 }
 
-// A co-author is text. It is matched to an account by an address that the forge gives out, or by which it knows
-// the author of another commit.
+// TestCoAuthorsAreFound: a co-author is text. It is matched to an account by an address that the
+// forge gives out, or by which it knows the author of another commit.
 func TestCoAuthorsAreFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -83,8 +83,9 @@ func TestCoAuthorsAreFound(t *testing.T) {
 	}
 }
 
-// Somebody who puts many co-authors before the one who is to approve gets no approval for it: whom the forge was not asked for is
-// not among the addresses, as those are whom it does not know.
+// TestCoAuthorsBeyondWhoIsAskedFor: somebody who puts many co-authors before the one who is to
+// approve gets no approval for it: whom the forge was not asked for is not among the addresses, as
+// those are whom it does not know.
 func TestCoAuthorsBeyondWhoIsAskedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -128,7 +128,7 @@ func (w *world) wantMerged(r forge.ChangeRequest, pull forge.PullRequest, result
 	}
 }
 
-// What is not asked for costs nothing.
+// TestReadApprovalInFewRequests: what is not asked for costs nothing.
 func TestReadApprovalInFewRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -255,7 +255,8 @@ func (w *world) force(branch, sha string) {
 	}
 }
 
-// A release that came in by a pull request has more people behind it than its commit names.
+// TestReadApprovalNamesWhoBroughtTheRelease: a release that came in by a pull request has more
+// people behind it than its commit names.
 func TestReadApprovalNamesWhoBroughtTheRelease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -303,7 +304,8 @@ func (w *world) propose(login, branch string) (number int) {
 	return made.GetNumber()
 }
 
-// Of a release of very many commits it is told that there are so many, and nothing else is asked.
+// TestReadApprovalOfAVeryLongRelease: of a release of very many commits it is told that there are
+// so many, and nothing else is asked.
 func TestReadApprovalOfAVeryLongRelease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -321,7 +323,8 @@ func TestReadApprovalOfAVeryLongRelease(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong with one of the answers, nothing but an error or the truth comes back.
+// TestReadApprovalSurvivesEachFault: whatever goes wrong with one of the answers, nothing but an
+// error or the truth comes back.
 func TestReadApprovalSurvivesEachFault(t *testing.T) {
 	t.Parallel()
 	for name, kind := range faults {
@@ -346,7 +349,8 @@ func TestReadApprovalSurvivesEachFault(t *testing.T) {
 					got, err := client.ReadApproval(ctx, query)
 					want := truth
 					if kept := len(got.Pushes); err == nil && strings.HasSuffix(line, "/activity") && kept < len(truth.Pushes) {
-						// Of what a forge does not tell of pushes the newest are believed: what they don't cover, nobody answers for.
+						// Of what a forge does not tell of pushes the newest are believed: what they
+						// don't cover, nobody answers for.
 						want.Pushes, want.PushesTold = truth.Pushes[:kept:kept], got.PushesTold
 						got.Pushes = append([]forge.Push{}, got.Pushes...)
 					}

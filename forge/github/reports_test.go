@@ -74,8 +74,8 @@ func TestCommitStatusesOfABusyCommit(t *testing.T) {
 	off()
 }
 
-// Anyone who may write can post as many statuses in a context as they like. The one that counts must be
-// found behind them all.
+// TestCommitStatusesOfCertainCreators: Anyone who may write can post as many statuses in a context
+// as they like. The one that counts must be found behind them all.
 func TestCommitStatusesOfCertainCreators(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -17,7 +17,8 @@ var allRights = []forge.Right{
 	forge.ReadContents, forge.PushBranches, forge.OpenPullRequests, forge.PostStatuses, forge.ReadChecks, forge.MakeDeployments,
 }
 
-// TestMay: each right is found to be there or not, by what it takes at the forge and by nothing else; and nothing is changed.
+// TestMay: each right is found to be there or not, by what it takes at the forge and by nothing
+// else; and nothing is changed.
 func TestMay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -69,7 +70,8 @@ func TestMayUnknown(t *testing.T) {
 	}
 }
 
-// TestProtection: rules and the older protection are summed up; what the forge does not show is said to be hidden.
+// TestProtection: rules and the older protection are summed up; what the forge does not show is
+// said to be hidden.
 func TestProtection(t *testing.T) {
 	t.Parallel()
 	const rules = `[{"type":"deletion","ruleset_id":1},{"type":"a_new_one","ruleset_id":1},{"type":"pull_request","ruleset_id":7,` +

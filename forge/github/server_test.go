@@ -62,7 +62,7 @@ func (s *server) count() int {
 	return len(s.requests)
 }
 
-// answering is a handler that always answers the same.
+// answering returns a handler that always answers the same.
 func answering(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(headers); i += 2 {

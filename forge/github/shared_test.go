@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// What nobody uses is gone, so that secrets that come and go fill no memory; what somebody uses stays.
+// TestSharedIsKeptWhileItIsUsed: what nobody uses is gone, so that secrets that come and go fill no
+// memory; what somebody uses stays.
 func TestSharedIsKeptWhileItIsUsed(t *testing.T) {
 	t.Parallel()
 	s := newShared[string, [64]byte]()
@@ -38,7 +39,8 @@ func TestSharedIsKeptWhileItIsUsed(t *testing.T) {
 	runtime.KeepAlive(used)
 }
 
-// While somebody's client is made, which takes as long as their private key is large, others get theirs.
+// TestWhatTakesLongToMakeHoldsUpNobody: while somebody's client is made, which takes as long as
+// their private key is large, others get theirs.
 func TestWhatTakesLongToMakeHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	s := newShared[string, [64]byte]()
@@ -61,7 +63,7 @@ func TestWhatTakesLongToMakeHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// Who makes the same at the same time gets the same.
+// TestWhatIsMadeTwiceAtOnceIsOne: who makes the same at the same time gets the same.
 func TestWhatIsMadeTwiceAtOnceIsOne(t *testing.T) {
 	t.Parallel()
 	s := newShared[string, [64]byte]()

@@ -35,8 +35,8 @@ func (w *world) inject(kind devforge.FaultKind, line string) (off func() int) {
 	return w.forge.Inject(fault(kind, line))
 }
 
-// faulty has a client that knows nothing do something while one of its requests meets a fault. Where
-// the forge says nothing the client gives up at once.
+// faulty has a client that knows nothing do something while one of its requests meets a fault.
+// Where the forge says nothing the client gives up at once.
 func (w *world) faulty(kind devforge.FaultKind, line string, act func(context.Context, *github.Client) error) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -53,8 +53,9 @@ func (w *world) faulty(kind devforge.FaultKind, line string, act func(context.Co
 	}
 }
 
-// Each request of an opening meets each fault once; after it the opening is done again, by a client
-// that knows nothing. However far the first came, there is one pull request in the end.
+// TestOpenChangeSurvivesEachFault: each request of an opening meets each fault once; after it the
+// opening is done again, by a client that knows nothing. However far the first came, there is one
+// pull request in the end.
 func TestOpenChangeSurvivesEachFault(t *testing.T) {
 	t.Parallel()
 	for _, name := range slices.Sorted(maps.Keys(faults)) {
@@ -90,8 +91,9 @@ func (w *world) openFaulty(r forge.ChangeRequest, line string, kind devforge.Fau
 	w.wantOnlyRecord(r, pull.Number)
 }
 
-// A list that lacks what it should have must not lead to a second pull request, whatever became of
-// the first: the forge itself refuses a second only while the first is open.
+// TestOpenChangeOverlooksNoneInAListThatIsNotWhole: a list that lacks what it should have must not
+// lead to a second pull request, whatever became of the first: the forge itself refuses a second
+// only while the first is open.
 func TestOpenChangeOverlooksNoneInAListThatIsNotWhole(t *testing.T) {
 	t.Parallel()
 	acts := map[string]func(w *world, pull forge.PullRequest){
@@ -122,7 +124,8 @@ func TestOpenChangeOverlooksNoneInAListThatIsNotWhole(t *testing.T) {
 	}
 }
 
-// An answer that was not whole must not be taken for "not modified" afterwards.
+// TestReadApprovalForgetsWhatWasNotWhole: an answer that was not whole must not be taken for "not
+// modified" afterwards.
 func TestReadApprovalForgetsWhatWasNotWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -136,7 +139,7 @@ func TestReadApprovalForgetsWhatWasNotWhole(t *testing.T) {
 	}
 }
 
-// Git may be ahead of the API, or behind it.
+// TestOpenChangeOnATipThatTheForgeDoesNotTake: Git may be ahead of the API, or behind it.
 func TestOpenChangeOnATipThatTheForgeDoesNotTake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -158,7 +161,8 @@ func TestOpenChangeOnATipThatTheForgeDoesNotTake(t *testing.T) {
 	wantKind(t, err, forge.Invalid, "a branch can move between two looks; the tip is a commit")
 }
 
-// An approval is requested on top of what Git read, though the branch has gone on since.
+// TestOpenChangeOnATipThatIsNoLongerTheNewest: an approval is requested on top of what Git read,
+// though the branch has gone on since.
 func TestOpenChangeOnATipThatIsNoLongerTheNewest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

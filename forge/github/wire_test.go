@@ -80,8 +80,9 @@ func TestAnswersThatMakeNoSenseAreErrors(t *testing.T) {
 	}
 }
 
-// What no later look can fix must not look as if it could: who thinks so leaves the forge alone for a
-// while, and whoever can push to the branch of one approval would hold up all others.
+// TestPullRequestWithMoreThanTheForgeShows: what no later look can fix must not look as if it
+// could: who thinks so leaves the forge alone for a while, and whoever can push to the branch of
+// one approval would hold up all others.
 func TestPullRequestWithMoreThanTheForgeShows(t *testing.T) {
 	t.Parallel()
 	for name, counts := range map[string]string{"Files": `"changed_files":3001,"commits":1`, "Commits": `"changed_files":0,"commits":251`} {
@@ -116,7 +117,8 @@ func TestEndlessListIsAnError(t *testing.T) {
 	}
 }
 
-// An answer that came from memory names no page that came into being since.
+// TestFullPageIsNotTheLast: an answer that came from memory names no page that came into being
+// since.
 func TestFullPageIsNotTheLast(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -52,7 +52,7 @@ func newWorld(t *testing.T, change ...func(*github.Options)) *world {
 	return w
 }
 
-// newClient is a client that knows nothing yet, as after a restart.
+// newClient returns a client that knows nothing yet, as after a restart.
 func (w *world) newClient(change ...func(*github.Options)) *github.Client {
 	w.t.Helper()
 	as := func(o *github.Options) { o.Token = "ghp_sluice" }
@@ -69,7 +69,7 @@ func (w *world) as(login string) *gogithub.Client {
 	return client
 }
 
-// request is an approval of that name.
+// request returns an approval of that name.
 func request(name string) forge.ChangeRequest {
 	return forge.ChangeRequest{
 		Branch: forge.BranchPrefix + name, Base: "main", Path: recordPath, Content: []byte(content + "name: " + name + "\n"),
@@ -77,7 +77,7 @@ func request(name string) forge.ChangeRequest {
 	}
 }
 
-// first is a request that nobody has made before, as it is known from Git where the branch is.
+// first returns a request that nobody has made before, as it is known from Git where the branch is.
 func (w *world) first(name string) forge.ChangeRequest {
 	w.t.Helper()
 	r := request(name)
@@ -151,7 +151,7 @@ func (w *world) tip(branch string) string {
 	return ref.GetObject().GetSHA()
 }
 
-// pulls are all pull requests of a branch.
+// pulls returns all pull requests of a branch.
 func (w *world) pulls(branch string) []*gogithub.PullRequest {
 	w.t.Helper()
 	pulls, _, err := w.as("ada").PullRequests.List(w.t.Context(), "shop", "web",
@@ -162,7 +162,7 @@ func (w *world) pulls(branch string) []*gogithub.PullRequest {
 	return pulls
 }
 
-// asked are the API requests that act has the client send.
+// asked returns the API requests that act has the client send.
 func (w *world) asked(act func(context.Context)) []string {
 	w.t.Helper()
 	w.forge.ForgetRequests()

@@ -24,8 +24,8 @@ func treeLine(mode, name string, hash plumbing.Hash) string {
 	return mode + " " + name + "\x00" + string(hash[:])
 }
 
-// Ten levels of trees that each name the next one ten times are ten objects and
-// 10^10 files.
+// TestTreeThatMultiplies: Ten levels of trees that each name the next one ten times are ten objects
+// and 10^10 files.
 func TestTreeThatMultiplies(t *testing.T) {
 	t.Parallel()
 	all := objects{}
@@ -87,7 +87,8 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 	}
 }
 
-// relate must agree with the full graph whenever it claims to know.
+// TestRelateNeverContradictsTheGraph: relate must agree with the full graph whenever it claims to
+// know.
 func TestRelateNeverContradictsTheGraph(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -59,8 +59,8 @@ func wantFile(t *testing.T, snapshot *gitrepo.Snapshot, name, want string) {
 	}
 }
 
-// TestOnlyFilesThatAreReadAreFetched: of a repository above the limit, what callers read is fetched, and kept; a change costs
-// about as much as it is large.
+// TestOnlyFilesThatAreReadAreFetched: of a repository above the limit, what callers read is
+// fetched, and kept; a change costs about as much as it is large.
 func TestOnlyFilesThatAreReadAreFetched(t *testing.T) {
 	t.Parallel()
 	s := largeServer(t, nil)
@@ -152,10 +152,11 @@ func TestLargeFilesAmongThoseThatAreRead(t *testing.T) {
 	}
 }
 
-// pkt is a line of Git's protocol.
+// pkt returns a line of Git's protocol.
 func pkt(data string) string { return fmt.Sprintf("%04x%s", len(data)+4, data) }
 
-// TestHostileAnswersToRequestsForFiles are refused, each with what is wrong, and take neither time nor memory beyond the limits.
+// TestHostileAnswersToRequestsForFiles are refused, each with what is wrong, and take neither time
+// nor memory beyond the limits.
 func TestHostileAnswersToRequestsForFiles(t *testing.T) {
 	t.Parallel()
 	endless := func(begin, repeated string) func(http.ResponseWriter) {
@@ -257,7 +258,8 @@ func TestWordsInsteadOfFiles(t *testing.T) {
 	}
 }
 
-// TestTreesThatMultiplyAmongSelectedFiles: a tree that names itself many times is not walked without an end.
+// TestTreesThatMultiplyAmongSelectedFiles: a tree that names itself many times is not walked
+// without an end.
 func TestTreesThatMultiplyAmongSelectedFiles(t *testing.T) {
 	t.Parallel()
 	s := largeServer(t, nil)

@@ -27,7 +27,8 @@ func runGit(t *testing.T, folder string, args ...string) string {
 	return strings.TrimSpace(string(said))
 }
 
-// twoCommits makes a repository with a work tree, and a file in two versions, in a folder and at the root.
+// twoCommits makes a repository with a work tree, and a file in two versions, in a folder and at
+// the root.
 func twoCommits(t *testing.T, args ...string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "origin")
@@ -150,8 +151,8 @@ func clonedFrom(t *testing.T, origin string, args ...string) string {
 	return folder
 }
 
-// TestBareClones reads a clone without a work tree, by go-git and by the git command. One that lies in another repository, whose
-// author may have put it there, is not read in its place.
+// TestBareClones reads a clone without a work tree, by go-git and by the git command. One that lies
+// in another repository, whose author may have put it there, is not read in its place.
 func TestBareClones(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--bare"}, {"--mirror"}, {"--bare", "--shared"}} {
@@ -218,8 +219,8 @@ func TestPartialClones(t *testing.T) {
 	}
 }
 
-// TestStrangersConfigurationRunsNothing reads a clone whose .git a stranger has made: by the git command, too, none of the programs
-// that it names is run.
+// TestStrangersConfigurationRunsNothing reads a clone whose .git a stranger has made: by the git
+// command, too, none of the programs that it names is run.
 func TestStrangersConfigurationRunsNothing(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -282,7 +283,8 @@ func TestStrangersConfigurationRunsNothing(t *testing.T) {
 	}
 }
 
-// TestHooksEnvironmentLeadsNowhere reads the repository of the folder though a hook of another one runs this.
+// TestHooksEnvironmentLeadsNowhere reads the repository of the folder though a hook of another one
+// runs this.
 func TestHooksEnvironmentLeadsNowhere(t *testing.T) {
 	other := twoCommits(t)
 	folder := cloned(t)

@@ -76,7 +76,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// A source that does not know the password must get nothing from one that does.
+// TestCredentialsAreNotShared: a source that does not know the password must get nothing from one
+// that does.
 func TestCredentialsAreNotShared(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, withPassword)
@@ -117,7 +118,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// Git's own helpers, which run commands, are hosts here like any other.
+// TestRemoteHelpersAreHosts: Git's own helpers, which run commands, are hosts here like any other.
 func TestRemoteHelpersAreHosts(t *testing.T) {
 	t.Parallel()
 	src := gitrepo.Source{URL: "ext::sh -c id", Branch: "main"}
@@ -142,7 +143,8 @@ func TestBranchNames(t *testing.T) {
 	}
 }
 
-// A repository of SHA-256 is not supported, and says so over each protocol; it is no fault that a retry mends.
+// TestSHA256: a repository of SHA-256 is not supported, and says so over each protocol; it is no
+// fault that a retry mends.
 func TestSHA256(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -259,7 +261,8 @@ func TestEndlessReferences(t *testing.T) {
 	wantError(t, err, gitrepo.LimitExceeded, "references", "1 MiB")
 }
 
-// What comes before a pack has a limit of its own: a server could go on for ever there, and all of it is kept.
+// TestEndlessLinesBeforeThePack: what comes before a pack has a limit of its own: a server could go
+// on for ever there, and all of it is kept.
 func TestEndlessLinesBeforeThePack(t *testing.T) {
 	t.Parallel()
 	hash := strings.Repeat("1", 40)
@@ -291,7 +294,7 @@ func TestEndlessLinesBeforeThePack(t *testing.T) {
 	}
 }
 
-// A pack that stops in the middle must end with the timeout, and what was read
+// TestHangInThePack: a pack that stops in the middle must end with the timeout, and what was read
 // before must still be there.
 func TestHangInThePack(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,7 @@ func TestAncestors(t *testing.T) {
 	}
 }
 
-// A merge's second parent may fork from long before the known commit.
+// TestAncestorThroughMerge: a merge's second parent may fork from long before the known commit.
 func TestAncestorThroughMerge(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)

@@ -99,8 +99,8 @@ func TestLargeFile(t *testing.T) {
 	}
 }
 
-// Git sends a change of a large file as a delta on the one before, which we were
-// sent but did not keep.
+// TestLargeFileChanges: Git sends a change of a large file as a delta on the one before, which we
+// were sent but did not keep.
 func TestLargeFileChanges(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)

@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMemoryIsOneBudget: whatever is set, the lanes and what is kept between fetches never exceed it together.
+// TestMemoryIsOneBudget: whatever is set, the lanes and what is kept between fetches never exceed
+// it together.
 func TestMemoryIsOneBudget(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -28,8 +29,8 @@ func TestMemoryIsOneBudget(t *testing.T) {
 	})
 }
 
-// TestFetchesAreCountedBeforeTheyTakeMemory: many fetches that grow at the same time never hold more than the budget
-// together, and each that has to wait can go on when others are done.
+// TestFetchesAreCountedBeforeTheyTakeMemory: many fetches that grow at the same time never hold
+// more than the budget together, and each that has to wait can go on when others are done.
 func TestFetchesAreCountedBeforeTheyTakeMemory(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -66,7 +66,7 @@ func writeOffset(out *bytes.Buffer, n int) {
 	out.Write(text)
 }
 
-// appended is the delta that adds a tail to a base of n bytes.
+// appended returns the delta that adds a tail to a base of n bytes.
 func appended(n int, tail string) string {
 	change := binary.AppendUvarint(nil, uint64(n))
 	change = binary.AppendUvarint(change, uint64(n+len(tail)))
@@ -75,7 +75,7 @@ func appended(n int, tail string) string {
 	return string(change) + tail
 }
 
-// repeated is the delta that repeats the base n times.
+// repeated returns the delta that repeats the base n times.
 func repeated(size, n int) string {
 	change := binary.AppendUvarint(nil, uint64(size))
 	change = binary.AppendUvarint(change, uint64(size*n))
@@ -175,7 +175,7 @@ func TestUnpackRefuses(t *testing.T) {
 	}
 }
 
-// A small pack must not become a large file.
+// TestUnpackDropsFilesThatGrow: a small pack must not become a large file.
 func TestUnpackDropsFilesThatGrow(t *testing.T) {
 	t.Parallel()
 	base := strings.Repeat("x", 1<<15)

@@ -163,7 +163,7 @@ func TestReadFollowsTheBranch(t *testing.T) {
 	wantContent(t, one, map[string]string{"a.yaml": "a: 1\n", "deep/er/b.yaml": "b: 1\n", "empty": ""})
 }
 
-// What a commit says of itself is shown on pages and in terminals.
+// TestWordsOfCommits: what a commit says of itself is shown on pages and in terminals.
 func TestWordsOfCommits(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ü", 201)
@@ -187,7 +187,8 @@ func TestWordsOfCommits(t *testing.T) {
 	}
 }
 
-// A commit may be written in another encoding than UTF-8, and then says in which.
+// TestEncodingsOfCommits: a commit may be written in another encoding than UTF-8, and then says in
+// which.
 func TestEncodingsOfCommits(t *testing.T) {
 	t.Parallel()
 	for encoding, want := range map[string]string{"ISO-8859-1": "Stra\u00dfe f\u00fcr", "latin1": "Stra\u00dfe f\u00fcr", "KOI8-R": "Stra\u044ae f\u042dr", "UTF-8": "Strae fr", "nonsense": "Strae fr"} {

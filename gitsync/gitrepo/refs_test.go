@@ -17,7 +17,7 @@ const (
 	otherHash = "2222222222222222222222222222222222222222"
 )
 
-// advertised is a list of references with n that nobody asks for.
+// advertised returns a list of references with n that nobody asks for.
 func advertised(t *testing.T, n int, lines ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -35,7 +35,8 @@ func advertised(t *testing.T, n int, lines ...string) []byte {
 	return b.Bytes()
 }
 
-// TestListsOfReferencesCostNothing: of a list only what was requested is kept, however it arrives and whatever follows.
+// TestListsOfReferencesCostNothing: of a list only what was requested is kept, however it arrives
+// and whatever follows.
 func TestListsOfReferencesCostNothing(t *testing.T) {
 	t.Parallel()
 	list := append(advertised(t, 10_000, otherHash+" refs/heads/main\n", otherHash+" refs/heads/main2\n", "shallow "+otherHash+"\n"), "PACK..."...)

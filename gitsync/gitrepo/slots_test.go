@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// order has callers ask for a slot one after the other, and returns who gets one, in order, as slots come free.
+// order has callers ask for a slot one after the other, and returns who gets one, in order, as
+// slots come free.
 func order(t *testing.T, s *Slots, askers []asker, held []func()) []asker {
 	t.Helper()
 	var mu sync.Mutex

@@ -127,8 +127,8 @@ func TestSSH(t *testing.T) {
 	}
 }
 
-// TestOnlyFilesThatAreReadAreFetchedOverSSH: a small change in a large repository sends few bytes over SSH too. From
-// a server of the old protocol the repository is read whole.
+// TestOnlyFilesThatAreReadAreFetchedOverSSH: a small change in a large repository sends few bytes
+// over SSH too. From a server of the old protocol the repository is read whole.
 func TestOnlyFilesThatAreReadAreFetchedOverSSH(t *testing.T) {
 	t.Parallel()
 	s := newSSHServer(t, ed25519Key(t))
@@ -162,8 +162,8 @@ func TestOnlyFilesThatAreReadAreFetchedOverSSH(t *testing.T) {
 	}
 }
 
-// With several host keys at the server, we must ask for the one that known_hosts
-// has, whatever it is (go-git #1551).
+// TestHostKeyAlgorithmsComeFromKnownHosts: with several host keys at the server, we must ask for
+// the one that known_hosts has, whatever it is (go-git #1551).
 func TestHostKeyAlgorithmsComeFromKnownHosts(t *testing.T) {
 	t.Parallel()
 	s := newSSHServer(t, ed25519Key(t), ecdsaKey(t), rsaKey(t))
@@ -236,7 +236,8 @@ func TestSCPLikeAddress(t *testing.T) {
 	wantError(t, err, gitrepo.Denied, "no key for 127.0.0.1") // port 22, which known_hosts does not have
 }
 
-// A server that accepts connections and says nothing, not even its version.
+// TestSSHHangsInTheHandshake: a server that accepts connections and says nothing, not even its
+// version.
 func TestSSHHangsInTheHandshake(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 )
 
-// TestHangingServersHoldUpNobodyElse: sources of one tenant with the longest timeout there is, whose server never ends
-// its pack, do not keep another's from being read.
+// TestHangingServersHoldUpNobodyElse: sources of one tenant with the longest timeout there is,
+// whose server never ends its pack, do not keep another's from being read.
 func TestHangingServersHoldUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	evil := newServer(t, func(next http.Handler) http.Handler {
@@ -53,7 +53,8 @@ func TestHangingServersHoldUpNobodyElse(t *testing.T) {
 	all.Wait()
 }
 
-// TestMemoryOfAllSources: what is kept of many sources is bounded, and each can be read all the same.
+// TestMemoryOfAllSources: what is kept of many sources is bounded, and each can be read all the
+// same.
 func TestMemoryOfAllSources(t *testing.T) {
 	s := newServer(t, nil)
 	files := map[string]string{}

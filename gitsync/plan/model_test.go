@@ -32,7 +32,8 @@ type cluster struct {
 	kept map[Key]json.RawMessage
 	// shared are releases of which somebody else owns fields that Git gives.
 	shared map[Key]bool
-	// refuses are the writes that it refuses, and rewrites the releases whose template a webhook changes.
+	// refuses are the writes that it refuses, and rewrites the releases whose template a webhook
+	// changes.
 	refuses  map[Sent]bool
 	rewrites map[Key]bool
 	uids     int
@@ -85,13 +86,15 @@ func (c *cluster) observe(desired Desired) Observed {
 	return seen
 }
 
-// claimsDiffer reports whether Git has other volume claim templates for the workload of a release than the cluster.
+// claimsDiffer reports whether Git has other volume claim templates for the workload of a release
+// than the cluster.
 func (c *cluster) claimsDiffer(release *spec.Release) bool {
 	disk, there := c.workloads[WorkloadOf(release)]
 	return there && disk != diskOf(release)
 }
 
-// refersElsewhere reports whether the release of the cluster names another workload than that of Git.
+// refersElsewhere reports whether the release of the cluster names another workload than that of
+// Git.
 func (c *cluster) refersElsewhere(release *spec.Release) bool {
 	live := c.releases[KeyOf(release)]
 	return live != nil && live.Spec.WorkloadRef != release.WorkloadRef()
@@ -113,7 +116,7 @@ func (c *cluster) isLost(release *spec.Release) bool {
 	return live != nil && live.Status.Resolved != nil && c.kept[KeyOf(release)] == nil
 }
 
-// diskOf is the size of the volumes that Git has for the workload of a release; empty if none.
+// diskOf returns the size of the volumes that Git has for the workload of a release; empty if none.
 func diskOf(release *spec.Release) string {
 	claims, _ := release.Claims()
 	if len(claims) == 0 {
@@ -173,7 +176,8 @@ func (c *cluster) apply(t *rapid.T, w ApplyRelease) {
 	}
 }
 
-// pass is one look at a commit. It reports how many writes it made, and whether it died after one of them.
+// pass is one look at a commit. It reports how many writes it made, and whether it died after one
+// of them.
 func (c *cluster) pass(t *rapid.T, desired Desired, applied map[Key]Applied, dies func() bool) (int, bool) {
 	sent := map[Sent]Fate{}
 	for writes := 0; ; {

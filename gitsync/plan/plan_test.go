@@ -102,7 +102,8 @@ func sentOf(kind kind, name string) Sent {
 	return Sent{kind: kind, key: named(name)}
 }
 
-// settle runs passes, of which some die after a write and leave nothing remembered, until one makes no write that is taken.
+// settle runs passes, of which some die after a write and leave nothing remembered, until one makes
+// no write that is taken.
 func settle(t *rapid.T, c *cluster, desired Desired, dies func() bool) {
 	applied := map[Key]Applied{}
 	for range 200 {
@@ -124,8 +125,8 @@ func same(a, b *cluster) string {
 		cmp.Diff(a.workloads, b.workloads) + cmp.Diff(a.shared, b.shared)
 }
 
-// TestStoppedAfterAnyWrite: whichever writes are the last of a process, the next one has the same result. What is at rest
-// is left alone, by a process that remembers nothing too.
+// TestStoppedAfterAnyWrite: whichever writes are the last of a process, the next one has the same
+// result. What is at rest is left alone, by a process that remembers nothing too.
 func TestStoppedAfterAnyWrite(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -218,7 +219,8 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestOtherClaimsAreRefused: a release is not written while its StatefulSet has other volume claim templates, and all else is.
+// TestOtherClaimsAreRefused: a release is not written while its StatefulSet has other volume claim
+// templates, and all else is.
 func TestOtherClaimsAreRefused(t *testing.T) {
 	t.Parallel()
 	never := func() bool { return false }
@@ -244,8 +246,8 @@ func TestOtherClaimsAreRefused(t *testing.T) {
 	})
 }
 
-// TestRenamedWorkloadIsNotCreated: a release whose workload Git renames is refused as a whole. Creating the workload would run
-// in full what may wait at a gate.
+// TestRenamedWorkloadIsNotCreated: a release whose workload Git renames is refused as a whole.
+// Creating the workload would run in full what may wait at a gate.
 func TestRenamedWorkloadIsNotCreated(t *testing.T) {
 	t.Parallel()
 	first := releaseText("a", "1", "front", 1, 1)

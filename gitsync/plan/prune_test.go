@@ -16,7 +16,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// pruned are the releases that a commit deletes, after one that had a and b in files of their own, and c in a folder.
+// pruned returns the releases that a commit deletes, after one that had a and b in files of their
+// own, and c in a folder.
 func pruned(t *testing.T, second map[string]string, links ...string) []string {
 	t.Helper()
 	first := map[string]string{"a.yaml": appText("a"), "b.yaml": appText("b"), "team/c.yaml": appText("c"), "d.yaml": appText("d"), "e.yaml": appText("e")}
@@ -68,15 +69,16 @@ func readTree(t *testing.T, tree fstest.MapFS, commit string) Desired {
 	return Desired{Source: source, Content: content, Origin: Origin{Commit: commit}}
 }
 
-// appText is a release of a Deployment that the repository does not have.
+// appText returns a release of a Deployment that the repository does not have.
 func appText(name string) string {
 	return "apiVersion: rollouts.sluice.dev/v1alpha1\nkind: BatchRelease\nmetadata: {name: " + name + "}\nspec:\n" +
 		"  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: " + name + "}\n  strategy: {steps: [{replicas: 100%}]}\n" +
 		"  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: 'web:1'}]}}\n"
 }
 
-// TestWrongFilesKeepWhatTheyMayHold: a file that is wrong keeps the releases that it may hold, and hinders no other from being pruned. People
-// who may write one file can neither delete the releases of others with it, nor keep them.
+// TestWrongFilesKeepWhatTheyMayHold: a file that is wrong keeps the releases that it may hold, and
+// hinders no other from being pruned. People who may write one file can neither delete the releases
+// of others with it, nor keep them.
 func TestWrongFilesKeepWhatTheyMayHold(t *testing.T) {
 	t.Parallel()
 	const cut = "\n  x: [\n"
@@ -134,7 +136,8 @@ func TestWrongFilesKeepWhatTheyMayHold(t *testing.T) {
 	}
 }
 
-// TestReleaseThatGoesAwayIsNotMissing: it is neither deleted again, nor a reason to doubt the commit.
+// TestReleaseThatGoesAwayIsNotMissing: it is neither deleted again, nor a reason to doubt the
+// commit.
 func TestReleaseThatGoesAwayIsNotMissing(t *testing.T) {
 	t.Parallel()
 	desired := readTree(t, treeOf(map[string]string{"b.yaml": appText("b")}), "first")

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// beyond tries what Linux has besides to reach another process: each of these names it by a number, and needs no descriptor.
+// beyond tries what Linux has besides to reach another process: each of these names it by a number,
+// and needs no descriptor.
 func beyond() map[string]error {
 	parent := os.Getppid()
 	call := func(number uintptr, arguments ...uintptr) error {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// granted lets all that wait run one after the other, each for as long as its source takes, and returns their sources
-// in the order in which it was their turn.
+// granted lets all that wait run one after the other, each for as long as its source takes, and
+// returns their sources in the order in which it was their turn.
 func granted(p *Pool, takes map[string]time.Duration) []string {
 	left := slices.Clone(p.waiting)
 	p.dispatch()
@@ -35,7 +35,8 @@ func granted(p *Pool, takes map[string]time.Duration) []string {
 	return order
 }
 
-// One tenant's fifty builds that hang are behind everybody else's, once the first has shown what they are.
+// TestTurns: one tenant's fifty builds that hang are behind everybody else's, once the first has
+// shown what they are.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	pool := NewPool(Options{Processes: 1, Limits: Limits{Time: 10 * time.Second}})
@@ -60,7 +61,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Sources that are known to be slow leave one process to others, however many processes wait for them.
+// TestOneProcessIsForTheQuick: Sources that are known to be slow leave one process to others,
+// however many processes wait for them.
 func TestOneProcessIsForTheQuick(t *testing.T) {
 	t.Parallel()
 	pool := NewPool(Options{Processes: 2, Limits: Limits{Time: 10 * time.Second}})
@@ -85,7 +87,7 @@ func TestOneProcessIsForTheQuick(t *testing.T) {
 	}
 }
 
-// What was spent long ago no longer counts.
+// TestSpentIsForgotten: what was spent long ago no longer counts.
 func TestSpentIsForgotten(t *testing.T) {
 	t.Parallel()
 	pool := NewPool(Options{Processes: 2})

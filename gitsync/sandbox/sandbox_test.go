@@ -123,7 +123,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// Whatever is tried in the process fails, and leaves no trace outside.
+// TestNothingCanBeDone: whatever is tried in the process fails, and leaves no trace outside.
 func TestNothingCanBeDone(t *testing.T) {
 	t.Parallel()
 	var visits atomic.Int32
@@ -185,7 +185,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// All that one source has built of a commit has a limit of its own, of processor time.
+// TestTotal: all that one source has built of a commit has a limit of its own, of processor time.
 func TestTotal(t *testing.T) {
 	t.Parallel()
 	turn := NewPool(Options{Processes: 1, Limits: Limits{Time: 500 * time.Millisecond, Total: time.Second}}).For(t.Context(), Owner{"shop", "web"})
@@ -202,7 +202,8 @@ func TestTotal(t *testing.T) {
 	}
 }
 
-// A process that has to wait, as on a busy machine, takes as much as any other.
+// TestWaitingTakesNothing: a process that has to wait, as on a busy machine, takes as much as any
+// other.
 func TestWaitingTakesNothing(t *testing.T) {
 	t.Parallel()
 	turn := NewPool(Options{Processes: 1, Limits: Limits{Time: time.Second, Total: time.Second}}).For(t.Context(), Owner{"shop", "web"})
@@ -237,7 +238,7 @@ func TestEndOfTheContext(t *testing.T) {
 	}
 }
 
-// A program that does not divert its processes would run itself without an end.
+// TestWithoutMain: a program that does not divert its processes would run itself without an end.
 func TestWithoutMain(t *testing.T) {
 	ready.Store(false)
 	defer ready.Store(true)

@@ -14,12 +14,14 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 )
 
-// textBomb is a document of a few hundred kilobytes that is gigabytes once its aliases are written out, in few values.
+// textBomb returns a document of a few hundred kilobytes that is gigabytes once its aliases are
+// written out, in few values.
 func textBomb() string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\na: &a " + strings.Repeat("x", 400_000) + "\nb: [*a" + strings.Repeat(", *a", 15_000) + "]\n"
 }
 
-// Whatever is parsed as YAML is looked into for aliases before, whatever its name and wherever it stands.
+// TestAliasBombs: whatever is parsed as YAML is looked into for aliases before, whatever its name
+// and wherever it stands.
 func TestAliasBombs(t *testing.T) {
 	t.Parallel()
 	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
@@ -57,14 +59,16 @@ func TestAliasBombs(t *testing.T) {
 	}
 }
 
-// A document that has the signs of anchors and aliases in its texts only may be as large as any other.
+// TestNoAliases: a document that has the signs of anchors and aliases in its texts only may be as
+// large as any other.
 func TestNoAliases(t *testing.T) {
 	t.Parallel()
 	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  script: 'a & b * c'\nlist: [" + strings.Repeat("1, ", 25_000) + "1]\n"
 	wantErrors(t, read(t, map[string]string{"x.yaml": text}))
 }
 
-// Kustomize is quadratic in the number of objects: beyond the limit it is not begun.
+// TestTooManyObjects: Kustomize is quadratic in the number of objects: beyond the limit it is not
+// begun.
 func TestTooManyObjects(t *testing.T) {
 	t.Parallel()
 	var base strings.Builder
@@ -81,7 +85,7 @@ func TestTooManyObjects(t *testing.T) {
 		"kustomization.yaml: the kustomization makes more than 2000 objects")
 }
 
-// What kustomize needs for a file is bounded, too.
+// TestBuildBytes: what kustomize needs for a file is bounded, too.
 func TestBuildBytes(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"kustomization.yaml": "configMapGenerator: [{name: x, files: [a, b, c, d, e, f, g, h, i]}]\n"}
@@ -91,7 +95,8 @@ func TestBuildBytes(t *testing.T) {
 	wantErrors(t, read(t, files), "kustomization.yaml: the files of the kustomization are larger than 8388608 bytes together")
 }
 
-// A build that takes too much is an error of its file; others are built, and it is tried again the next time.
+// TestBuildsThatTakeTooMuch: a build that takes too much is an error of its file; others are built,
+// and it is tried again the next time.
 func TestBuildsThatTakeTooMuch(t *testing.T) {
 	t.Parallel()
 	var large strings.Builder
@@ -120,7 +125,7 @@ func TestBuildsThatTakeTooMuch(t *testing.T) {
 	}
 }
 
-// Folders without an end cost more the deeper they are.
+// TestDeepFolders: Folders without an end cost more the deeper they are.
 func TestDeepFolders(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("a/", 25_000)
@@ -138,7 +143,8 @@ func TestDeepFolders(t *testing.T) {
 	wantErrors(t, read(t, map[string]string{"kustomization.yaml": "resources: [" + deep + "x]\n"}), "kustomization.yaml:1: resources: ")
 }
 
-// On a work tree no link is followed, and nothing of Git's own is read, which may have the credentials of a checkout.
+// TestWorkTree: on a work tree no link is followed, and nothing of Git's own is read, which may
+// have the credentials of a checkout.
 func TestWorkTree(t *testing.T) {
 	t.Parallel()
 	secret := t.TempDir()
@@ -191,7 +197,8 @@ func TestWorkTree(t *testing.T) {
 	}
 }
 
-// A file is parsed for the places of its problems once, and not once for each of them: this one took hours.
+// TestManyProblems: a file is parsed for the places of its problems once, and not once for each of
+// them: this one took hours.
 func TestManyProblems(t *testing.T) {
 	t.Parallel()
 	head := "apiVersion: rollouts.sluice.dev/v1alpha1\nkind: BatchRelease\nmetadata: {name: w}\nspec:\n"
@@ -208,7 +215,7 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
-// What is small as text and large once it is parsed is refused before it is.
+// TestDenseDocuments: what is small as text and large once it is parsed is refused before it is.
 func TestDenseDocuments(t *testing.T) {
 	t.Parallel()
 	dense := "list: [" + strings.Repeat("{},", 300_000) + "{}]\nkind: Deployment\n"
@@ -260,7 +267,8 @@ func (s *shortTurn) Build(input []byte) ([]byte, error) {
 	return s.Builder.Build(input)
 }
 
-// Kustomizations that the time did not suffice for are one error of the source, not one of each file. Later reads build them.
+// TestKustomizationsThatAreNotBuiltYet: Kustomizations that the time did not suffice for are one
+// error of the source, not one of each file. Later reads build them.
 func TestKustomizationsThatAreNotBuiltYet(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}

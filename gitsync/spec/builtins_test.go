@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBuiltins: kustomize's own transformers and generators are let through; all else that can stand in their place is refused before
-// kustomize sees it.
+// TestBuiltins: kustomize's own transformers and generators are let through; all else that can
+// stand in their place is refused before kustomize sees it.
 func TestBuiltins(t *testing.T) {
 	t.Parallel()
 	const label = "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: l}\nlabels: {tier: front}\nfieldSpecs: [{kind: Deployment, path: spec/template/metadata/labels, create: true}]\n"

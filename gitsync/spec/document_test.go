@@ -88,7 +88,7 @@ func TestLinesWithAliases(t *testing.T) {
 		"r.yaml:9: spec.rollback.wrong: unknown field", "r.yaml:9: spec.strategy.wrong: unknown field")
 }
 
-// Lines of errors must be right whatever stands before the document.
+// TestLinesInFilesOfAllKinds: Lines of errors must be right whatever stands before the document.
 func TestLinesInFilesOfAllKinds(t *testing.T) {
 	t.Parallel()
 	bad := release("web", strategy+template+"wrong: 1")

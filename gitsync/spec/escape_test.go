@@ -23,8 +23,9 @@ func listener(t testing.TB) (url string, visits *atomic.Int32) {
 	return server.URL, visits
 }
 
-// Kustomize takes the root for what is above it, and so must whoever looks at references first: else a kustomization
-// that nobody looked at is built, which may fetch and run what it likes.
+// TestReferencesOutOfTheRepository: Kustomize takes the root for what is above it, and so must
+// whoever looks at references first: else a kustomization that nobody looked at is built, which may
+// fetch and run what it likes.
 func TestReferencesOutOfTheRepository(t *testing.T) {
 	t.Parallel()
 	for _, reference := range []string{"../../evil", "../../../evil", "x/../../../evil", "/evil", "../../evil/.", "./../../evil"} {
@@ -46,7 +47,8 @@ func TestReferencesOutOfTheRepository(t *testing.T) {
 	}
 }
 
-// Even if a reference could be followed by kustomize alone, there is nothing to read at its end.
+// TestOnlyCheckedKustomizationsAreRead: even if a reference could be followed by kustomize alone,
+// there is nothing to read at its end.
 func TestOnlyCheckedKustomizationsAreRead(t *testing.T) {
 	t.Parallel()
 	url, visits := listener(t)
@@ -67,7 +69,7 @@ func TestOnlyCheckedKustomizationsAreRead(t *testing.T) {
 	}
 }
 
-// References that climb multiply no more than others do.
+// TestMultiplyOutOfTheRepository: References that climb multiply no more than others do.
 func TestMultiplyOutOfTheRepository(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"k/kustomization.yaml": "resources: [../../l0/a, ../../l0/b]\n"}
@@ -82,8 +84,8 @@ func TestMultiplyOutOfTheRepository(t *testing.T) {
 	}
 }
 
-// TestHiddenLines: what YAML takes for a line of its own, and a reviewer sees as the end of a comment, counts nowhere: not in a
-// manifest, nor in a kustomization, its resources or its patches.
+// TestHiddenLines: what YAML takes for a line of its own, and a reviewer sees as the end of a
+// comment, counts nowhere: not in a manifest, nor in a kustomization, its resources or its patches.
 func TestHiddenLines(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]string{"CR": "\r", "NEL": "\u0085", "LS": "\u2028", "PS": "\u2029"} {

@@ -74,7 +74,8 @@ func TestReadFreeze(t *testing.T) {
 	}
 }
 
-// The schema that editors have for the file is written by hand: it has its fields, and no others.
+// TestFreezeSchema: the schema that editors have for the file is written by hand: it has its
+// fields, and no others.
 func TestFreezeSchema(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../schemas/freeze.json")
@@ -105,7 +106,8 @@ func TestFreezeSchema(t *testing.T) {
 	}
 }
 
-// Whatever is in the file, it freezes something, or somebody is told what is wrong with it.
+// FuzzReadFreeze: whatever is in the file, it freezes something, or somebody is told what is wrong
+// with it.
 func FuzzReadFreeze(f *testing.F) {
 	for _, seed := range []string{"reason: x", "reason: x\nuntil: 2027-01-04T09:00:00Z", "selector: {}", "a: &a [*a]", "reason: x\nselector: {matchLabels: {a: b}}\nnamespaces: [c]"} {
 		f.Add([]byte(seed))

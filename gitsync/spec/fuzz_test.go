@@ -30,7 +30,7 @@ func addSeeds(f *testing.F) {
 	}
 }
 
-// Whatever is in a file, reading it ends without panic, and what is read of it is
+// FuzzRead: whatever is in a file, reading it ends without panic, and what is read of it is
 // something that can be applied, or an error on a line that the file has.
 func FuzzRead(f *testing.F) {
 	addSeeds(f)
@@ -68,7 +68,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Whatever is in a kustomization, building it ends without panic and reads nothing else.
+// FuzzKustomization: whatever is in a kustomization, building it ends without panic and reads
+// nothing else.
 func FuzzKustomization(f *testing.F) {
 	addSeeds(f)
 	for _, seed := range []string{

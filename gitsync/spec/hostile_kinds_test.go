@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestHostileWorkloads: a manifest of a StatefulSet or DaemonSet with values that no cluster takes is an error where it is read by
-// Sluice, and else the API server's to refuse when it is created; nothing of it is mistaken for something else.
+// TestHostileWorkloads: a manifest of a StatefulSet or DaemonSet with values that no cluster takes
+// is an error where it is read by Sluice, and else the API server's to refuse when it is created;
+// nothing of it is mistaken for something else.
 func TestHostileWorkloads(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 253)
@@ -87,7 +88,8 @@ func TestHostileWorkloads(t *testing.T) {
 	}
 }
 
-// TestManyReleasesWithoutAWorkload: what to say of a release whose workload there is not takes no look at all others.
+// TestManyReleasesWithoutAWorkload: what to say of a release whose workload there is not takes no
+// look at all others.
 func TestManyReleasesWithoutAWorkload(t *testing.T) {
 	t.Parallel()
 	const perFile, files = 1_000, 20

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestHostileTraffic: a release from Git with routes, shares and matches that no cluster takes is refused at its place, in one line, and
-// however many there are.
+// TestHostileTraffic: a release from Git with routes, shares and matches that no cluster takes is
+// refused at its place, in one line, and however many there are.
 func TestHostileTraffic(t *testing.T) {
 	t.Parallel()
 	const of, step = "r.yaml:10: spec.strategy.traffic.routes[0]", "r.yaml:13: spec.strategy.steps[0]"

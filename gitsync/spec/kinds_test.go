@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// releaseOf is the manifest of the release of a workload of a kind.
+// releaseOf returns the manifest of the release of a workload of a kind.
 func releaseOf(kind, name, spec string) string {
 	return strings.Replace(release(name, spec), "kind: Deployment", "kind: "+kind, 1)
 }
 
-// as is a Deployment's manifest with another kind, and with a text added to its spec.
+// as returns a Deployment's manifest with another kind, and with a text added to its spec.
 func as(kind, name, image, spec string) string {
 	text := strings.Replace(deployment(name, image), "kind: Deployment", "kind: "+kind, 1)
 	return strings.Replace(text, "  selector:", indent(spec)+"  selector:", 1)

@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 )
 
-// overlays is a base with two overlays, of which one is for another namespace.
+// overlays returns a base with two overlays, of which one is for another namespace.
 func overlays() map[string]string {
 	return map[string]string{
 		"base/kustomization.yaml":           "resources: [deploy.yaml, release.yaml]\n",
@@ -100,7 +100,8 @@ func TestKustomizeErrors(t *testing.T) {
 	}
 }
 
-// Nothing is fetched from elsewhere, however it is written and wherever it stands.
+// TestKustomizeFetchesNothing: Nothing is fetched from elsewhere, however it is written and
+// wherever it stands.
 func TestKustomizeFetchesNothing(t *testing.T) {
 	t.Parallel()
 	addresses := []string{
@@ -139,7 +140,8 @@ func TestKustomizeFetchesNothing(t *testing.T) {
 	}
 }
 
-// Twenty levels that each refer twice to the next one are a million objects.
+// TestKustomizationsThatMultiply: Twenty levels that each refer twice to the next one are a million
+// objects.
 func TestKustomizationsThatMultiply(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"kustomization.yaml": "resources: [l0/a, l0/b]\n"}

@@ -16,7 +16,7 @@ import (
 
 const web = "web.yaml"
 
-// app is a release of a Deployment.
+// app returns a release of a Deployment.
 func app() map[string]string {
 	return map[string]string{web: deployment("web", "web:1"), "release.yaml": release("web", strategy)}
 }
@@ -58,7 +58,8 @@ func TestNoManifestIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestTemplateOfARelease: a template that would make a release, or a broken workload, is an error that says what to do.
+// TestTemplateOfARelease: a template that would make a release, or a broken workload, is an error
+// that says what to do.
 func TestTemplateOfARelease(t *testing.T) {
 	t.Parallel()
 	wantErrors(t, read(t, map[string]string{"r.yaml": "{{ if .a }}\n" + release("web", strategy) + "{{ end }}\n"}), "r.yaml:1: this looks like a template of Helm or another program")
@@ -155,7 +156,8 @@ func TestIgnore(t *testing.T) {
 	wantErrors(t, read(t, map[string]string{IgnoreFile: "x"}), IgnoreFile+": this program can't read the file")
 }
 
-// TestLinksToFolders: a link to a folder is no error unless a release is behind it that is read nowhere else.
+// TestLinksToFolders: a link to a folder is no error unless a release is behind it that is read
+// nowhere else.
 func TestLinksToFolders(t *testing.T) {
 	t.Parallel()
 	for target, want := range map[string][]string{
@@ -175,7 +177,8 @@ func TestLinksToFolders(t *testing.T) {
 	}
 }
 
-// overlaid are a base with a release and a workload, and an overlay that gives it another image.
+// overlaid returns a base with a release and a workload, and an overlay that gives it another
+// image.
 func overlaid() map[string]string {
 	return map[string]string{
 		"base/kustomization.yaml": "resources: [web.yaml, release.yaml]\n", "base/web.yaml": deployment("web", "web:base"), "base/release.yaml": release("web", strategy),
@@ -183,8 +186,9 @@ func overlaid() map[string]string {
 	}
 }
 
-// TestBaseOfBrokenOverlay: a base is not released on its own because its overlay is broken: its template is not the one of the overlay. What
-// was built of it is kept, and a base that no broken kustomization names is released.
+// TestBaseOfBrokenOverlay: a base is not released on its own because its overlay is broken: its
+// template is not the one of the overlay. What was built of it is kept, and a base that no broken
+// kustomization names is released.
 func TestBaseOfBrokenOverlay(t *testing.T) {
 	t.Parallel()
 	const overlay = "overlays/prod/kustomization.yaml"
@@ -217,7 +221,8 @@ func TestBaseOfBrokenOverlay(t *testing.T) {
 	}
 }
 
-// TestIgnoredKustomization: a release is kept if the kustomization that built it is ignored, or its own file beside one.
+// TestIgnoredKustomization: a release is kept if the kustomization that built it is ignored, or its
+// own file beside one.
 func TestIgnoredKustomization(t *testing.T) {
 	t.Parallel()
 	beside := map[string]string{"k/kustomization.yaml": "resources: [web.yaml]\n", "k/web.yaml": deployment("web", "web:1"), "k/release.yaml": release("web", strategy)}
@@ -256,7 +261,8 @@ func TestIgnoredKustomization(t *testing.T) {
 	}
 }
 
-// TestComparingIsLimited: patterns and files of a stranger take no more than a few seconds of the processor that all sources share.
+// TestComparingIsLimited: patterns and files of a stranger take no more than a few seconds of the
+// processor that all sources share.
 func TestComparingIsLimited(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 235)

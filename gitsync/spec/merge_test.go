@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestMergeKeys reads what a merge key brings as kubectl does: a key beside it overrides what is merged. A key that is written
-// twice is an error still, and so is one before the merge key, which kubectl and kustomize read in different ways.
+// TestMergeKeys reads what a merge key brings as kubectl does: a key beside it overrides what is
+// merged. A key that is written twice is an error still, and so is one before the merge key, which
+// kubectl and kustomize read in different ways.
 func TestMergeKeys(t *testing.T) {
 	t.Parallel()
 	const base = "x: &c {name: web, image: \"web:1\"}\n"

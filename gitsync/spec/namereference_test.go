@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestNamesOfKustomizeReachTheRelease: a prefix or suffix that kustomize gives a Deployment is given to its release, too.
+// TestNamesOfKustomizeReachTheRelease: a prefix or suffix that kustomize gives a Deployment is
+// given to its release, too.
 func TestNamesOfKustomizeReachTheRelease(t *testing.T) {
 	t.Parallel()
 	base := map[string]string{
@@ -80,7 +81,8 @@ func TestGeneratedNamesReachTheTemplate(t *testing.T) {
 	}
 }
 
-// TestPartedFromItsDeployment: where a name or namespace is set for one of the two alone, the problem says what sets it.
+// TestPartedFromItsDeployment: where a name or namespace is set for one of the two alone, the
+// problem says what sets it.
 func TestPartedFromItsDeployment(t *testing.T) {
 	t.Parallel()
 	for name, kustomization := range map[string]string{"prefix": "namePrefix: a-\n", "namespace": "namespace: extra\n"} {

@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 )
 
-// TestOverrides: what Flux and Argo CD change in what they apply is found, with its place, if it concerns a release.
+// TestOverrides: what Flux and Argo CD change in what they apply is found, with its place, if it
+// concerns a release.
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	flux := func(spec string) string {

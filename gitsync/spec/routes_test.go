@@ -8,13 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sharing is a release of a Deployment of its own that shares requests.
+// sharing returns a release of a Deployment of its own that shares requests.
 func sharing(name, routes string) string {
 	text := strings.Replace(withTraffic(routes, "traffic: 5%"), "  name: web\n", "  name: "+name+"\n", 1)
 	return strings.ReplaceAll(text, "kind: Deployment, name: web", "kind: Deployment, name: "+name)
 }
 
-// TestReleasesThatShareTheSame: two releases of one Service in one route are both refused, each with the place of the other.
+// TestReleasesThatShareTheSame: two releases of one Service in one route are both refused, each
+// with the place of the other.
 func TestReleasesThatShareTheSame(t *testing.T) {
 	t.Parallel()
 	const api = "{kind: HTTPRoute, name: web, service: api}"
@@ -49,7 +50,8 @@ func TestReleasesThatShareTheSame(t *testing.T) {
 	}
 }
 
-// TestRoutesAreFound: routes and Services are in the result where they stand, and nothing of them is an error: the API server checks them.
+// TestRoutesAreFound: routes and Services are in the result where they stand, and nothing of them
+// is an error: the API server checks them.
 func TestRoutesAreFound(t *testing.T) {
 	t.Parallel()
 	route := func(version, kind, metadata string) string {

@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 )
 
-// attacks are kustomizations that would have something fetched or run, or read what is not theirs, in every form that
-// kustomize knows; %s is an address that listens.
+// attacks returns kustomizations that would have something fetched or run, or read what is not
+// theirs, in every form that kustomize knows; %s is an address that listens.
 func attacks() []string {
 	addresses := []string{
 		"%s/x.yaml", "%s/a/b?ref=main", "git::%s/a/b", "git::%s/a/b//c?ref=--upload-pack=sh", "ssh://git@127.0.0.1:1/a/b", "git@127.0.0.1:a/b.git",
@@ -40,7 +40,8 @@ func attacks() []string {
 	return all
 }
 
-// traps are what nothing in a repository may reach: an address that counts who comes, and programs in the path that leave a mark.
+// traps are what nothing in a repository may reach: an address that counts who comes, and programs
+// in the path that leave a mark.
 type traps struct {
 	url    string
 	visits *atomic.Int32
@@ -69,8 +70,9 @@ func (s *traps) check(tb testing.TB, what string) {
 	}
 }
 
-// FuzzSandbox: whatever a repository's kustomizations say, nothing is fetched and nothing is run. The check of references is left
-// out of every second build, so that the process itself has to hold, too.
+// FuzzSandbox: whatever a repository's kustomizations say, nothing is fetched and nothing is run.
+// The check of references is left out of every second build, so that the process itself has to
+// hold, too.
 func FuzzSandbox(f *testing.F) {
 	traps := setTraps(f)
 	for _, attack := range attacks() {

@@ -67,7 +67,7 @@ func wantReleases(t *testing.T, result *Result, want ...string) {
 	}
 }
 
-// release is the manifest of a BatchRelease; the text is added to its spec.
+// release returns the manifest of a BatchRelease; the text is added to its spec.
 func release(name, spec string) string {
 	return fmt.Sprintf(`apiVersion: rollouts.sluice.dev/v1alpha1
 kind: BatchRelease
@@ -178,7 +178,8 @@ func webTemplate(image string) map[string]any {
 	}
 }
 
-// A Deployment that is created must have nothing left to release.
+// TestInlineTemplateGoesIntoTheDeployment: a Deployment that is created must have nothing left to
+// release.
 func TestInlineTemplateGoesIntoTheDeployment(t *testing.T) {
 	t.Parallel()
 	result := read(t, map[string]string{"web.yaml": release("web", strategy+template), "d.yaml": deployment("web", "web:other")})
@@ -386,7 +387,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// bomb is a document of a few lines that has 10^levels values.
+// bomb returns a document of a few lines that has 10^levels values.
 func bomb(levels int) string {
 	text := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range levels {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each text stands below spec: of a BatchRelease, from line 7.
+// TestWrongReleases: each text stands below spec: of a BatchRelease, from line 7.
 func TestWrongReleases(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -141,7 +141,7 @@ template:
 	}
 }
 
-// inGates is a spec whose first step has gates, from line 12.
+// inGates returns a spec whose first step has gates, from line 12.
 func inGates(gates string) string {
 	return template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    " + gates + "\n  - replicas: 100%"
 }

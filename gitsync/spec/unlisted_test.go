@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestReleaseBesideKustomization: a release in the folder of a kustomization need not be among its resources; its workload is the one that is
-// built there.
+// TestReleaseBesideKustomization: a release in the folder of a kustomization need not be among its
+// resources; its workload is the one that is built there.
 func TestReleaseBesideKustomization(t *testing.T) {
 	t.Parallel()
 	overlay := func(more string) map[string]string {
@@ -52,7 +52,8 @@ func TestReleaseBesideKustomization(t *testing.T) {
 	wantReleases(t, read(t, broken))
 }
 
-// TestReleaseBreaksBuild: where a kustomization fails only because of the release in it, the error says so and what to do.
+// TestReleaseBreaksBuild: where a kustomization fails only because of the release in it, the error
+// says so and what to do.
 func TestReleaseBreaksBuild(t *testing.T) {
 	t.Parallel()
 	labelled := strings.Replace(deployment("web", "web:1"), "metadata:\n", "metadata:\n  labels: {helm.sh/chart: x}\n", 1)

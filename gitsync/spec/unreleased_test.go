@@ -6,8 +6,8 @@ import (
 	"testing/fstest"
 )
 
-// TestEarlier: a release that comes together with a change of its workload has an earlier one, and no
-// other release has.
+// TestEarlier: a release that comes together with a change of its workload has an earlier one, and
+// no other release has.
 func TestEarlier(t *testing.T) {
 	t.Parallel()
 	workload := func(image string) string {

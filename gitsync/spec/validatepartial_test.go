@@ -2,7 +2,8 @@ package spec
 
 import "testing"
 
-// TestAllAtOnce: a typo, a wrong type and a misspelt kind hide nothing that is wrong elsewhere, and make nothing up.
+// TestAllAtOnce: a typo, a wrong type and a misspelt kind hide nothing that is wrong elsewhere, and
+// make nothing up.
 func TestAllAtOnce(t *testing.T) {
 	t.Parallel()
 	result := read(t, map[string]string{"web.yaml": `apiVersion: rollouts.sluice.dev/v1alpha1

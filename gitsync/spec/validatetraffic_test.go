@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// withTraffic is a release with a list of routes, and steps of which the first says something of requests.
+// withTraffic returns a release with a list of routes, and steps of which the first says something
+// of requests.
 func withTraffic(routes, step string) string {
 	return release("web", template+"strategy:\n  traffic:\n    routes: ["+routes+"]\n  steps:\n  - replicas: 10%\n    "+step+"\n  - replicas: 100%")
 }

@@ -12,7 +12,8 @@ import (
 
 const lfsPointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 
-// TestWhatIsNoManifestAnyMore: what a file becomes by accident is an error, and not a release that was taken out.
+// TestWhatIsNoManifestAnyMore: what a file becomes by accident is an error, and not a release that
+// was taken out.
 func TestWhatIsNoManifestAnyMore(t *testing.T) {
 	t.Parallel()
 	good := release("web", strategy+template)
@@ -41,7 +42,8 @@ func TestWhatIsNoManifestAnyMore(t *testing.T) {
 	}
 }
 
-// TestHollow: files that may have held a release are told apart from those that hold others, wherever they are.
+// TestHollow: files that may have held a release are told apart from those that hold others,
+// wherever they are.
 func TestHollow(t *testing.T) {
 	t.Parallel()
 	result := read(t, map[string]string{

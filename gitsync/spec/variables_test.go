@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestVariables: a template with variables that only Flux substitutes is refused at its place, whichever way it comes.
+// TestVariables: a template with variables that only Flux substitutes is refused at its place,
+// whichever way it comes.
 func TestVariables(t *testing.T) {
 	t.Parallel()
 	with := func(pod string) string {

@@ -54,7 +54,8 @@ func readDashboard(t *testing.T) (string, dashboard) {
 	return string(data), d
 }
 
-// TestDashboardShowsWhatIsThere: Prometheus takes every query, and each is of metrics that are exported.
+// TestDashboardShowsWhatIsThere: Prometheus takes every query, and each is of metrics that are
+// exported.
 func TestDashboardShowsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	_, d := readDashboard(t)
@@ -82,12 +83,13 @@ var notShown = []string{
 	"sluice_release_stopped", "sluice_notices_config_valid", "sluice_forge_reset_timestamp_seconds", "sluice_forge_requests", "sluice_forge_requests_unchanged",
 }
 
-// filled is a query as Grafana sends it, with its own variables replaced.
+// filled returns a query as Grafana sends it, with its own variables replaced.
 func filled(expression string) string {
 	return strings.NewReplacer("$__rate_interval", "5m", "$__range_s", "86400", "$__range", "1d", "$namespace", "shop|cart").Replace(expression)
 }
 
-// TestDashboardIsSound: it can be imported anywhere, and its panels neither share ids nor lie on each other.
+// TestDashboardIsSound: it can be imported anywhere, and its panels neither share ids nor lie on
+// each other.
 func TestDashboardIsSound(t *testing.T) {
 	t.Parallel()
 	text, d := readDashboard(t)

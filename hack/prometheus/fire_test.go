@@ -16,7 +16,8 @@ import (
 	"github.com/prometheus/prometheus/rules"
 )
 
-// series are values over time in the notation of Prometheus' own tests: "0x10" is 0 and ten times 0 again, "1+2x3" is 1, 3, 5, 7, "_" is none.
+// series are values over time in the notation of Prometheus' own tests: "0x10" is 0 and ten times 0
+// again, "1+2x3" is 1, 3, 5, 7, "_" is none.
 type series map[string]string
 
 // world is what Prometheus has scraped, a value each step.
@@ -27,7 +28,8 @@ type world struct {
 	series series
 }
 
-// fires evaluates the rules at each step, and returns what fires, and when first: "SluiceDown {} after 10m".
+// fires evaluates the rules at each step, and returns what fires, and when first: "SluiceDown {}
+// after 10m".
 func (w world) fires(t *testing.T) []string {
 	t.Helper()
 	loader, err := promqltest.NewLazyLoader(w.script(), promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true, Parser: promql})
@@ -63,7 +65,7 @@ func (w world) fires(t *testing.T) []string {
 	return fired
 }
 
-// script is the world as Prometheus' tests write it.
+// script returns the world as Prometheus' tests write it.
 func (w world) script() string {
 	lines := []string{"load " + short(w.step)}
 	for _, name := range slices.Sorted(maps.Keys(w.series)) {
@@ -107,7 +109,7 @@ func firing(t *testing.T, group *rules.Group) []string {
 	return names
 }
 
-// short is a duration without zeros at its end: 1h, not 1h0m0s.
+// short returns a duration without zeros at its end: 1h, not 1h0m0s.
 func short(d time.Duration) string {
 	text := strings.TrimSuffix(d.String(), "0s")
 	if len(text) > 3 {

@@ -25,8 +25,8 @@ var known = sync.OnceValue(func() *cog.Runtime {
 	return known
 })
 
-// inGrafana are the problems that the published schema of Grafana has with a dashboard: fields that no panel or query of that type has,
-// fields that are missing, and values of another type.
+// inGrafana returns the problems that the published schema of Grafana has with a dashboard: fields
+// that no panel or query of that type has, fields that are missing, and values of another type.
 func inGrafana(text string) []string {
 	known := known()
 	var d grafana.Dashboard
@@ -59,7 +59,8 @@ func inGrafana(text string) []string {
 	return strings.FieldsFunc(problems, func(r rune) bool { return r == '\n' })
 }
 
-// TestGrafanaTakesDashboard: it is as Grafana's schema describes dashboards, with the options of each panel and query.
+// TestGrafanaTakesDashboard: it is as Grafana's schema describes dashboards, with the options of
+// each panel and query.
 func TestGrafanaTakesDashboard(t *testing.T) {
 	t.Parallel()
 	text, _ := readDashboard(t)

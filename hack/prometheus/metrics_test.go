@@ -15,7 +15,8 @@ type metric struct {
 	labels []string
 }
 
-// metrics are all that rules and dashboard may name: those of Sluice, and the few of others that it exports. The page docs/alerts.md has the same list.
+// metrics are all that rules and dashboard may name: those of Sluice, and the few of others that it
+// exports. The page docs/alerts.md has the same list.
 var metrics = map[string]metric{
 	"sluice_releases":                              {gauge, words("namespace phase")},
 	"sluice_release_state":                         {gauge, words("namespace release state")},
@@ -65,7 +66,8 @@ var ofTarget = words("job namespace pod instance")
 
 func words(text string) []string { return strings.Fields(text) }
 
-// find returns the metric to which a series belongs, and the series' kind: the parts of a histogram count up.
+// find returns the metric to which a series belongs, and the series' kind: the parts of a histogram
+// count up.
 func find(series string) (metric, string, bool) {
 	if m, ok := metrics[series]; ok {
 		return m, m.kind, m.kind != histogram

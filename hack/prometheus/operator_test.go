@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestOperatorTakes: the objects for the Prometheus operator have its fields and no others, and its rules are those of the file.
+// TestOperatorTakes: the objects for the Prometheus operator have its fields and no others, and its
+// rules are those of the file.
 func TestOperatorTakes(t *testing.T) {
 	t.Parallel()
 	var rule monitoringv1.PrometheusRule
@@ -35,8 +36,8 @@ func TestOperatorTakes(t *testing.T) {
 	}
 }
 
-// TestMonitorKeepsLabels: without honorLabels the namespace of the controller would hide that of a release; and the job, by which alerts
-// find the controllers, has the name of the Service.
+// TestMonitorKeepsLabels: without honorLabels the namespace of the controller would hide that of a
+// release; and the job, by which alerts find the controllers, has the name of the Service.
 func TestMonitorKeepsLabels(t *testing.T) {
 	t.Parallel()
 	var monitor monitoringv1.ServiceMonitor

@@ -16,7 +16,8 @@ var (
 	code  = regexp.MustCompile("`([^`]+)`")
 )
 
-// TestPageListsMetrics: the page has the metrics that rules and dashboard use, each with its type and labels, and no others.
+// TestPageListsMetrics: the page has the metrics that rules and dashboard use, each with its type
+// and labels, and no others.
 func TestPageListsMetrics(t *testing.T) {
 	t.Parallel()
 	listed := map[string]bool{}

@@ -23,7 +23,7 @@ var promql = parser.NewParser(parser.Options{})
 
 func rulesFile() string { return filepath.Join(folder, "alerts.yaml") }
 
-// alerts are the rules of the file, which Prometheus has taken.
+// alerts returns the rules of the file, which Prometheus has taken.
 func alerts(t *testing.T) []rulefmt.Rule {
 	t.Helper()
 	groups, errs := rulefmt.ParseFile(rulesFile(), false, model.LegacyValidation, promql, slog.New(slog.DiscardHandler))
@@ -40,7 +40,8 @@ func alerts(t *testing.T) []rulefmt.Rule {
 	return rules
 }
 
-// TestAlertsAreWhole: each has what whoever is called needs: what it is, a command to copy, and a place to read on.
+// TestAlertsAreWhole: each has what whoever is called needs: what it is, a command to copy, and a
+// place to read on.
 func TestAlertsAreWhole(t *testing.T) {
 	t.Parallel()
 	text := page(t)
@@ -87,8 +88,8 @@ func TestRulesUseKnownMetrics(t *testing.T) {
 	}
 }
 
-// unknown says what is wrong with an expression: that it can't be parsed, or relies on metrics or labels that are not there, or takes the
-// rate of something that does not count.
+// unknown says what is wrong with an expression: that it can't be parsed, or relies on metrics or
+// labels that are not there, or takes the rate of something that does not count.
 func unknown(expression string) []string {
 	parsed, err := promql.ParseExpr(expression)
 	if err != nil {
@@ -141,7 +142,7 @@ func within(path []parser.Node, names ...string) bool {
 	})
 }
 
-// unknownLabels are labels that an expression is summed by, and that none of its series has.
+// unknownLabels returns labels that an expression is summed by, and that none of its series has.
 func unknownLabels(names []string, expression parser.Expr) []string {
 	var problems []string
 	for _, name := range names {

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/prometheus/promql/promqltest"
 )
 
-// TestDashboardRuns: while a release waits at its gate, each query gets an answer, and the first panels say so. That a query can be
-// parsed does not show that its labels match.
+// TestDashboardRuns: while a release waits at its gate, each query gets an answer, and the first
+// panels say so. That a query can be parsed does not show that its labels match.
 func TestDashboardRuns(t *testing.T) {
 	t.Parallel()
 	w := idle().over(released(), series{
@@ -50,8 +50,9 @@ func TestDashboardRuns(t *testing.T) {
 	}
 }
 
-// TestFiguresOfNothing: what did not happen is left out. A figure of it is none, which panels show as a dash, while Grafana 9 would show NaN
-// as it is; and the legend does not name each word that a counter can have.
+// TestFiguresOfNothing: what did not happen is left out. A figure of it is none, which panels show
+// as a dash, while Grafana 9 would show NaN as it is; and the legend does not name each word that a
+// counter can have.
 func TestFiguresOfNothing(t *testing.T) {
 	t.Parallel()
 	never := series{}

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestMetricsAreExported: the source has each metric of Sluice that is in the list, and the list has each that is in the source.
+// TestMetricsAreExported: the source has each metric of Sluice that is in the list, and the list
+// has each that is in the source.
 func TestMetricsAreExported(t *testing.T) {
 	t.Parallel()
 	exported := exported(t)
@@ -27,7 +28,7 @@ func TestMetricsAreExported(t *testing.T) {
 
 var named = regexp.MustCompile(`(?:Name:\s+|Gauge\(|Desc\(|istogram\()"(sluice_[a-z_]+)"`)
 
-// exported are the names of metrics in the source of the controller.
+// exported returns the names of metrics in the source of the controller.
 func exported(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}

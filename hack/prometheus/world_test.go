@@ -11,7 +11,8 @@ const (
 	standby = `job="sluice-metrics", namespace="sluice-system", pod="sluice-controller-b", instance="10.0.0.2:8080"`
 )
 
-// ofSluice names a series of the active controller that has a namespace of its own, as honor_labels keeps it.
+// ofSluice names a series of the active controller that has a namespace of its own, as honor_labels
+// keeps it.
 func ofSluice(name, own string) string {
 	return fmt.Sprintf(`%s{job="sluice-metrics", pod="sluice-controller-a", instance="10.0.0.1:8080", %s}`, name, own)
 }
@@ -27,7 +28,7 @@ func ofProcess(name, own string) string {
 // forever stands for as many times as a world has steps.
 const forever = "x10000"
 
-// constant is a value that stays.
+// constant returns a value that stays.
 func constant(value int64) string { return fmt.Sprintf("%d%s", value, forever) }
 
 const (
@@ -36,7 +37,8 @@ const (
 	shop = `namespace="shop"`
 )
 
-// idle is a healthy system in which nothing happens: two controllers, three releases that completed, one source that is read each minute.
+// idle returns a healthy system in which nothing happens: two controllers, three releases that
+// completed, one source that is read each minute.
 func idle() world {
 	all := series{
 		"up{" + active + "}":  constant(1),
@@ -78,7 +80,7 @@ func idle() world {
 	return world{step: time.Minute, steps: 150, series: all}
 }
 
-// stands is the release web in a state, for good, since the first minute.
+// stands returns the release web in a state, for good, since the first minute.
 func stands(state string) series {
 	return series{
 		ofSluice("sluice_release_state", web+fmt.Sprintf(`, state=%q`, state)): constant(1),
@@ -86,15 +88,16 @@ func stands(state string) series {
 	}
 }
 
-// stalls is the release web in a state, with a cause for which it is stalled.
+// stalls returns the release web in a state, with a cause for which it is stalled.
 func stalls(state, cause string) series {
 	all := stands(state)
 	all[ofSluice("sluice_release_stalled", web+fmt.Sprintf(`, cause=%q`, cause))] = constant(1)
 	return all
 }
 
-// released is a release that moves pods for ten minutes, waits at a gate for an hour, and moves pods for 20 minutes again, with the
-// writes, reconciles, conflicts and webhooks that belong to it.
+// released returns a release that moves pods for ten minutes, waits at a gate for an hour, and
+// moves pods for 20 minutes again, with the writes, reconciles, conflicts and webhooks that belong
+// to it.
 func released() series {
 	all := series{
 		ofSluice("sluice_release_state", web+`, state="Rolling"`):                              "_x9 1x9 _x59 1x19 _x200",
@@ -112,7 +115,7 @@ func released() series {
 	return all
 }
 
-// labelled are the labels of a controller in the order in which Prometheus prints them.
+// labelled returns the labels of a controller in the order in which Prometheus prints them.
 func labelled(controller string) string {
 	if controller == active {
 		return `instance="10.0.0.1:8080", job="sluice-metrics", namespace="sluice-system", pod="sluice-controller-a"`

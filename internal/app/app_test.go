@@ -192,7 +192,7 @@ func get(t *testing.T, url string) error {
 	return nil
 }
 
-// freeAddress is a port on loopback that nobody listened on a moment ago.
+// freeAddress returns a port on loopback that nobody listened on a moment ago.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -203,7 +203,8 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestStopsWhileItStarts: a controller that waits for its cache, because the API server refuses what it lists, stops when it is told to.
+// TestStopsWhileItStarts: a controller that waits for its cache, because the API server refuses
+// what it lists, stops when it is told to.
 func TestStopsWhileItStarts(t *testing.T) {
 	t.Parallel()
 	namespace, address := cptest.Namespace(t), freeAddress(t)

@@ -54,7 +54,7 @@ func TestEndIsBounded(t *testing.T) {
 	}
 }
 
-// told is an exporter with a span to send.
+// told returns an exporter with a span to send.
 func told(t *testing.T, endpoint string) *traces.Exporter {
 	t.Helper()
 	exporter, err := traces.New(traces.Options{Endpoint: endpoint, Logger: logr.Discard()})
@@ -65,7 +65,8 @@ func told(t *testing.T, endpoint string) *traces.Exporter {
 	return exporter
 }
 
-// endless is a manager whose Start never returns, as where the API server does not answer when the Lease is to be given up.
+// endless is a manager whose Start never returns, as where the API server does not answer when the
+// Lease is to be given up.
 type endless struct{ manager.Manager }
 
 // Start implements manager.Manager.
@@ -84,8 +85,8 @@ func (f failing) Start(ctx context.Context) error {
 	return f.err
 }
 
-// TestSlowEndSendsTraces: if parts don't end in time, the process does, and what is left of the time is for traces. A process that has lost its
-// Lease sends nothing.
+// TestSlowEndSendsTraces: if parts don't end in time, the process does, and what is left of the
+// time is for traces. A process that has lost its Lease sends nothing.
 func TestSlowEndSendsTraces(t *testing.T) {
 	t.Parallel()
 	synced := make(started)

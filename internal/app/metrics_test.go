@@ -23,8 +23,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// documented are the labels of all metrics of Sluice. Beside names of objects, and of receivers in the configuration, their values are
-// listed in the code.
+// documented are the labels of all metrics of Sluice. Beside names of objects, and of receivers in
+// the configuration, their values are listed in the code.
 var documented = map[string]string{
 	"sluice_batch_duration_seconds":                "namespace",
 	"sluice_commit_to_batch_seconds":               "batch",
@@ -90,7 +90,8 @@ func scrape(t *testing.T, address, namespace string) scraped {
 	return scraped{text, families, namespace}
 }
 
-// value is that of the series of a metric whose labels have all of these values, of a histogram how often it was observed; -1 where there is none.
+// value is that of the series of a metric whose labels have all of these values, of a histogram how
+// often it was observed; -1 where there is none.
 func (s scraped) value(name string, labels ...string) float64 {
 	sum, found := 0.0, false
 	for _, metric := range s.families[name].GetMetric() {
@@ -110,7 +111,8 @@ func (s scraped) value(name string, labels ...string) float64 {
 	return sum
 }
 
-// A release goes through a gate to its end, and is rolled back: everything is counted once, under labels that nobody can invent.
+// TestMetricsOfARelease: a release goes through a gate to its end, and is rolled back: everything
+// is counted once, under labels that nobody can invent.
 func TestMetricsOfARelease(t *testing.T) {
 	t.Parallel()
 	c, namespace, address := newClient(t), cptest.Namespace(t), freeAddress(t)

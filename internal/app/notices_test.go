@@ -112,8 +112,8 @@ func awaitRecord(t *testing.T, c client.Client, namespace string) {
 	})
 }
 
-// TestNotices: a release gives exactly the notices that people expect, each once, although the controller is started again in each of its
-// phases, and while a receiver is away.
+// TestNotices: a release gives exactly the notices that people expect, each once, although the
+// controller is started again in each of its phases, and while a receiver is away.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	c, namespace := newClient(t), cptest.Namespace(t)

@@ -27,7 +27,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/notices"
 )
 
-// all are the notices that came.
+// all returns the notices that came.
 func (r *receiver) all() []arrived {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -52,8 +52,8 @@ func (p *page) String() string {
 	return p.text.String()
 }
 
-// TestNoticesKeepSecrets: the address of a receiver is in no log, metric, event or record, whatever goes wrong with it; and what a commit says does
-// nothing in Slack.
+// TestNoticesKeepSecrets: the address of a receiver is in no log, metric, event or record, whatever
+// goes wrong with it; and what a commit says does nothing in Slack.
 func TestNoticesKeepSecrets(t *testing.T) {
 	t.Parallel()
 	c, namespace := newClient(t), cptest.Namespace(t)
@@ -155,7 +155,8 @@ func recordText(t *testing.T, c client.Client, namespace string) string {
 	return text
 }
 
-// TestNoticesLeastPrivilege: the rights of config/rbac and config/components/notices are enough; the API server refuses nothing.
+// TestNoticesLeastPrivilege: the rights of config/rbac and config/components/notices are enough;
+// the API server refuses nothing.
 func TestNoticesLeastPrivilege(t *testing.T) {
 	t.Parallel()
 	c, namespace := newClient(t), cptest.Namespace(t)

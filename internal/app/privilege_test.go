@@ -26,9 +26,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestLeastPrivilege: the rights in config/rbac are enough for a release of each kind from Git, from the
-// first deployment to the end and the deletion of the release, under leader election; the API
-// server refuses nothing.
+// TestLeastPrivilege: the rights in config/rbac are enough for a release of each kind from Git,
+// from the first deployment to the end and the deletion of the release, under leader election; the
+// API server refuses nothing.
 func TestLeastPrivilege(t *testing.T) {
 	t.Parallel()
 	releaseFromGit(t, cptest.Namespace(t), "sluice-system", controllerAccount(t))
@@ -106,8 +106,8 @@ func controllerAccount(t *testing.T) *rest.Config {
 	return logIn(t, "sluice-system")
 }
 
-// confinedAccount has the rights of a controller that is installed for the namespace alone, of which it
-// installs everything.
+// confinedAccount has the rights of a controller that is installed for the namespace alone, of
+// which it installs everything.
 func confinedAccount(t *testing.T, namespace string) *rest.Config {
 	t.Helper()
 	objects, err := install.Objects(install.Options{Namespace: namespace, Image: "sluice:v1", Namespaced: true})
@@ -128,7 +128,8 @@ func confinedAccount(t *testing.T, namespace string) *rest.Config {
 	return logIn(t, namespace)
 }
 
-// logIn becomes the controller that is installed in the namespace, once the API server knows its rights.
+// logIn becomes the controller that is installed in the namespace, once the API server knows its
+// rights.
 func logIn(t *testing.T, namespace string) *rest.Config {
 	t.Helper()
 	awaitRights(t, namespace, "sluice-controller")
@@ -180,7 +181,7 @@ func newSource(namespace string, r *repository) *v1alpha1.ReleaseSource {
 	}
 }
 
-// refusals are the requests of a user agent that the API server did not allow.
+// refusals returns the requests of a user agent that the API server did not allow.
 func refusals(t *testing.T, userAgent string) []string {
 	t.Helper()
 	var refused []string
@@ -200,7 +201,7 @@ func refusals(t *testing.T, userAgent string) []string {
 // released are the workloads in the repository, one of each kind.
 var released = map[string]string{"Deployment": "web", "StatefulSet": "db", "DaemonSet": "agent"}
 
-// releaseOf is a release of a workload in two steps.
+// releaseOf returns a release of a workload in two steps.
 func releaseOf(t *testing.T, namespace, kind, name string) *v1alpha1.BatchRelease {
 	t.Helper()
 	release := newRelease(t, namespace)

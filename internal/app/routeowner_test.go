@@ -23,7 +23,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// gitopsTool applies a route as it is in Git, server-side and with force, and ignores its rules as the examples of docs/interop say.
+// gitopsTool applies a route as it is in Git, server-side and with force, and ignores its rules as
+// the examples of docs/interop say.
 type gitopsTool struct {
 	manager string
 	ignores func(t *testing.T, live, predicted *unstructured.Unstructured) bool
@@ -31,15 +32,18 @@ type gitopsTool struct {
 }
 
 var gitopsTools = map[string]gitopsTool{
-	// managedFieldsManagers: fields that differ and that one of the managers has written are taken out of both sides of the comparison.
-	// With RespectIgnoreDifferences they are applied as they are in the cluster.
+	// managedFieldsManagers: fields that differ and that one of the managers has written are taken
+	// out of both sides of the comparison. With RespectIgnoreDifferences they are applied as they
+	// are in the cluster.
 	"Argo CD": {"argocd-controller", ignoresManager, func(git, live *unstructured.Unstructured) { specOf(git)["rules"] = rulesIn(live) }},
-	// ignore: the selector is matched with the object as a dry run returns it. Ignored fields that differ are not applied.
+	// ignore: the selector is matched with the object as a dry run returns it. Ignored fields that
+	// differ are not applied.
 	"Flux": {"kustomize-controller", ignoresAnnotated, func(git, _ *unstructured.Unstructured) { delete(specOf(git), "rules") }},
 }
 
-// TestGitOpsToolsLeaveSharesAlone: a tool that is configured as documented sees no difference in the rules of a route while a release shares requests,
-// and applies other changes without touching the shares. It sees none after the release either, and then applies changes of the rules again.
+// TestGitOpsToolsLeaveSharesAlone: a tool that is configured as documented sees no difference in
+// the rules of a route while a release shares requests, and applies other changes without touching
+// the shares. It sees none after the release either, and then applies changes of the rules again.
 func TestGitOpsToolsLeaveSharesAlone(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)
@@ -79,8 +83,9 @@ func TestGitOpsToolsLeaveSharesAlone(t *testing.T) {
 	}
 }
 
-// TestOriginalAppliedAgainIsSharedAgain: a tool that is not configured puts the original back, which refers to a Service that has the pods of both
-// versions. It is shared again, and no pod goes meanwhile.
+// TestOriginalAppliedAgainIsSharedAgain: a tool that is not configured puts the original back,
+// which refers to a Service that has the pods of both versions. It is shared again, and no pod goes
+// meanwhile.
 func TestOriginalAppliedAgainIsSharedAgain(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)
@@ -111,8 +116,9 @@ func TestOriginalAppliedAgainIsSharedAgain(t *testing.T) {
 	tool.wantNoDifference(t, c, git)
 }
 
-// TestSharesAppliedAfterTheEnd: a sync that began in mid-release may end after it, and apply shares that it has read before. The route then refers to
-// Services that are gone, and is restored. Where somebody else has a Service of such a name, it may be meant for that: it is left alone, and told.
+// TestSharesAppliedAfterTheEnd: a sync that began in mid-release may end after it, and apply shares
+// that it has read before. The route then refers to Services that are gone, and is restored. Where
+// somebody else has a Service of such a name, it may be meant for that: it is left alone, and told.
 func TestSharesAppliedAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)
@@ -149,7 +155,8 @@ func TestSharesAppliedAfterTheEnd(t *testing.T) {
 	awaitRelease(t, c, release, "at rest", func(status v1alpha1.BatchReleaseStatus) bool { return status.StalledBy == "" })
 }
 
-// startShared has a tool apply a route, and starts a release that shares its requests and waits at a gate.
+// startShared has a tool apply a route, and starts a release that shares its requests and waits at
+// a gate.
 func startShared(t *testing.T, c client.Client, tool gitopsTool, git *unstructured.Unstructured) *v1alpha1.BatchRelease {
 	t.Helper()
 	namespace := git.GetNamespace()
@@ -288,7 +295,7 @@ func readExample(t *testing.T, name string, into any) {
 	}
 }
 
-// ownersOfRules are the managers of spec.rules.
+// ownersOfRules returns the managers of spec.rules.
 func ownersOfRules(t *testing.T, route *unstructured.Unstructured) []string {
 	t.Helper()
 	var owners []string

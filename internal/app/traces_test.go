@@ -27,8 +27,8 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/traces"
 )
 
-// TestTraces: a release is one trace, although the controller is replaced at its gate, and a rollback is another that leads to it. Events
-// say which.
+// TestTraces: a release is one trace, although the controller is replaced at its gate, and a
+// rollback is another that leads to it. Events say which.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	c, namespace, to := newClient(t), cptest.Namespace(t), collector.New(t)
@@ -96,7 +96,8 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// drawn are spans with what they are in and what they lead to, sorted; every one that came, so that one that came twice is there twice.
+// drawn returns spans with what they are in and what they lead to, sorted; every one that came, so
+// that one that came twice is there twice.
 func drawn(spans []collector.Span, called map[string]string, namespace string) []string {
 	names := map[string]string{}
 	for _, s := range spans {
@@ -127,7 +128,8 @@ func stop(t *testing.T, c *controller) {
 	}
 }
 
-// awaitScaled scales the workload of a release, and waits until the controller, which thereby is seen to run, has noticed.
+// awaitScaled scales the workload of a release, and waits until the controller, which thereby is
+// seen to run, has noticed.
 func awaitScaled(t *testing.T, c client.Client, release *v1alpha1.BatchRelease, replicas int32) {
 	t.Helper()
 	workload := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: release.Namespace, Name: "web"}}
@@ -162,8 +164,8 @@ func awaitEvent(t *testing.T, c client.Client, namespace, text string) {
 	})
 }
 
-// TestTracesNowhere: a collector that is wrong is told of before anything runs, and one that never answers delays neither a release nor, by
-// more than 5 s, the end of the process.
+// TestTracesNowhere: a collector that is wrong is told of before anything runs, and one that never
+// answers delays neither a release nor, by more than 5 s, the end of the process.
 func TestTracesNowhere(t *testing.T) {
 	t.Parallel()
 	if _, err := app.New(&rest.Config{Host: "https://127.0.0.1:1"}, app.Options{Traces: traces.Options{Endpoint: "http://collector.example.com"}}); err == nil {
@@ -183,7 +185,7 @@ func TestTracesNowhere(t *testing.T) {
 	}
 }
 
-// silent is a collector that takes connections and never answers.
+// silent returns a collector that takes connections and never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

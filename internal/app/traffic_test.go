@@ -21,8 +21,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestLeastPrivilegeWithTraffic: the rights of config/components/traffic are enough for a release that shares requests, from the Services
-// to the route that is as it was; the API server refuses nothing.
+// TestLeastPrivilegeWithTraffic: the rights of config/components/traffic are enough for a release
+// that shares requests, from the Services to the route that is as it was; the API server refuses
+// nothing.
 func TestLeastPrivilegeWithTraffic(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)
@@ -129,7 +130,7 @@ func userOf(route *unstructured.Unstructured) string {
 	return string(text)
 }
 
-// backendsOf are the backends of a route's first rule with their weights.
+// backendsOf returns the backends of a route's first rule with their weights.
 func backendsOf(route *unstructured.Unstructured) []string {
 	rules, _, _ := unstructured.NestedSlice(route.Object, "spec", "rules")
 	refs, _, _ := unstructured.NestedSlice(rules[0].(map[string]any), "backendRefs")

@@ -66,8 +66,9 @@ func wantUntouched(t *testing.T, c client.Client, before client.Object) {
 	}
 }
 
-// TestRouteOfAnotherNamespace: without grants of both namespaces a release does not touch a route of another one, whoever writes the release; with
-// them it shares its requests, and with one alone it does not.
+// TestRouteOfAnotherNamespace: without grants of both namespaces a release does not touch a route
+// of another one, whoever writes the release; with them it shares its requests, and with one alone
+// it does not.
 func TestRouteOfAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)
@@ -127,8 +128,8 @@ func newGrant(namespace string, from, to map[string]any) *unstructured.Unstructu
 	}}
 }
 
-// TestForgedHold: an annotation that can't be read, or that names another release, is told and left alone, with the route. Entries for
-// other Services stay as they are.
+// TestForgedHold: an annotation that can't be read, or that names another release, is told and left
+// alone, with the route. Entries for other Services stay as they are.
 func TestForgedHold(t *testing.T) {
 	t.Parallel()
 	c, namespace := startTraffic(t)
@@ -164,7 +165,8 @@ func TestForgedHold(t *testing.T) {
 	}
 }
 
-// TestServiceOfSomebodyElse: a Service with the name of a side is left alone, and told. Once it is gone the release goes on.
+// TestServiceOfSomebodyElse: a Service with the name of a side is left alone, and told. Once it is
+// gone the release goes on.
 func TestServiceOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	c, namespace := startTraffic(t)
@@ -186,8 +188,9 @@ func TestServiceOfSomebodyElse(t *testing.T) {
 	awaitRelease(t, c, release, "blocking", blocking)
 }
 
-// TestForgedService: a Service that says that it belongs to the release, which anybody who may write Services can write, is made what the
-// release needs before it gets requests: it leads nowhere else, and nobody reaches it from elsewhere.
+// TestForgedService: a Service that says that it belongs to the release, which anybody who may
+// write Services can write, is made what the release needs before it gets requests: it leads
+// nowhere else, and nobody reaches it from elsewhere.
 func TestForgedService(t *testing.T) {
 	t.Parallel()
 	for name, forge := range map[string]func(*corev1.ServiceSpec){
@@ -234,8 +237,8 @@ func TestForgedService(t *testing.T) {
 	}
 }
 
-// TestRefusedRoute: a write of a route that admission refuses is told, tried again at longer and longer intervals, and succeeds once nobody
-// refuses it.
+// TestRefusedRoute: a write of a route that admission refuses is told, tried again at longer and
+// longer intervals, and succeeds once nobody refuses it.
 func TestRefusedRoute(t *testing.T) {
 	t.Parallel()
 	c, namespace := startTraffic(t)
@@ -297,8 +300,8 @@ func noRoutes(namespace string) (*admissionregistrationv1.ValidatingAdmissionPol
 	return policy, binding
 }
 
-// TestWithoutTraffic: a controller without --traffic says so, and writes neither Services nor routes. A release without traffic is released
-// as before.
+// TestWithoutTraffic: a controller without --traffic says so, and writes neither Services nor
+// routes. A release without traffic is released as before.
 func TestWithoutTraffic(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)
@@ -320,8 +323,9 @@ func TestWithoutTraffic(t *testing.T) {
 	wantUntouched(t, c, route)
 }
 
-// TestWithoutGatewayAPI: where the CRDs of the Gateway API are not installed, a controller with --traffic runs, and a release that needs them
-// says so. Once they are installed it goes on, without a restart.
+// TestWithoutGatewayAPI: where the CRDs of the Gateway API are not installed, a controller with
+// --traffic runs, and a release that needs them says so. Once they are installed it goes on,
+// without a restart.
 func TestWithoutGatewayAPI(t *testing.T) {
 	t.Parallel()
 	cfg := ownPlane(t)
@@ -344,7 +348,7 @@ func TestWithoutGatewayAPI(t *testing.T) {
 	awaitRelease(t, c, release, "blocking", blocking)
 }
 
-// ownPlane is a control plane for one test, without the CRDs of the Gateway API.
+// ownPlane returns a control plane for one test, without the CRDs of the Gateway API.
 func ownPlane(t *testing.T) *rest.Config {
 	t.Helper()
 	options, err := cptest.Options()

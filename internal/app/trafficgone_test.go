@@ -54,7 +54,8 @@ func (k *twoKinds) install() {
 	}
 }
 
-// uninstall deletes the definitions of kinds, and with them all of their objects, and waits until they are not served any more.
+// uninstall deletes the definitions of kinds, and with them all of their objects, and waits until
+// they are not served any more.
 func (k *twoKinds) uninstall(plurals ...string) {
 	k.t.Helper()
 	for _, plural := range plurals {
@@ -105,8 +106,9 @@ func (k *twoKinds) awaitGone() {
 	})
 }
 
-// TestOneKindIsNotServed: of a release that names routes of two kinds, one of which the cluster does not serve, that route alone has the
-// problem, also where the kind goes in mid-release. What is shared of the other stays, and is given back with the release.
+// TestOneKindIsNotServed: of a release that names routes of two kinds, one of which the cluster
+// does not serve, that route alone has the problem, also where the kind goes in mid-release. What
+// is shared of the other stays, and is given back with the release.
 func TestOneKindIsNotServed(t *testing.T) {
 	t.Parallel()
 	k := newTwoKinds(t)
@@ -139,8 +141,8 @@ func TestOneKindIsNotServed(t *testing.T) {
 	}
 }
 
-// TestDeletionWithoutGatewayAPI: a release that is deleted does not wait for routes of kinds that the cluster does not serve any more, whoever has
-// seen that they were served.
+// TestDeletionWithoutGatewayAPI: a release that is deleted does not wait for routes of kinds that
+// the cluster does not serve any more, whoever has seen that they were served.
 func TestDeletionWithoutGatewayAPI(t *testing.T) {
 	t.Parallel()
 	k := newTwoKinds(t)

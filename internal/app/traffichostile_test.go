@@ -22,8 +22,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestRouteThatNobodyMayKnow: who may write releases, and has no grant, learns nothing of a route of another namespace: not whether it is there, who
-// holds it, nor what its rules are. With the grants the release says what is wrong with it.
+// TestRouteThatNobodyMayKnow: who may write releases, and has no grant, learns nothing of a route
+// of another namespace: not whether it is there, who holds it, nor what its rules are. With the
+// grants the release says what is wrong with it.
 func TestRouteThatNobodyMayKnow(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)
@@ -57,8 +58,8 @@ func TestRouteThatNobodyMayKnow(t *testing.T) {
 	wantUntouched(t, c, route)
 }
 
-// TestForgedRouteStatus: claims in the status of a route have a release wait or go on. However often they change, the controller writes nothing but
-// its own status, and that now and then.
+// TestForgedRouteStatus: claims in the status of a route have a release wait or go on. However
+// often they change, the controller writes nothing but its own status, and that now and then.
 func TestForgedRouteStatus(t *testing.T) {
 	t.Parallel()
 	c, namespace := startTraffic(t)
@@ -93,7 +94,8 @@ func TestForgedRouteStatus(t *testing.T) {
 		claim(1+i%32, 1)
 	}
 	claim(32, 1)
-	// It may have told of the wait. Its status names who is waited for: what is not urgent is written every five seconds at most.
+	// It may have told of the wait. Its status names who is waited for: what is not urgent is
+	// written every five seconds at most.
 	more, most := writesOf(t, "sluice/"+namespace)-writes, 2+int(time.Since(began)/(5*time.Second))
 	if more > most {
 		t.Errorf("want the controller to write its status every five seconds at most, which would be %d times, got %d writes", most, more)
@@ -106,7 +108,7 @@ func TestForgedRouteStatus(t *testing.T) {
 	}
 }
 
-// newDefaulted is the route of newRoute as the API server makes it.
+// newDefaulted returns the route of newRoute as the API server makes it.
 func newDefaulted(t *testing.T, c client.Client, namespace string) *unstructured.Unstructured {
 	t.Helper()
 	route := newRoute(namespace)
@@ -128,7 +130,8 @@ func claimOf(i int, generation int64) map[string]any {
 	}
 }
 
-// writesOf counts the writes of a controller, but for events: they are sent some time after what they tell.
+// writesOf counts the writes of a controller, but for events: they are sent some time after what
+// they tell.
 func writesOf(t *testing.T, userAgent string) int {
 	t.Helper()
 	counts, err := cptest.Access(t).CountRequests(func(r controlplane.Request) bool {
@@ -140,8 +143,9 @@ func writesOf(t *testing.T, userAgent string) int {
 	return counts["patch"] + counts["create"] + counts["update"] + counts["delete"]
 }
 
-// TestForgedSlicesOfSides: EndpointSlices that others make of the Services of a release neither hold it up nor count as pods; of those that look like its
-// own, the controller of EndpointSlices leaves none.
+// TestForgedSlicesOfSides: EndpointSlices that others make of the Services of a release neither
+// hold it up nor count as pods; of those that look like its own, the controller of EndpointSlices
+// leaves none.
 func TestForgedSlicesOfSides(t *testing.T) {
 	t.Parallel()
 	c, namespace := startTraffic(t)
@@ -176,7 +180,7 @@ func TestForgedSlicesOfSides(t *testing.T) {
 	awaitRelease(t, c, release, "completed", completed)
 }
 
-// newSlice is an EndpointSlice of a Service whose endpoints have no pods.
+// newSlice returns an EndpointSlice of a Service whose endpoints have no pods.
 func newSlice(service *corev1.Service, name string) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{

@@ -44,8 +44,9 @@ func patchService(t *testing.T, c client.Client, service *corev1.Service, change
 	}
 }
 
-// TestSidesFollowTheService: what the user changes of the Service in mid-release holds for its sides, too. A port that it has no longer stays there
-// for a route that has it yet, and goes with the release.
+// TestSidesFollowTheService: what the user changes of the Service in mid-release holds for its
+// sides, too. A port that it has no longer stays there for a route that has it yet, and goes with
+// the release.
 func TestSidesFollowTheService(t *testing.T) {
 	t.Parallel()
 	c, release := startBlocked(t)
@@ -110,7 +111,8 @@ func wantPatches(t *testing.T, namespace string, times int) {
 	}
 }
 
-// TestEditedSideIsPutBack: whatever somebody edits of a Service of a side is put back, also where the release stands still.
+// TestEditedSideIsPutBack: whatever somebody edits of a Service of a side is put back, also where
+// the release stands still.
 func TestEditedSideIsPutBack(t *testing.T) {
 	t.Parallel()
 	c, release := startBlocked(t)
@@ -146,7 +148,8 @@ func TestEditedSideIsPutBack(t *testing.T) {
 	}
 }
 
-// TestAnnotationTakenAway: a route that refers to the sides of a release that names it is the release's, also where somebody takes away what says so.
+// TestAnnotationTakenAway: a route that refers to the sides of a release that names it is the
+// release's, also where somebody takes away what says so.
 func TestAnnotationTakenAway(t *testing.T) {
 	t.Parallel()
 	c, release := startBlocked(t)

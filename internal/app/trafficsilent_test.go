@@ -20,7 +20,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// blockedWithTraffic is a release at its first gate. The controller waits for the status of a route for half of the deadline, in seconds.
+// blockedWithTraffic is a release at its first gate. The controller waits for the status of a route
+// for half of the deadline, in seconds.
 func blockedWithTraffic(t *testing.T, deadline int32) (c client.Client, route *unstructured.Unstructured, release *v1alpha1.BatchRelease) {
 	t.Helper()
 	c, namespace := startTraffic(t)
@@ -39,7 +40,8 @@ func setDeadline(t *testing.T, c client.Client, release *v1alpha1.BatchRelease, 
 	}
 }
 
-// silence has the route's status tell of its present generation for ever, by a Gateway that is dead.
+// silence has the route's status tell of its present generation for ever, by a Gateway that is
+// dead.
 func silence(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
 	route := readRoute(t, c, namespace)
@@ -83,8 +85,9 @@ func awaitGone(t *testing.T, c client.Client, release *v1alpha1.BatchRelease) {
 	})
 }
 
-// TestDeletionPastSilentGateway: a Gateway that is dead, and whose entry in the status of the route stays, is waited for when the release is
-// deleted, and not for ever: the Deployment is handed back, and people are told.
+// TestDeletionPastSilentGateway: a Gateway that is dead, and whose entry in the status of the route
+// stays, is waited for when the release is deleted, and not for ever: the Deployment is handed
+// back, and people are told.
 func TestDeletionPastSilentGateway(t *testing.T) {
 	t.Parallel()
 	c, route, release := blockedWithTraffic(t, 20)
@@ -132,7 +135,7 @@ func twoNamespaces(t *testing.T) (c client.Client, namespace string, route *unst
 	return c, namespace, route
 }
 
-// elsewhere is a route that refers to the Service of another namespace.
+// elsewhere returns a route that refers to the Service of another namespace.
 func elsewhere(t *testing.T, namespace, edge string) *unstructured.Unstructured {
 	t.Helper()
 	route := newRoute(edge)
@@ -153,8 +156,8 @@ func grants(namespace, edge string) (there, here *unstructured.Unstructured) {
 	return there, here
 }
 
-// TestRevokedGrant: where a grant is taken away in mid-release, requests still come back, and the route gets back what it had: in a rollback, and where
-// the release is deleted.
+// TestRevokedGrant: where a grant is taken away in mid-release, requests still come back, and the
+// route gets back what it had: in a rollback, and where the release is deleted.
 func TestRevokedGrant(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"rollback", "deletion"} {
@@ -192,8 +195,9 @@ func TestRevokedGrant(t *testing.T) {
 	}
 }
 
-// TestForgedHoldElsewhere: whoever may write to a route of a namespace that has not consented can't have a release stay, by saying again and again
-// that the release holds it; and a route that the release does not name is left alone.
+// TestForgedHoldElsewhere: whoever may write to a route of a namespace that has not consented can't
+// have a release stay, by saying again and again that the release holds it; and a route that the
+// release does not name is left alone.
 func TestForgedHoldElsewhere(t *testing.T) {
 	t.Parallel()
 	c, namespace, route := twoNamespaces(t)

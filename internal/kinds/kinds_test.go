@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Each kind is found by all its names and by its object, and nothing else is.
+// TestKindsAreFound: each kind is found by all its names and by its object, and nothing else is.
 func TestKindsAreFound(t *testing.T) {
 	t.Parallel()
 	for i := range All {
@@ -31,7 +31,7 @@ func TestKindsAreFound(t *testing.T) {
 	}
 }
 
-// Sizes are those of the manifest; names are joined for a sentence.
+// TestSizesAndNames: Sizes are those of the manifest; names are joined for a sentence.
 func TestSizesAndNames(t *testing.T) {
 	t.Parallel()
 	for i := range All {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each native controller labels pods with the revision in its own way.
+// TestPodsOfKinds: each native controller labels pods with the revision in its own way.
 func TestPodsOfKinds(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]Pods{

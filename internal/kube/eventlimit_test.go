@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A burst of events takes few requests at once, and nothing else waits for it.
+// TestLimitEvents: a burst of events takes few requests at once, and nothing else waits for it.
 func TestLimitEvents(t *testing.T) {
 	t.Parallel()
 	var at, most, sent atomic.Int32

@@ -30,7 +30,8 @@ func TestLogEvents(t *testing.T) {
 	if got := <-fake.Events; got != "Normal Completed all pods run v2" {
 		t.Errorf("want the event recorded all the same, got %q", got)
 	}
-	// The API server refuses an event of more than 1024 bytes, so that somebody could force a gate without one.
+	// The API server refuses an event of more than 1024 bytes, so that somebody could force a gate
+	// without one.
 	LogEvents(fake, logger).Eventf(object, nil, corev1.EventTypeWarning, "GateForced", "PassGate", "%s", "no\n\x1b[2Jreason"+strings.Repeat("é", 1024))
 	got := <-fake.Events
 	note, found := strings.CutPrefix(got, "Warning GateForced no [2Jreasonééé")
@@ -39,7 +40,8 @@ func TestLogEvents(t *testing.T) {
 	}
 }
 
-// TestLogEventsOfReleases: a line about a release says which one, what of it, and who decided a gate; what is for the log alone is not recorded.
+// TestLogEventsOfReleases: a line about a release says which one, what of it, and who decided a
+// gate; what is for the log alone is not recorded.
 func TestLogEventsOfReleases(t *testing.T) {
 	t.Parallel()
 	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Status: v1alpha1.BatchReleaseStatus{

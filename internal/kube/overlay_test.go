@@ -23,7 +23,8 @@ const unseen = 10 * time.Second
 
 var names = []string{"a", "b"}
 
-// change is one write to a model of an API server: the object that a name has from then on, nil if none.
+// change is one write to a model of an API server: the object that a name has from then on, nil if
+// none.
 type change struct {
 	name   string
 	object *corev1.ConfigMap
@@ -37,7 +38,8 @@ type model struct {
 	history []change
 	cached  int // how many changes the cache has
 	uids    int
-	// shown is the newest object of a name that the process was shown, and when; deleted is what it has deleted itself.
+	// shown is the newest object of a name that the process was shown, and when; deleted is what it
+	// has deleted itself.
 	shown   map[string]*corev1.ConfigMap
 	when    map[string]time.Time
 	deleted map[types.UID]bool
@@ -131,8 +133,8 @@ func version(object *corev1.ConfigMap) int {
 	return n
 }
 
-// TestOverlayReadsItsOwnWrites: whatever others write, and however far the cache lags, nothing is read older than it was
-// shown; and once the cache has caught up it alone is believed.
+// TestOverlayReadsItsOwnWrites: whatever others write, and however far the cache lags, nothing is
+// read older than it was shown; and once the cache has caught up it alone is believed.
 func TestOverlayReadsItsOwnWrites(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -264,8 +266,8 @@ func TestOverlayAfterALiveList(t *testing.T) {
 	want("one is given up, as the cache never had it", listed())
 }
 
-// TestOverlayHoldsNothingOfTheCache: there are several Overlays for each release, and what they held would stay in memory when
-// the cache has newer objects.
+// TestOverlayHoldsNothingOfTheCache: there are several Overlays for each release, and what they
+// held would stay in memory when the cache has newer objects.
 func TestOverlayHoldsNothingOfTheCache(t *testing.T) {
 	t.Parallel()
 	for reason, deleted := range map[string]bool{"listed": false, "listed and deleted": true} {

@@ -18,10 +18,11 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// name is the outcome without the answer.
+// name returns the outcome without the answer.
 func name(o kube.Outcome) string { return fmt.Sprintf("%T", o) }
 
-// TestOutcomeOf: what is sent again is of use only where somebody else need not change anything first.
+// TestOutcomeOf: what is sent again is of use only where somebody else need not change anything
+// first.
 func TestOutcomeOf(t *testing.T) {
 	t.Parallel()
 	status := func(code int32) error {
@@ -123,7 +124,8 @@ func TestPatchHoldsForWhatWasObserved(t *testing.T) {
 	want("an object that was never read", got, kube.Failed{})
 }
 
-// TestPatchKeepsAnnotationsThatWereNotObserved: a cache leaves out what kubectl applied last, by which it tells later what was taken out of a manifest.
+// TestPatchKeepsAnnotationsThatWereNotObserved: a cache leaves out what kubectl applied last, by
+// which it tells later what was taken out of a manifest.
 func TestPatchKeepsAnnotationsThatWereNotObserved(t *testing.T) {
 	t.Parallel()
 	c, namespace := cptest.Client(t), cptest.Namespace(t)
@@ -145,7 +147,8 @@ func TestPatchKeepsAnnotationsThatWereNotObserved(t *testing.T) {
 	}
 }
 
-// TestStatusHoldsForWhatWasObserved: the same for a status of ours, and a change of it that outlasts changes by others.
+// TestStatusHoldsForWhatWasObserved: the same for a status of ours, and a change of it that
+// outlasts changes by others.
 func TestStatusHoldsForWhatWasObserved(t *testing.T) {
 	t.Parallel()
 	c, namespace := cptest.Client(t), cptest.Namespace(t)

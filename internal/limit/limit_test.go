@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Each sender has a limit of its own, and an attacker with many names takes no more memory than allowed.
+// TestLimits: each sender has a limit of its own, and an attacker with many names takes no more
+// memory than allowed.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	now, l := time.Unix(0, 0), New[int](1, 5, 10)

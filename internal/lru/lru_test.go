@@ -6,7 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
-// TestKeepsWhatWasUsedLast: the least recently used go first, and one that is larger than all is not kept.
+// TestKeepsWhatWasUsedLast: the least recently used go first, and one that is larger than all is
+// not kept.
 func TestKeepsWhatWasUsedLast(t *testing.T) {
 	t.Parallel()
 	c := lru.New[int, *int](100)

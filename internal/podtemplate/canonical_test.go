@@ -54,8 +54,8 @@ func TestDigestLeavesTheTemplateAlone(t *testing.T) {
 	}
 }
 
-// TestDigestIsWhatIsTheSameNatively holds the digests of two templates, drawn at random and one of them written
-// otherwise or changed, against the comparison of the native controller.
+// TestDigestIsWhatIsTheSameNatively holds the digests of two templates, drawn at random and one of
+// them written otherwise or changed, against the comparison of the native controller.
 func TestDigestIsWhatIsTheSameNatively(t *testing.T) {
 	t.Parallel()
 	seen := map[bool]int{}
@@ -220,7 +220,7 @@ func rewriteMap(t *rapid.T, v reflect.Value, changes *int) {
 	}
 }
 
-// otherwise is the same amount in one of the ways to write it.
+// otherwise returns the same amount in one of the ways to write it.
 func otherwise(t *rapid.T, q resource.Quantity) resource.Quantity {
 	for _, ways := range quantities {
 		if q.Cmp(resource.MustParse(ways[0])) == 0 {

@@ -31,7 +31,8 @@ spec:
             required: [afloat]
 `
 
-// TestFiles shows what becomes of the parts of a CRD that mean something else in a schema, or nothing.
+// TestFiles shows what becomes of the parts of a CRD that mean something else in a schema, or
+// nothing.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	files, err := schema.Files([]byte(crd))

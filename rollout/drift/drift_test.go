@@ -14,7 +14,7 @@ import (
 // secret is a value that must never be printed.
 const secret = "hunter2"
 
-// released is a template with everything in it that a case changes.
+// released returns a template with everything in it that a case changes.
 func released() *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{

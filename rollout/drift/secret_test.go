@@ -19,7 +19,8 @@ var treacherous = []string{
 	"spec.template.spec.containers[app].image", "].image", "[app].resources.limits", "restartPolicy", "requests", "protocol", "*",
 }
 
-// TestNamesThatLookLikeFields: what users choose as a name is not taken for a field, and its value not shown.
+// TestNamesThatLookLikeFields: what users choose as a name is not taken for a field, and its value
+// not shown.
 func TestNamesThatLookLikeFields(t *testing.T) {
 	t.Parallel()
 	with := func(name, value string) *corev1.PodTemplateSpec {
@@ -81,7 +82,8 @@ func TestOnlyWhatMayBeShown(t *testing.T) {
 	})
 }
 
-// filler sets every field of a value: texts to its text, except those by which items are told apart.
+// filler sets every field of a value: texts to its text, except those by which items are told
+// apart.
 type filler struct {
 	key, text string
 	number    int64

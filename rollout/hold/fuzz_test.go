@@ -21,8 +21,8 @@ import (
 // maxFuzzed is how many pods are made at most.
 const maxFuzzed = 50
 
-// Whatever somebody writes into the annotation and the spec of a workload: it can be handed back, and the pods move without panic, and no
-// more of them than the step says.
+// FuzzHold: whatever somebody writes into the annotation and the spec of a workload: it can be
+// handed back, and the pods move without panic, and no more of them than the step says.
 func FuzzHold(f *testing.F) {
 	for _, seed := range []string{
 		`{"release":"web","uid":"1","stable":"v1","strategy":"{\"type\":\"RollingUpdate\",\"rollingUpdate\":{\"partition\":3}}"}`,

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/hold"
 )
 
-// TestTemplateOfSetKeepsNewerFields: a workload that goes back to the template of a ReplicaSet gets all of it but the hash label.
+// TestTemplateOfSetKeepsNewerFields: a workload that goes back to the template of a ReplicaSet gets
+// all of it but the hash label.
 func TestTemplateOfSetKeepsNewerFields(t *testing.T) {
 	t.Parallel()
 	set := &unstructured.Unstructured{}

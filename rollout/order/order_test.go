@@ -16,7 +16,7 @@ import (
 
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// pod is one that serves on a node of a zone.
+// pod returns one that serves on a node of a zone.
 func pod(name, zone string, change ...func(*Pod)) Pod {
 	p := Pod{Name: name, Stage: Ready, Created: noon}
 	if zone != "" {
@@ -136,7 +136,7 @@ func (c *cluster) write(changes []Change) {
 // catchUp has the controller see all that was written.
 func (c *cluster) catchUp() { c.caughtUp = len(c.writes) }
 
-// seen is the cost that the controller goes by.
+// seen returns the cost that the controller goes by.
 func (c *cluster) seen(p Pod) int32 {
 	for _, w := range slices.Backward(c.writes[:c.caughtUp]) {
 		if w.pod == p.Name {
@@ -146,8 +146,8 @@ func (c *cluster) seen(p Pod) int32 {
 	return p.own()
 }
 
-// shrink takes n pods away as the ReplicaSet controller does, by what it has seen, and returns them. Among pods
-// that it holds equal chance decides.
+// shrink takes n pods away as the ReplicaSet controller does, by what it has seen, and returns
+// them. Among pods that it holds equal chance decides.
 func (c *cluster) shrink(n int, chance *rapid.T) []string {
 	var going []Pod
 	for _, i := range rapid.Permutation(indexes(c.pods)).Draw(chance, "equal") {
@@ -169,7 +169,7 @@ func indexes(pods []Pod) []int {
 	return all
 }
 
-// drawPods are a few pods of any kind, of which many are alike.
+// drawPods returns a few pods of any kind, of which many are alike.
 func drawPods(t *rapid.T) []Pod {
 	n := rapid.IntRange(1, 8).Draw(t, "pods")
 	var pods []Pod
@@ -183,8 +183,9 @@ func drawPods(t *rapid.T) []Pod {
 	return pods
 }
 
-// However late the ReplicaSet controller sees the costs, and however the order changes on the way, what goes is what
-// is to go next: as many pods are taken away at a time as Free says.
+// TestPodsGoInTheirOrder: However late the ReplicaSet controller sees the costs, and however the
+// order changes on the way, what goes is what is to go next: as many pods are taken away at a time
+// as Free says.
 func TestPodsGoInTheirOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, now, updated := &cluster{pods: drawPods(t)}, noon, int32(0)
@@ -236,7 +237,7 @@ func (c *cluster) shrinkInOrder(t *rapid.T, keys []v1alpha1.OrderKey, updated in
 	}
 }
 
-// Pods that go one after the other cost one write each.
+// TestOneWriteForEachPod: pods that go one after the other cost one write each.
 func TestOneWriteForEachPod(t *testing.T) {
 	var pods []Pod
 	for i := range 100 {
@@ -255,7 +256,8 @@ func TestOneWriteForEachPod(t *testing.T) {
 	}
 }
 
-// A pod whose raised cost nobody has seen may still go too early, though a user has changed the cost since.
+// TestRaisedCostThatIsNotSeen: a pod whose raised cost nobody has seen may still go too early,
+// though a user has changed the cost since.
 func TestRaisedCostThatIsNotSeen(t *testing.T) {
 	p := pod("a", "", costOf("5"))
 	p.Mark = &Mark{After: 3, Raised: true, At: noon.Unix()}
@@ -265,7 +267,7 @@ func TestRaisedCostThatIsNotSeen(t *testing.T) {
 	}
 }
 
-// A cost that waits for time to pass says until when.
+// TestFreeInTime: a cost that waits for time to pass says until when.
 func TestFreeInTime(t *testing.T) {
 	c := &cluster{pods: []Pod{pod("a", ""), pod("b", "")}}
 	c.write(Costs(Sort(c.pods, nil), 1, 3, noon))

@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestAdmission: what is foretold is what the planner does.
+// TestAdmission: the planner acts as the admission check foretells.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	grown := func() *scene { return held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v3") }
@@ -56,7 +56,8 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// TestAdmissionWithoutWorkload: a release that has never been looked at, of a workload that is not there.
+// TestAdmissionWithoutWorkload: a release that has never been looked at, of a workload that is not
+// there.
 func TestAdmissionWithoutWorkload(t *testing.T) {
 	t.Parallel()
 	if got, _ := AdmissionOf(&v1alpha1.BatchRelease{}, nil, "given-v1", noon); got != Begins {

@@ -13,7 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 )
 
-// handedBack is a workload that runs v2 under the native controller again, after the last step.
+// handedBack returns a workload that runs v2 under the native controller again, after the last
+// step.
 func handedBack(replicas int32) *scene {
 	s := held(replicas).at(2, replicas).sets(set("v1", 0), set("v2", replicas))
 	w := s.Workload
@@ -211,7 +212,8 @@ func TestArriveCompletesARelease(t *testing.T) {
 	})
 }
 
-// The name that the native controller gave a template stands, not the one that was reckoned before it had.
+// TestArriveNamesTheTemplateAsTheNativeController: the name that the native controller gave a
+// template stands, not the one that was reckoned before it had.
 func TestArriveNamesTheTemplateAsTheNativeController(t *testing.T) {
 	t.Parallel()
 	reckoned := running(10).resolved("reckoned").but(func(o *Observation) { o.Resolved.Digest = "digest-v1" })
@@ -297,7 +299,7 @@ func TestLastStable(t *testing.T) {
 	}
 }
 
-// keptInOrder are the only kept templates.
+// keptInOrder sets the kept templates.
 func keptInOrder(revisions ...string) func(*Observation) {
 	return func(o *Observation) { o.Kept = (&scene{}).keep(revisions...).Kept }
 }
@@ -311,7 +313,7 @@ func (s *scene) places(m statefulset.Mover) *scene {
 	})
 }
 
-// What a release says of pods is so, before it is completed as after.
+// TestNativeRolloutIsTold: the reported pod counts are true before and after a release completes.
 func TestNativeRolloutIsTold(t *testing.T) {
 	t.Parallel()
 	rolling := func() *scene { return running(10).resolved("v1").sets(set("v0", 4), set("v1", 7, available(5))) }
@@ -353,8 +355,9 @@ func TestNativeRolloutIsTold(t *testing.T) {
 	}
 }
 
-// A release that was told to have begun stays one, whoever brings the template then: it completes. One that was adopted from its begin, or is not
-// on record yet, is adopted.
+// TestOnlyAReleaseThatNobodyWasToldOfIsAdopted: a release that was told to have begun stays one,
+// whoever brings the template then: it completes. One that was adopted from its begin, or is not on
+// record yet, is adopted.
 func TestOnlyAReleaseThatNobodyWasToldOfIsAdopted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

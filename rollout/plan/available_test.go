@@ -78,13 +78,14 @@ func TestPodsAreToldAsADeploymentTellsThem(t *testing.T) {
 	}
 }
 
-// told is the scene after a pass.
+// told returns the scene after a pass.
 func told(s *scene) *scene {
 	s.Release.Status = Next(s.Observation).Status
 	return s
 }
 
-// At rest the Deployment counts. What is written here is only what people look for in conditions.
+// TestTotalsAreCountedUntilTheEnd: at rest the Deployment counts pods, and only the values in
+// conditions are written here.
 func TestTotalsAreCountedUntilTheEnd(t *testing.T) {
 	t.Parallel()
 	totals := func(s *v1alpha1.BatchReleaseStatus) [3]int32 {
@@ -117,7 +118,8 @@ func TestTotalsAreCountedUntilTheEnd(t *testing.T) {
 	}
 }
 
-// Pods that come and go cost no write each; that some can't be made is reported at once.
+// TestAvailabilityIsNotUrgentAndFailureIs: pods that come and go cost no write each; that some
+// can't be made is reported at once.
 func TestAvailabilityIsNotUrgentAndFailureIs(t *testing.T) {
 	t.Parallel()
 	before := told(held(10).sets(set("v1", 10))).Release.Status

@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// A release that begins, each batch of it, its end without a gate, and what it takes the place of are told once, with words of their own.
+// TestProgressIsTold: a release that begins, each batch of it, its end without a gate, and what it
+// takes the place of are told once, with words of their own.
 func TestProgressIsTold(t *testing.T) {
 	t.Parallel()
 	commit := func(s *v1alpha1.BatchReleaseStatus) { s.Commit = "0123456789abcdef" }

@@ -15,7 +15,8 @@ const (
 	emptiesIt = ": otherwise the native controller takes it for complete, and empties the others"
 )
 
-// TestNoUnapprovedVersionStandsAlone has a rollback to v1 that had just begun when another template is given.
+// TestNoUnapprovedVersionStandsAlone has a rollback to v1 that had just begun when another template
+// is given.
 func TestNoUnapprovedVersionStandsAlone(t *testing.T) {
 	t.Parallel()
 	noted := func(s *Set) { s.Noted = true }
@@ -79,7 +80,8 @@ func TestNoUnapprovedVersionStandsAlone(t *testing.T) {
 	})
 }
 
-// A template that waits before its release may begin says for what, and after the progress deadline that people should look.
+// TestATemplateThatWaitsSaysForWhat: a template that waits before its release may begin says for
+// what, and after the progress deadline that people should look.
 func TestATemplateThatWaitsSaysForWhat(t *testing.T) {
 	t.Parallel()
 	noted := func(s *Set) { s.Noted = true }
@@ -157,8 +159,9 @@ func longer(o *Observation) { o.Release.Spec.Strategy.ProgressDeadlineSeconds = 
 
 func resumed(o *Observation) { o.Release.Spec.Suspend = false }
 
-// A release of what most pods run already, in the middle of the native controller's own rollout of another template or after its
-// workload was scaled to 0: that controller would take the others away as soon as it sees the template, before another pass.
+// TestNoVersionIsGivenAsComplete: a release of what most pods run already, in the middle of the
+// native controller's own rollout of another template or after its workload was scaled to 0: that
+// controller would take the others away as soon as it sees the template, before another pass.
 func TestNoVersionIsGivenAsComplete(t *testing.T) {
 	t.Parallel()
 	noted := func(s *Set) { s.Noted = true }

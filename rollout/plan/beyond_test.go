@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// newFinalRack is a rack whose updated slots stay updated: a slot that comes, or whose pod somebody takes out, gets the rack's
-// template, and nothing undoes that.
+// newFinalRack returns a rack whose updated slots stay updated: a new slot, or one whose pod is
+// deleted, gets the rack's template for good.
 func newFinalRack(t *testing.T, replicas int) *rack {
 	k := newRack(t, replicas)
 	k.final = true
@@ -25,7 +25,7 @@ func (k *rack) comes(n int) {
 	k.slots = append(k.slots, slices.Repeat([]slot{{k.template, true}}, n)...)
 }
 
-// beyond is what the condition says; empty if there is none.
+// beyond returns the message of the condition; empty if there is none.
 func (k *rack) beyond() string {
 	k.t.Helper()
 	found := meta.FindStatusCondition(k.release.Status.Conditions, v1alpha1.ConditionBeyondStep)
@@ -125,7 +125,8 @@ func TestTheNextStepApprovesNoMoreThanItSays(t *testing.T) {
 	}
 }
 
-// In a rollback nothing is to be approved, and a jump back finds the pods that stay: they were approved on the way.
+// TestWhatStaysIsNotAlwaysBeyond: in a rollback nothing is to be approved, and a jump back finds
+// the pods that stay: they were approved on the way.
 func TestWhatStaysIsNotAlwaysBeyond(t *testing.T) {
 	t.Parallel()
 	k := newFinalRack(t, 10)

@@ -9,7 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Whoever may write a BatchRelease may claim any time of its commit.
+// TestCommitTimeIsRecorded: the recorded time of a commit is bounded, because every writer of a
+// BatchRelease may claim any time.
 func TestCommitTimeIsRecorded(t *testing.T) {
 	t.Parallel()
 	for claim, want := range map[string]string{

@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// Pods that the native controller has made beyond the step may leave no room for the old ones with which a route begins: only a person can go back.
+// TestPodsThatLeaveNoRoomForRequestsAreTold: pods that the native controller has made beyond the
+// step may leave no room for the old ones with which a route begins: only a person can go back.
 func TestPodsThatLeaveNoRoomForRequestsAreTold(t *testing.T) {
 	t.Parallel()
 	s := held(10).steps(v1alpha1.Step{Replicas: step("50%").Replicas, Traffic: "20%"}, step("100%")).at(0, 5).sets(set("v1", 1), set("v2", 9))

@@ -63,8 +63,8 @@ func TestCheckDeadline(t *testing.T) {
 	})
 }
 
-// What was watched is put on record every quarter of the deadline, or every minute: no more is lost when a process ends, and no
-// more is written.
+// TestWaitIsPutOnRecord: the watched time is recorded every quarter of the deadline, or every
+// minute. At the end of a process no more is lost, and no more is written.
 func TestWaitIsPutOnRecord(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -90,7 +90,8 @@ func TestWaitIsPutOnRecord(t *testing.T) {
 	}
 }
 
-// Looks count a wait: the time between two of them, except that in which nobody looked.
+// TestWatches: Looks count a wait: the time between two of them, except that in which nobody
+// looked.
 func TestWatches(t *testing.T) {
 	t.Parallel()
 	status := func(available int32, since time.Time) *v1alpha1.BatchReleaseStatus {
@@ -152,8 +153,8 @@ func TestAFailedReleaseIsHeldWhereItStands(t *testing.T) {
 	})
 }
 
-// TestProgressOfPodsOnTheirWayOut: pods that are still available after their ReplicaSet was scaled down are no progress, or
-// the mark would go up and down with every pass.
+// TestProgressOfPodsOnTheirWayOut: pods that are still available after their ReplicaSet was scaled
+// down are no progress, or the mark would go up and down with every pass.
 func TestProgressOfPodsOnTheirWayOut(t *testing.T) {
 	t.Parallel()
 	s := held(4).sets(set("v1", 4), set("v2", 0, available(1), current(1))).status(func(status *v1alpha1.BatchReleaseStatus) {

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// changed is a workload that somebody has given the template v9, past the release.
+// changed gives the workload the template v9, past the release.
 func (s *scene) changed() *scene {
 	s.Workload.Digest, s.Workload.Revision = "digest-v9", "v9"
 	return s.sets(set("v1", 0), set("v9", s.Workload.Replicas))
@@ -82,7 +82,8 @@ func TestWatchDrift(t *testing.T) {
 	})
 }
 
-// Where no release holds the workload, one of those that name it decides what it runs.
+// TestOldestReleaseRevertsDrift: where no release holds the workload, one of those that name it
+// decides what it runs.
 func TestOldestReleaseRevertsDrift(t *testing.T) {
 	t.Parallel()
 	beside := func(siblings ...Sibling) *scene {
@@ -110,7 +111,7 @@ func TestOldestReleaseRevertsDrift(t *testing.T) {
 // reverts has drift reverted.
 func reverts(o *Observation) { o.Release.Spec.Drift = v1alpha1.DriftRevert }
 
-// revertedNow is the end of a rollback from drift.
+// revertedNow sets the end of a rollback from drift.
 func revertedNow(s *v1alpha1.BatchReleaseStatus) {
 	s.LastUpdateTime = &metav1.Time{Time: noon}
 	s.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerDrift, From: "v9"}
@@ -149,7 +150,8 @@ func TestDriftIsToldOnce(t *testing.T) {
 	}
 }
 
-// A rollback of the release that comes next goes to what was released, not to what somebody has made of it.
+// TestReleaseOverDrift: a rollback of the release that comes next goes to what was released, not to
+// what somebody has made of it.
 func TestReleaseOverDrift(t *testing.T) {
 	t.Parallel()
 	over := func() *scene { return completed(10).changed().resolved("v2") }
@@ -171,8 +173,8 @@ func TestReleaseOverDrift(t *testing.T) {
 	}
 }
 
-// A first release is completed before its pods are available. They are counted once more when all are: what comes and goes at rest costs
-// no write.
+// TestCompletedBeforeItsPodsAreAvailable: a first release completes before its pods are available.
+// They are counted once more when all are; later changes at rest cost no write.
 func TestCompletedBeforeItsPodsAreAvailable(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

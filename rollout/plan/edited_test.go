@@ -18,7 +18,8 @@ func said(replicas string, requests int32, matches ...v1alpha1.RequestMatch) fun
 	}
 }
 
-// A step that is edited takes less at once, and more once its gates have passed: then it asks them again.
+// TestAnEditedStepTakesMoreWhenItsGatesHavePassed: a step that is edited takes less at once, and
+// more once its gates have passed: then it asks them again.
 func TestAnEditedStepTakesMoreWhenItsGatesHavePassed(t *testing.T) {
 	t.Parallel()
 	const name = "web-v2-1-0-0"
@@ -50,7 +51,8 @@ func TestAnEditedStepTakesMoreWhenItsGatesHavePassed(t *testing.T) {
 	})
 }
 
-// People who look at the gate read that an approval brings more than they see, and then that it does.
+// TestAnEditedStepIsTold: people who look at the gate read that an approval brings more than they
+// see, and then that it does.
 func TestAnEditedStepIsTold(t *testing.T) {
 	t.Parallel()
 	raised := func() *scene { return doneStep().steps(step("5"), step("50%"), step("100%")).status(said("1", 0)) }
@@ -67,7 +69,8 @@ func TestAnEditedStepIsTold(t *testing.T) {
 	}
 }
 
-// A jump back takes no more pods or requests than the step before it had, until the gates have passed.
+// TestAnEditedStepTakesNoMoreByAJumpBack: a jump back takes no more pods or requests than the step
+// before it had, until the gates have passed.
 func TestAnEditedStepTakesNoMoreByAJumpBack(t *testing.T) {
 	t.Parallel()
 	back := func(first v1alpha1.Step) *v1alpha1.BatchReleaseStatus {

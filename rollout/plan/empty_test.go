@@ -9,7 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// withoutPods is a release at its first gate whose workload was scaled to 0, and has the stable template since.
+// withoutPods returns a release at its first gate whose workload was scaled to 0, and has the
+// stable template since.
 func withoutPods() *scene {
 	return held(0).at(0, 0).sets(set("v1", 0), set("v2", 0)).but(func(o *Observation) {
 		o.Workload.Digest, o.Workload.Revision, o.Workload.Hold.Emptied = "digest-v1", "v1", true
@@ -98,7 +99,8 @@ func TestAReleaseWithoutPodsThatIsDeleted(t *testing.T) {
 	}
 }
 
-// A gate that can't be created fails a release whose workload has no pods as it fails any other: no batch's clock runs there.
+// TestRefusedGateFailsAReleaseWithoutPods: a gate that can't be created fails a release whose
+// workload has no pods as it fails any other: no batch's clock runs there.
 func TestRefusedGateFailsAReleaseWithoutPods(t *testing.T) {
 	t.Parallel()
 	gate := WriteOf(OpenGate{Name: "web-v2-1-0-0"})

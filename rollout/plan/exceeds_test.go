@@ -6,8 +6,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Somebody had resumed the workload, and scaled it up: the native controller has made more updated pods than the next step
-// says. They stay, since every gate up to a step that has as many has passed, and the release goes on to it.
+// TestGoesOnToTheStepThatItsPodsReach: a user resumed the workload and scaled it up, and the
+// native controller made more updated pods than the next step has. They stay, since every gate up
+// to a step with as many pods has passed, and the release continues with that step.
 func TestGoesOnToTheStepThatItsPodsReach(t *testing.T) {
 	t.Parallel()
 	s := held(5).steps(step("3"), step("4", none), step("100%", none)).at(0, 0).scaledFrom(1).

@@ -29,7 +29,8 @@ const (
 // scene is an Observation in the making.
 type scene struct{ Observation }
 
-// running is a workload under the native controller. Its release of v2 has not been seen before.
+// running returns a workload under the native controller. Its release of v2 has not been seen
+// before.
 func running(replicas int32) *scene {
 	s := &scene{Observation{
 		Now:   noon,
@@ -49,7 +50,7 @@ func running(replicas int32) *scene {
 	return s.steps(step("1"), step("50%"), step("100%")).bounds("1", "0").sets(set("v1", replicas)).resolved("v2")
 }
 
-// completed is a release of v1 that has ended; v2 is given now.
+// completed returns a release of v1 that has ended; v2 is given now.
 func completed(replicas int32) *scene {
 	return running(replicas).keep("v1").finalized().stable("v1", "").status(func(s *v1alpha1.BatchReleaseStatus) {
 		s.Phase, s.State, s.Reason, s.Batch = v1alpha1.PhaseCompleted, v1alpha1.StateCompleted, v1alpha1.ReasonCompleted, "3/3"
@@ -60,7 +61,7 @@ func completed(replicas int32) *scene {
 	})
 }
 
-// held is a workload that is taken over, in the first step of the release of v2.
+// held returns a workload that is taken over, in the first step of the release of v2.
 func held(replicas int32) *scene {
 	s := running(replicas).keep("v1").finalized().stable("v1", "").at(0, 1)
 	s.Resolved = nil
@@ -78,7 +79,8 @@ func held(replicas int32) *scene {
 	return s
 }
 
-// rollingBack is held for the way back to v1 after v2 had been released, in the first step.
+// rollingBack returns a workload held for the way back to v1 after a release of v2, in the first
+// step.
 func rollingBack(replicas int32) *scene {
 	s := held(replicas).keep("v2").stable("v2", "v1")
 	s.Workload.Digest, s.Workload.Revision, s.Workload.Hold.Stable = "digest-v1", "v1", ""
@@ -91,7 +93,7 @@ func rollingBack(replicas int32) *scene {
 	})
 }
 
-// notEntered is before the first step.
+// notEntered sets a status before the first step.
 func notEntered(s *v1alpha1.BatchReleaseStatus) {
 	s.Batch, s.StepStartedAt, s.CurrentStepState = "", nil, v1alpha1.StepInitial
 }
@@ -175,7 +177,7 @@ func (s *scene) keep(revisions ...string) *scene {
 	return s
 }
 
-// resolved is the API server's answer for the template that is given.
+// resolved returns the API server's answer for the template that is given.
 func (s *scene) resolved(revision string) *scene {
 	s.Given, s.Resolved = "given-"+revision, &Resolved{ResolvedTemplate: *resolved(revision)}
 	return s
@@ -203,10 +205,10 @@ func (s *scene) deleted() *scene {
 // Set is a ReplicaSet of the Deployment.
 type Set = deployment.Set
 
-// deploymentOf is the workload as a Deployment.
+// deploymentOf returns the workload as a Deployment.
 func deploymentOf(w *Workload) *deployment.Mover { return w.Mover.(*deployment.Mover) }
 
-// set is a ReplicaSet whose pods are all available.
+// set returns a ReplicaSet whose pods are all available.
 func set(revision string, replicas int32, changes ...func(*Set)) Set {
 	s := Set{
 		Name: "web-" + revision, UID: types.UID("set-" + revision), Live: true, Observed: true,
@@ -222,7 +224,7 @@ func set(revision string, replicas int32, changes ...func(*Set)) Set {
 
 func available(n int32) func(*Set) { return func(s *Set) { s.Ready, s.Available = n, n } }
 
-// warming pods are ready and not available yet.
+// warming makes n pods ready, and not available yet.
 func warming(n int32) func(*Set) { return func(s *Set) { s.Available -= n } }
 
 func current(n int32) func(*Set) { return func(s *Set) { s.Current = n } }
@@ -238,7 +240,7 @@ func (s *scene) gates(gates ...v1alpha1.Gate) *scene {
 	return s
 }
 
-// gate is the manual gate of the release of v2, undecided.
+// gate returns the manual gate of the release of v2, undecided.
 func gate(attempt int64, step, index int32, changes ...func(*v1alpha1.Gate)) v1alpha1.Gate {
 	g := v1alpha1.Gate{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("web-v2-%d-%d-%d", attempt, step, index)},
@@ -260,7 +262,7 @@ func rejected(g *v1alpha1.Gate) {
 	g.Status.Decision, g.Status.Message = v1alpha1.DecisionRejected, "the pull request was closed"
 }
 
-// step is one with these gates; none given is one manual gate.
+// step returns a step with these gates, or with one manual gate if none is given.
 func step(replicas string, gates ...v1alpha1.GatePolicy) v1alpha1.Step {
 	return v1alpha1.Step{Replicas: intstr.Parse(replicas), Gates: gates}
 }
@@ -271,10 +273,10 @@ var (
 	soak   = v1alpha1.GatePolicy{Soak: &v1alpha1.SoakGate{Duration: metav1.Duration{Duration: tenMinutes}}}
 )
 
-// look is the scene as the planner sees it, for what is clearer without the rest.
+// look returns the planner's snapshot of the scene.
 func (s *scene) look() *snapshot { return snapshotOf(s.Observation) }
 
-// script is what a plan does, each action with its reason, and then what it asks for.
+// script returns the actions of a plan, each with its reason, and then its requests.
 func script(p Plan) []string {
 	var lines []string
 	for _, action := range p.Actions {
@@ -315,7 +317,7 @@ type outcome struct {
 	Wake        time.Duration
 	// Is has phase, batch, state and reason.
 	Is string
-	// Stalled is what only somebody else can fix.
+	// Stalled is the problem that only a user can fix.
 	Stalled string
 }
 

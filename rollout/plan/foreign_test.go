@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// applied is somebody's apply in mid-release: strategy and template in one write.
+// applied returns a scene after a user's apply in mid-release: strategy and template in one write.
 func applied(revision string) *scene {
 	return takenFrom(func(w *Workload) {
 		deploymentOf(w).Recreate = false
@@ -19,7 +19,8 @@ func applied(revision string) *scene {
 	})
 }
 
-// What the native controller makes between two writes would be of the template of the first.
+// TestTemplateAndStrategyArePutBackInOneWrite: between two writes the native controller would make
+// pods of the first one's template.
 func TestTemplateAndStrategyArePutBackInOneWrite(t *testing.T) {
 	t.Parallel()
 	const (
@@ -42,7 +43,8 @@ func TestTemplateAndStrategyArePutBackInOneWrite(t *testing.T) {
 	})
 }
 
-// Which pods are foreign is noted with the write that puts the template back.
+// TestForeignRevisionIsNoted: which pods are foreign is noted with the write that puts the template
+// back.
 func TestForeignRevisionIsNoted(t *testing.T) {
 	t.Parallel()
 	before := func(o *Observation) { o.Workload.Hold.Foreign = "v8" }
@@ -82,7 +84,8 @@ func (m foreignSeen) Keep(t mover.Task) mover.Moves {
 	return m.Mover.Keep(t)
 }
 
-// What a release moves pods to and from is never foreign, whatever the annotation says, which others may write where no policy keeps them.
+// TestWhatIsReleasedIsNeverForeign: the update revision and the stable revision are never foreign,
+// whatever the annotation says, which others may write where no policy keeps them from it.
 func TestWhatIsReleasedIsNeverForeign(t *testing.T) {
 	t.Parallel()
 	for foreign, want := range map[string]string{"v9": "v9", "v1": "", "v2": ""} {

@@ -9,8 +9,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// A release whose status was lost knows by its history that what is given was rolled back: it goes back, or stays, at what was
-// stable before, and quarantines the template again.
+// TestRollbackIsRecalled: a release whose status was lost knows by its history that what is given
+// was rolled back: it goes back, or stays, at what was stable before, and quarantines the template
+// again.
 func TestRollbackIsRecalled(t *testing.T) {
 	t.Parallel()
 	rolledBack := func(o *Observation) { o.Kept[len(o.Kept)-1].Outcome = v1alpha1.OutcomeRolledBack }
@@ -92,7 +93,7 @@ func TestRollbackIsRecalled(t *testing.T) {
 	}
 }
 
-// recalled is what a status says of a rollback.
+// recalled holds the fields of a status that describe a rollback.
 type recalled struct {
 	Phase       v1alpha1.Phase
 	To, From    string
@@ -102,7 +103,8 @@ type recalled struct {
 	Needs bool
 }
 
-// The history has what is rolled back before the status says that it is: of a status that is lost nobody learns it.
+// TestRollbackIsRecordedFirst: the history has what is rolled back before the status says that it
+// is: of a status that is lost nobody learns it.
 func TestRollbackIsRecordedFirst(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -11,7 +11,8 @@ import (
 
 const opens = "open gate web-v2-1-0-0 (manual): batch 1/3 is done"
 
-// doneStep is held with the first step done: one pod is updated, the gate after it stands.
+// doneStep returns a scene with the first step done: one pod is updated, and the gate after it is
+// open.
 func doneStep() *scene { return held(10).sets(set("v1", 9), set("v2", 1)) }
 
 // blocked says that the status names the gates; with a user's patch, if there is one.
@@ -42,7 +43,8 @@ func asksForce(user string) func(*v1alpha1.Gate) {
 	return func(g *v1alpha1.Gate) { g.Status.Force = &v1alpha1.Force{By: user, Reason: "as if"} }
 }
 
-// What is said to a gate goes with its step; that a gate was forced stays with the release until the next.
+// TestForcedIsKept: answers to a gate end with its step, and the record of a forced gate stays
+// with the release until the next.
 func TestForcedIsKept(t *testing.T) {
 	t.Parallel()
 	want := []v1alpha1.ForcedGate{{Step: 0, Type: v1alpha1.GateManual, Force: v1alpha1.Force{By: "ada", Reason: "INC-42"}}}
@@ -220,7 +222,8 @@ func TestGatesStopAStepThatIsDone(t *testing.T) {
 	})
 }
 
-// A gate says which commit ran before: whoever is behind what came since can be kept from approving it.
+// TestAGateNamesTheCommitThatRanBefore: a gate names the commit that ran before, so that authors
+// of later commits can be kept from approving it.
 func TestAGateNamesTheCommitThatRanBefore(t *testing.T) {
 	t.Parallel()
 	released := func(commit string, number int64) Record {
@@ -268,7 +271,8 @@ func TestAGateNamesTheCommitThatRanBefore(t *testing.T) {
 	}
 }
 
-// An approval that was merged in vain is told as such: nothing goes on before somebody does something.
+// TestARefusedApprovalIsTold: an approval that was merged in vain is told as such: nothing goes on
+// before somebody does something.
 func TestARefusedApprovalIsTold(t *testing.T) {
 	t.Parallel()
 	approval := v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}}

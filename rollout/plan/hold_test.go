@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// takenFrom is held(10) after somebody else wrote the workload: unpaused, for example.
+// takenFrom returns held(10) after another client's write to the workload, such as an unpause.
 func takenFrom(change func(*Workload)) *scene {
 	return held(10).but(func(o *Observation) { change(o.Workload) })
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// wrong are steps that nobody can follow.
+// wrong returns steps that are invalid.
 func wrong() []v1alpha1.Step {
 	return []v1alpha1.Step{step("1"), step("50%"), step("30%"), step("100%")}
 }
@@ -15,10 +15,10 @@ func wrong() []v1alpha1.Step {
 // decreases says what is wrong with the steps of a spoiled scene.
 const decreases = `InvalidStrategy: spec.strategy.steps[2].replicas: Invalid value: "30%": must not be less than in a step before it`
 
-// spoiled is a scene whose steps are invalid by now.
+// spoiled returns a scene whose steps are invalid by now.
 func (s *scene) spoiled() *scene { return s.steps(wrong()...) }
 
-// spoiledOrder is a scene whose strategy is invalid though its steps are as they were.
+// spoiledOrder returns a scene whose strategy is invalid though its steps are as they were.
 func (s *scene) spoiledOrder() *scene {
 	s.Release.Spec.Strategy.Order = []v1alpha1.OrderKey{{}}
 	return s
@@ -29,13 +29,13 @@ func (s *scene) scaledTo(replicas int32) *scene {
 	return s
 }
 
-// half is a release whose second step, of 50%, is done.
+// half returns a release whose second step, of 50%, is done.
 func half() *scene { return held(10).at(1, 5).sets(set("v1", 5), set("v2", 5)) }
 
-// all is a release whose last step is done.
+// all returns a release whose last step is done.
 func all() *scene { return held(10).at(2, 10).sets(set("v1", 0), set("v2", 10)) }
 
-// halfBack is a rollback that has its half of the pods when its own steps become invalid.
+// halfBack returns a rollback that has its half of the pods when its own steps become invalid.
 func halfBack() *scene {
 	s := rollingBack(10).sets(set("v1", 5), set("v2", 5)).status(func(s *v1alpha1.BatchReleaseStatus) {
 		s.Replicas, s.TargetReplicas = 10, 5
@@ -44,7 +44,7 @@ func halfBack() *scene {
 	return s
 }
 
-// notBegun is a rollback that is on record, and no more: the workload has the bad template yet.
+// notBegun sets a rollback that is only recorded: the workload still has the bad template.
 func notBegun(s *scene) *scene {
 	s.Workload.Digest, s.Workload.Revision = "digest-v2", "v2"
 	return s.status(func(s *v1alpha1.BatchReleaseStatus) { notEntered(s); s.Replicas, s.TargetReplicas = 0, 0 })
@@ -54,8 +54,8 @@ func unpaused(o *Observation) { deploymentOf(o.Workload).Paused = false }
 
 func failedPhase(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
 
-// While its steps are invalid a release stands, and follows spec.replicas: no more pods run the new version than before, and
-// no larger part of all.
+// TestInvalidStepsFollowReplicas: while its steps are invalid a release stands, and follows
+// spec.replicas: no more pods run the new version than before, and no larger part of all.
 func TestInvalidStepsFollowReplicas(t *testing.T) {
 	t.Parallel()
 	const more, fewer = ": more replicas: the added pods run the old version", ": fewer replicas: the batch shrinks in proportion"
@@ -102,8 +102,9 @@ func TestInvalidStepsFollowReplicas(t *testing.T) {
 	})
 }
 
-// A rollback has steps of its own. Where those of the release are invalid nothing takes the rollback's place, whatever the
-// workload runs by then, but for another rollback.
+// TestInvalidStepsBeginNothingInARollback: a rollback has steps of its own. Where those of the
+// release are invalid nothing takes the rollback's place, whatever the workload runs by then, but
+// for another rollback.
 func TestInvalidStepsBeginNothingInARollback(t *testing.T) {
 	t.Parallel()
 	back := func() *scene {
@@ -129,7 +130,8 @@ func TestInvalidStepsBeginNothingInARollback(t *testing.T) {
 	}
 }
 
-// Once the steps are fixed the release goes on where it stopped, whatever it was scaled to meanwhile.
+// TestMendedStepsGoOn: once the steps are fixed the release goes on where it stopped, whatever it
+// was scaled to meanwhile.
 func TestMendedStepsGoOn(t *testing.T) {
 	t.Parallel()
 	for replicas, want := range map[int32]int32{10: 5, 20: 10, 4: 2, 3: 1} {
@@ -150,7 +152,7 @@ func TestMendedStepsGoOn(t *testing.T) {
 	}
 }
 
-// The share of a step that was entered is what it came to, in proportion.
+// TestShareThatWasEntered: the share of an entered step stays in proportion to its pods then.
 func TestShareThatWasEntered(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -172,8 +174,8 @@ func TestShareThatWasEntered(t *testing.T) {
 	}
 }
 
-// Where the cluster does not count the pods that are going away, a release that is to wait for them does not begin, and a
-// rollback goes on without.
+// TestPodsThatGoMustBeCounted: where the cluster does not count the pods that are going away, a
+// release that is to wait for them does not begin, and a rollback goes on without.
 func TestPodsThatGoMustBeCounted(t *testing.T) {
 	t.Parallel()
 	waits := func(o *Observation) { o.Release.Spec.Strategy.PodReplacement = v1alpha1.ReplaceWhenTerminated }

@@ -81,7 +81,7 @@ func TestJumpIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-// skippable is a gate that a jump goes over.
+// skippable returns a gate that a jump goes over.
 func skippable(policy v1alpha1.GatePolicy) v1alpha1.GatePolicy {
 	policy.Skippable = true
 	return policy

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// What a workload gets that is let go of, by the controller or without one.
+// TestLetGo: a workload gets the same fields back with and without the controller.
 func TestLetGo(t *testing.T) {
 	t.Parallel()
 	const revert, proceed = v1alpha1.DeletionRevert, v1alpha1.DeletionProceed
@@ -62,7 +62,8 @@ func TestLetGo(t *testing.T) {
 	}
 }
 
-// A template that no cache has is looked for before the workload keeps one that nobody has approved.
+// TestLeavingLooksForTheTemplate: a template that no cache has is looked for before the workload
+// keeps one that nobody has approved.
 func TestLeavingLooksForTheTemplate(t *testing.T) {
 	t.Parallel()
 	lost := func() *scene {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// logged is the log of a status in a word for each entry, with who.
+// logged returns the log of a status, with a word and the actor for each entry.
 func logged(status *v1alpha1.BatchReleaseStatus) []string {
 	var words []string
 	for _, one := range status.Log {
@@ -20,7 +20,7 @@ func logged(status *v1alpha1.BatchReleaseStatus) []string {
 	return words
 }
 
-// TestLog: what people and others do to a release is logged once, with who requested it.
+// TestLog: each action on a release is logged once, with the account that requested it.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	by := func(s *scene) *scene { return s.annotated(v1alpha1.RequestedByAnnotation, "ada") }
@@ -57,7 +57,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestWhoRequestedIsForgotten: a name that stayed would answer for what somebody else requests later.
+// TestWhoRequestedIsForgotten: a name that stayed would answer for what somebody else requests
+// later.
 func TestWhoRequestedIsForgotten(t *testing.T) {
 	t.Parallel()
 	p := next(t, held(10).annotated(v1alpha1.RequestedByAnnotation, "ada"))
@@ -92,7 +93,8 @@ func TestLogIsBounded(t *testing.T) {
 	}
 }
 
-// TestImages: the images are those of what is released, also while spec.template has another version, and after a rollback.
+// TestImages: the images belong to the released version, also while spec.template has another
+// version, and after a rollback.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	runs := func(image string) func(*Observation) {

@@ -93,8 +93,8 @@ func TestWhatIsReadLiveBeforeAWrite(t *testing.T) {
 	})
 }
 
-// Until the native controller has seen the take-over it might give the old set back what is
-// taken from it.
+// TestMoveWhileTheTakeOverIsUnseen: until the native controller has seen the take-over it might
+// give the old set back what is taken from it.
 func TestMoveWhileTheTakeOverIsUnseen(t *testing.T) {
 	t.Parallel()
 	unseen := func(o *Observation) { o.Workload.Behind = 1 }

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// growing is a rack whose native controller may act by itself, so that counts may be outdated, and whose writes only narrow
-// what comes back updated, or do not.
+// growing is a rack whose native controller may act by itself, so that counts may be outdated, and
+// whose writes only narrow what comes back updated, or do not.
 type growing struct {
 	slots
 
@@ -28,7 +28,7 @@ func (m growing) Move(t mover.Task) mover.Moves {
 	return mover.Moves{Grow: all.Shrink, Narrows: m.narrows, Guarded: m.guarded, Tidies: m.tidies, Native: m.native}
 }
 
-// approved is a release of v2 to ten pods, let through its first gate.
+// approved returns a release of v2 to ten pods, let through its first gate.
 func approved(t *testing.T) *rack {
 	t.Helper()
 	k := newRack(t, 10)
@@ -38,8 +38,10 @@ func approved(t *testing.T) *rack {
 	return k
 }
 
-// goesOn has a release go on for ten passes with a mover, each so long after the last write, and after the native controller was seen to have seen it, unless that is 0. From a step on they are without live
-// reads: it reports whether these were asked for in any pass, and whether pods were moved without.
+// goesOn has a release go on for ten passes with a mover, each so long after the last write, and
+// after the native controller was seen to have seen it, unless that is 0. From a step on they are
+// without live reads: it reports whether these were asked for in any pass, and whether pods were
+// moved without.
 func (k *rack) goesOn(m growing, ago, seen time.Duration, reads plan.Reads, from int32) (asked, moved bool) {
 	for range 10 {
 		o := k.observation(nil)

@@ -24,8 +24,8 @@ func (s *scene) ordered(unordered int32) *scene {
 	})
 }
 
-// listed gives the sets their pods. The first of each old one bear costs that were written just now, when there could be one
-// updated pod.
+// listed gives the sets their pods. The first of each old one bear costs that were written just
+// now, when there could be one updated pod.
 func (s *scene) listed(marked int, change ...func(*order.Pod)) *scene {
 	s.Pods, s.Live = nil, s.Live|ReadPods
 	for _, set := range deploymentOf(s.Workload).Sets {
@@ -68,7 +68,8 @@ func unordered(s *scene) *scene {
 	return s
 }
 
-// After the first pod of ten, the second step is for five; two may be missing.
+// inStep returns a release in its second step, of five pods, after a first of one; two pods may be
+// missing.
 func inStep(updated int32) *scene {
 	return held(10).bounds("1", "2").at(1, 5).sets(set("v1", 10-updated), set("v2", updated))
 }
@@ -118,7 +119,8 @@ func TestPausePointsHold(t *testing.T) {
 	})
 }
 
-// While a release holds before a pod its progress deadline does not count, and starts again when it goes on.
+// TestPausePointStopsTheClock: while a release holds before a pod its progress deadline does not
+// count, and starts again when it goes on.
 func TestPausePointStopsTheClock(t *testing.T) {
 	t.Parallel()
 	late := func(o *Observation) { o.Now = noon.Add(2 * tenMinutes) }
@@ -137,7 +139,7 @@ func TestPausePointStopsTheClock(t *testing.T) {
 	}
 }
 
-// Pods that stay get their own costs back before the release is over.
+// TestCostsAreTakenBack: pods that stay get their own costs back before the release is over.
 func TestCostsAreTakenBack(t *testing.T) {
 	t.Parallel()
 	s := held(10).deleted().ordered(3).listed(2)
@@ -155,7 +157,7 @@ func TestCostsAreTakenBack(t *testing.T) {
 	}
 }
 
-// Where nothing goes by order nobody asks for pods.
+// TestNoOrderAsksForNoPods: where nothing goes by order nobody asks for pods.
 func TestNoOrderAsksForNoPods(t *testing.T) {
 	t.Parallel()
 	p := next(t, inStep(1).but(func(o *Observation) { o.LastScale = noon.Add(-time.Minute) }))

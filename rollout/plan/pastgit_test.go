@@ -8,13 +8,13 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// gitGives is a release from Git that was given the template of a revision.
+// gitGives returns a release from Git that was given the template of a revision.
 func (s *scene) gitGives(revision string) *scene {
 	return s.annotated(v1alpha1.GitTemplateAnnotation, resolved(revision).Given)
 }
 
-// TestTemplateThatIsNotGits: whatever somebody writes to spec.template without Git starts nothing, whatever it takes
-// the place of and whoever approved; what can be reported is reported.
+// TestTemplateThatIsNotGits: a write to spec.template without Git starts nothing, whatever it
+// replaces and whoever approved. The release reports it where it can.
 func TestTemplateThatIsNotGits(t *testing.T) {
 	t.Parallel()
 	grown := func() *scene { return held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)) }
@@ -67,7 +67,8 @@ func TestTemplateThatIsNotGitsIsTold(t *testing.T) {
 	}
 }
 
-// TestTemplateIsGitsAgain: once the source has taken the template back, all is as if nothing had been.
+// TestTemplateIsGitsAgain: once the source has taken the template back, all is as if nothing had
+// been.
 func TestTemplateIsGitsAgain(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func() *scene{

@@ -12,7 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// silentFor is traffic whose route was given back, or gives the canary side nothing, and of which a Gateway does not tell that it knows.
+// silentFor returns traffic whose route was given back, or gives the canary side nothing, and
+// whose Gateway has not confirmed it.
 func silentFor(held bool, unchanged time.Duration) *traffic.Seen {
 	named := v1alpha1.TrafficRoute{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}
 	return &traffic.Seen{
@@ -29,7 +30,7 @@ func (s *scene) traffic(seen *traffic.Seen) *scene {
 	return s
 }
 
-// told is the status that the plan comes to, as the next one finds it.
+// told returns the scene with the plan's status, for the next plan.
 func (s *scene) told(p Plan) *scene {
 	s.Release.Status = p.Status
 	return s
@@ -39,7 +40,8 @@ func hasSilent(p Plan) bool {
 	return slices.ContainsFunc(p.Events, func(e Event) bool { return e.Warning && e.Reason == v1alpha1.ReasonGatewaySilent })
 }
 
-// A release that is deleted waits for a Gateway that is silent until it has said that it does not any more, and then goes.
+// TestDeletionGoesOnWithoutSilentGateway: a release that is deleted waits for a Gateway that is
+// silent until it has said that it does not any more, and then goes.
 func TestDeletionGoesOnWithoutSilentGateway(t *testing.T) {
 	t.Parallel()
 	const enough = maxPatience + v1alpha1.DefaultTrafficDrainSeconds*time.Second
@@ -69,7 +71,7 @@ func TestDeletionGoesOnWithoutSilentGateway(t *testing.T) {
 	}
 }
 
-// Where the workload is gone, too, the release goes.
+// TestDeletionWithoutWorkloadGoesOn: where the workload is gone, too, the release goes.
 func TestDeletionWithoutWorkloadGoesOn(t *testing.T) {
 	t.Parallel()
 	gone := func(o *Observation) { o.Workload = nil }
@@ -79,7 +81,8 @@ func TestDeletionWithoutWorkloadGoesOn(t *testing.T) {
 	}
 }
 
-// A rollback says once that it goes on without a Gateway, and does not fail.
+// TestRollbackGoesOnWithoutSilentGateway: a rollback says once that it goes on without a Gateway,
+// and does not fail.
 func TestRollbackGoesOnWithoutSilentGateway(t *testing.T) {
 	t.Parallel()
 	s := rollingBack(10).sets(set("v1", 10), set("v2", 1)).traffic(silentFor(true, maxPatience-time.Second))
@@ -96,7 +99,8 @@ func TestRollbackGoesOnWithoutSilentGateway(t *testing.T) {
 	}
 }
 
-// What is waited for is shorter than the progress deadline, whoever sets that: the release, or the workload, or nobody.
+// TestPatienceIsShorterThanTheDeadline: the timeout of waiting is shorter than the progress
+// deadline, whether the release sets it, the workload, or neither.
 func TestPatienceIsShorterThanTheDeadline(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -116,7 +120,8 @@ func TestPatienceIsShorterThanTheDeadline(t *testing.T) {
 	}
 }
 
-// A release may have a progress deadline of its own and no workload any more, and still waits for its routes.
+// TestAReleaseWithoutItsWorkloadGivesItsRoutesBackByItsOwnDeadline: a release may have a progress
+// deadline of its own and no workload any more, and still waits for its routes.
 func TestAReleaseWithoutItsWorkloadGivesItsRoutesBackByItsOwnDeadline(t *testing.T) {
 	t.Parallel()
 	gone := func(o *Observation) {

@@ -60,7 +60,7 @@ func TestWillNotFit(t *testing.T) {
 	})
 }
 
-// saved is the scene once its status is written.
+// saved returns the scene once its status is written.
 func (s *scene) saved() *scene {
 	written := Next(s.Observation).Status
 	return s.status(func(status *v1alpha1.BatchReleaseStatus) { *status = written })

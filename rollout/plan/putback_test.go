@@ -20,7 +20,8 @@ func unpausedByBob(o *Observation) {
 	o.Workload.Hold.Change = ExternalChange{v1alpha1.ReasonWorkloadUnpaused, "the workload was unpaused by bob"}
 }
 
-// Whoever changed the template is not told to have taken pods away: that is what unpausing does.
+// TestLostPodsAreToldOfWhatTakesThem: the message on lost pods names unpausing as the cause, never
+// the change of the template.
 func TestLostPodsAreToldOfWhatTakesThem(t *testing.T) {
 	t.Parallel()
 	short := func() *scene { return held(10).at(0, 1).sets(set("v1", 4)) }

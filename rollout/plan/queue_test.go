@@ -69,7 +69,7 @@ func TestEndIsRecordedBeforeTheNextBegins(t *testing.T) {
 	}
 }
 
-// Who tells of a release may see the next one first.
+// TestEndIsKeptInMind: who tells of a release may see the next one first.
 func TestEndIsKeptInMind(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -98,7 +98,8 @@ func TestEndIsKeptInMind(t *testing.T) {
 	}
 }
 
-// Whoever waits for the release of a commit is told that it has no end, however late they ask.
+// TestSupersededCommitsAreKeptInMind: a client that waits for a superseded commit learns that it
+// has no end, however late it asks.
 func TestSupersededCommitsAreKeptInMind(t *testing.T) {
 	t.Parallel()
 	many := make([]string, 20)
@@ -131,7 +132,8 @@ func TestSupersededCommitsAreKeptInMind(t *testing.T) {
 	}
 }
 
-// What a cache says of a workload that is not as it should be does not let a template pass by another.
+// TestLossIsReadLive: a cached workload in an unexpected state does not let a template overtake
+// another before a live read.
 func TestLossIsReadLive(t *testing.T) {
 	t.Parallel()
 	s := held(10).at(1, 5).sets(set("v1", 10)).resolved("v3").but(queueing).cached()
@@ -141,7 +143,8 @@ func TestLossIsReadLive(t *testing.T) {
 	}
 }
 
-// A revert goes past gates and whatever waits, which must not rest on what a cache says was stable.
+// TestRevertIsProvenLive: a revert goes past gates and whatever waits, which must not rest on what
+// a cache says was stable.
 func TestRevertIsProvenLive(t *testing.T) {
 	t.Parallel()
 	unseen := func(o *Observation) { o.Live &^= ReadKept }
@@ -164,7 +167,8 @@ func TestRevertIsProvenLive(t *testing.T) {
 	}
 }
 
-// inPlaces makes the workload a StatefulSet, of whose pods so many, the highest, are rolled back to v1.
+// inPlaces makes the workload a StatefulSet, of whose pods so many, the highest, are rolled back to
+// v1.
 func inPlaces(back int32) func(*Observation) {
 	return func(o *Observation) {
 		m := statefulset.Mover{
@@ -182,8 +186,8 @@ func inPlaces(back int32) func(*Observation) {
 	}
 }
 
-// Pods of a StatefulSet go by their places, and lost ones come back in what all ran: a fix would take the good ones, and keep the bad ones
-// alive.
+// TestAFixWaitsForTheRollbackOfAStatefulSet: pods of a StatefulSet go by their places, and lost
+// ones come back in what all ran: a fix would take the good ones, and keep the bad ones alive.
 func TestAFixWaitsForTheRollbackOfAStatefulSet(t *testing.T) {
 	t.Parallel()
 	failed := func(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }

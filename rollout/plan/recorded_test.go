@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// The status tells how many of the updated pods are ready and available.
+// TestStatusCountsPods: the status tells how many of the updated pods are ready and available.
 func TestStatusCountsPods(t *testing.T) {
 	t.Parallel()
 	s := next(t, held(10).bounds("3", "20%").at(1, 5).sets(set("v1", 7), set("v2", 5, current(4), func(x *Set) { x.Ready, x.Available = 3, 2 }))).Status
@@ -15,7 +15,8 @@ func TestStatusCountsPods(t *testing.T) {
 	}
 }
 
-// An operator's jump does not repeat what Git requested before.
+// TestJumpByOperatorKeepsWhatGitAskedFor: an operator's jump does not repeat what Git requested
+// before.
 func TestJumpByOperatorKeepsWhatGitAskedFor(t *testing.T) {
 	t.Parallel()
 	s := held(10).at(1, 5).sets(set("v1", 5), set("v2", 5)).but(func(o *Observation) { o.Release.Spec.ReleaseTo = new(int32(1)) })
@@ -28,8 +29,8 @@ func TestJumpByOperatorKeepsWhatGitAskedFor(t *testing.T) {
 	}
 }
 
-// A workload that was created again from an older, bad version is rolled back to a newer one: the bad one, older though it is,
-// is none to go back to.
+// TestLastStableIsNotTheBadOne: a workload that was created again from an older, bad version is
+// rolled back to a newer one: the bad one, older though it is, is none to go back to.
 func TestLastStableIsNotTheBadOne(t *testing.T) {
 	t.Parallel()
 	s := rollingBack(10).keep("v3").stable("v2", "").look()

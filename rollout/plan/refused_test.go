@@ -33,7 +33,7 @@ func heldUp(write mover.Name, d time.Duration) func(*Observation) {
 	}
 }
 
-// beginning is a release of v2 whose workload is not taken over yet.
+// beginning returns a release of v2 whose workload is not taken over yet.
 func beginning(replicas int32) *scene {
 	return completed(replicas).status(notEntered).status(func(s *v1alpha1.BatchReleaseStatus) {
 		s.Phase, s.Attempt, s.CurrentStepIndex = v1alpha1.PhaseInitial, 2, 0
@@ -119,7 +119,8 @@ func TestAWriteThatIsRefusedIsToldAndHasADeadline(t *testing.T) {
 	})
 }
 
-// A release that is deleted stays until its Deployment is handed back.
+// TestARefusedHandBackKeepsTheRelease: a release that is deleted stays until its Deployment is
+// handed back.
 func TestARefusedHandBackKeepsTheRelease(t *testing.T) {
 	t.Parallel()
 	write := WriteOf(HandBack{Template: &Template{Revision: "v1"}})
@@ -129,7 +130,8 @@ func TestARefusedHandBackKeepsTheRelease(t *testing.T) {
 	}
 }
 
-// What the API server says may differ each time; people are told once.
+// TestARefusalIsOneEvent: a refusal becomes one event, though the API server's message may differ
+// each time.
 func TestARefusalIsOneEvent(t *testing.T) {
 	t.Parallel()
 	s := completed(10).but(refusing(takeOverV2))
@@ -175,7 +177,8 @@ func TestRefusalsAreSentAgainLaterAndLater(t *testing.T) {
 	}
 }
 
-// Where pods are to come in the place of others that can't be taken away, none come: there would be more than the surge.
+// TestNoPodsComeWhereNoneMayGo: where pods are to come in the place of others that can't be taken
+// away, none come: there would be more than the surge.
 func TestNoPodsComeWhereNoneMayGo(t *testing.T) {
 	t.Parallel()
 	s := held(6).bounds("1", "1").at(2, 6).sets(set("v1", 3), set("v2", 3)).but(refusing(takeFromV1))
@@ -199,7 +202,8 @@ func sentNoMore(action Action) func(*Observation) {
 	}
 }
 
-// What is sent no more before somebody requests it is sent again with a retry, wherever the release is: nothing else would ever send it.
+// TestARetrySendsAgainWhatIsSentNoMore: a retry sends a refused write again, at any place of the
+// release, because nothing else would.
 func TestARetrySendsAgainWhatIsSentNoMore(t *testing.T) {
 	t.Parallel()
 	const forgets = "annotate release -retry: the retry is recorded"
@@ -224,7 +228,8 @@ func TestARetrySendsAgainWhatIsSentNoMore(t *testing.T) {
 	}
 }
 
-// What is refused for a time only is acknowledged in the end by the retry that asks for it.
+// TestARetryAcknowledgesLater: a retry of a write that is refused for a time only is acknowledged
+// in the end.
 func TestARetryAcknowledgesLater(t *testing.T) {
 	t.Parallel()
 	s := held(10).at(0, 1).sets(set("v1", 9), set("v2", 1)).but(onRecord).but(retry)
@@ -233,7 +238,8 @@ func TestARetryAcknowledgesLater(t *testing.T) {
 	}
 }
 
-// A write that is not answered is sent again every few seconds, however long that lasts, and another API server is tried first.
+// TestUnansweredWritesAreSentAgainSoon: a write that is not answered is sent again every few
+// seconds, however long that lasts, and another API server is tried first.
 func TestUnansweredWritesAreSentAgainSoon(t *testing.T) {
 	t.Parallel()
 	var known Refusals
@@ -249,7 +255,8 @@ func TestUnansweredWritesAreSentAgainSoon(t *testing.T) {
 	}
 }
 
-// A template that can't be tried begins nothing, and is reported; a rollback does not wait for it.
+// TestATemplateThatCanNotBeTried: a template that can't be tried begins nothing, and is reported; a
+// rollback does not wait for it.
 func TestATemplateThatCanNotBeTried(t *testing.T) {
 	t.Parallel()
 	unasked := func(o *Observation) {

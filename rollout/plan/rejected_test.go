@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Who pushes a fix of a rejected release must read that it waits for a retry, too.
+// TestARejectionDoesNotHideThatARetryIsDue: who pushes a fix of a rejected release must read that
+// it waits for a retry, too.
 func TestARejectionDoesNotHideThatARetryIsDue(t *testing.T) {
 	t.Parallel()
 	s := doneStep().gates(gate(1, 0, 0, rejected)).status(rejectedBefore("web-v2-1-0-0")).but(func(o *Observation) {

@@ -93,7 +93,7 @@ func TestRecordOfWhatBecameStable(t *testing.T) {
 	}
 }
 
-// by is evidence of these actors.
+// by adds evidence of these actors.
 func by(actors ...string) func(*v1alpha1.Gate) {
 	return func(g *v1alpha1.Gate) {
 		for _, actor := range actors {

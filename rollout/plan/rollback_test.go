@@ -12,7 +12,7 @@ func rollback(to string) func(*Observation) {
 	return func(o *Observation) { o.Release.Annotations[v1alpha1.RollbackAnnotation] = to }
 }
 
-// begun is a first release whose workload is not taken over yet.
+// begun sets a first release whose workload is not taken over yet.
 func begun(s *v1alpha1.BatchReleaseStatus) {
 	s.Phase, s.Attempt, s.UpdateRevision, s.Resolved = v1alpha1.PhaseRollingUpdate, 1, "v2", resolved("v2")
 }
@@ -327,7 +327,8 @@ func TestOnlyWhatIsLeftIsQuarantinedByItself(t *testing.T) {
 	}
 }
 
-// Steps that can't be read hold up no rollback: neither its beginning nor its way.
+// TestInvalidStepsHoldUpNoRollback: steps that can't be read hold up no rollback: neither its
+// beginning nor its way.
 func TestInvalidStepsHoldUpNoRollback(t *testing.T) {
 	t.Parallel()
 	wrong := []v1alpha1.Step{step("1"), step("50%"), step("30%"), step("100%")}
@@ -340,7 +341,8 @@ func TestInvalidStepsHoldUpNoRollback(t *testing.T) {
 	}
 }
 
-// TestRollbackPastAVersion checks that a version which a rollback was sent past needs its gates again.
+// TestRollbackPastAVersion checks that a version which a rollback was sent past needs its gates
+// again.
 func TestRollbackPastAVersion(t *testing.T) {
 	t.Parallel()
 	past := rollingBack(10).stable("v1", "v0").but(keptInOrder("v0", "v1", "v2")).but(func(o *Observation) {

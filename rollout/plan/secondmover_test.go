@@ -21,9 +21,10 @@ import (
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
-// The tests drive the course with a mover of another kind: a rack of numbered slots, each with one pod, which are replaced where
-// they are. It has no ReplicaSets, no surge and no paused strategy. Whoever deletes the pod of a slot gets one of the rack's
-// template, and a rack that is not held replaces all that differ at once.
+// The tests drive the course with a mover of another kind: a rack of numbered slots, each with one
+// pod, which are replaced where they are. It has no ReplicaSets, no surge and no paused strategy.
+// Whoever deletes the pod of a slot gets one of the rack's template, and a rack that is not held
+// replaces all that differ at once.
 
 // rack is the workload, its release, and what belongs to it.
 type rack struct {
@@ -148,7 +149,7 @@ func (replace) Updates() bool     { return false }
 
 func digestOf(revision string) string { return "digest-" + revision }
 
-// observation is all there is: nothing lags.
+// observation returns the rack's state without lag.
 func (k *rack) observation(resolved *plan.Resolved) plan.Observation {
 	given := string(k.release.Spec.Template.Raw)
 	return plan.Observation{
@@ -203,7 +204,7 @@ func (k *rack) start() bool {
 	return any
 }
 
-// obey is the native controller and the promise that is kept at every moment.
+// obey checks the rack: a slot of another version is held, and at most 2 slots are unavailable.
 func (k *rack) obey() {
 	k.t.Helper()
 	unavailable := 0
@@ -323,7 +324,8 @@ func TestAnotherKindIsReleasedAndRolledBack(t *testing.T) {
 	}
 }
 
-// TestASurgeIsNotLostWithoutAWord: pods of the rack are replaced where they are, and its own strategy surges.
+// TestASurgeIsNotLostWithoutAWord: pods of the rack are replaced where they are, and its own
+// strategy surges.
 func TestASurgeIsNotLostWithoutAWord(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

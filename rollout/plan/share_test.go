@@ -52,7 +52,8 @@ func TestShareIsRoundedUpWhenAStepIsEntered(t *testing.T) {
 	}
 }
 
-// An updated pod that was to make room for an old one stays where somebody scales the workload up before it has gone.
+// TestMoreReplicasMakeTheRoomThatAnUpdatedPodWasToMake: an updated pod that was to make room for an
+// old one stays where somebody scales the workload up before it has gone.
 func TestMoreReplicasMakeTheRoomThatAnUpdatedPodWasToMake(t *testing.T) {
 	t.Parallel()
 	// entered with as many updated pods as there were to be pods, which the target says but for one

@@ -6,7 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// TestAStaleWorkloadIsHeldAsItIsFirst: what is lost would come back in a version before the one that all pods run otherwise.
+// TestAStaleWorkloadIsHeldAsItIsFirst: otherwise a lost pod would come back in a version before
+// the one that all pods run.
 func TestAStaleWorkloadIsHeldAsItIsFirst(t *testing.T) {
 	t.Parallel()
 	for _, stale := range []bool{true, false} {
@@ -48,7 +49,8 @@ func TestAStaleWorkloadIsHeldAsItIsFirst(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefusedOfAStaleWorkload: the API server may take one of the two writes and refuse the other. Each is told in words of its own.
+// TestWhatIsRefusedOfAStaleWorkload: the API server may take one of the two writes and refuse the
+// other. Each is told in words of its own.
 func TestWhatIsRefusedOfAStaleWorkload(t *testing.T) {
 	t.Parallel()
 	hold := plan.Hold{Release: "web"}

@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// A group without a last state that always holds would leave a release in none.
+// TestEachGroupHasAState: a group without a last state that always holds would leave a release in
+// none.
 func TestEachGroupHasAState(t *testing.T) {
 	t.Parallel()
 	for i, g := range groups {
@@ -36,7 +37,8 @@ func TestEachGroupHasAState(t *testing.T) {
 	}
 }
 
-// sameFunc reports whether a column is a function: that of a snapshot that is missing answers as it does, or panics.
+// sameFunc reports whether a column is a function: that of a snapshot that is missing answers as it
+// does, or panics.
 func sameFunc(f, want func(*snapshot) bool) (same bool) {
 	defer func() {
 		if recover() != nil {
@@ -46,7 +48,8 @@ func sameFunc(f, want func(*snapshot) bool) (same bool) {
 	return f(nil) == want(nil)
 }
 
-// Each state of the API is a row of the table, and none is listed that the API does not have.
+// TestTableHasEachStateOfTheAPI: each state of the API is a row of the table, and none is listed
+// that the API does not have.
 func TestTableHasEachStateOfTheAPI(t *testing.T) {
 	t.Parallel()
 	var told []v1alpha1.ReleaseState

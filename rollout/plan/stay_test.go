@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// finalLook is a look at a release whose updated pods stay updated.
+// finalLook returns a look at a release whose updated pods stay updated.
 func finalLook(s *scene, updated int32) *snapshot {
 	snap := s.look()
 	snap.pods.Final, snap.pods.Updated.Known, snap.pods.Updated.Wanted, snap.pods.Updated.Current = true, true, updated, updated

@@ -12,7 +12,7 @@ import (
 
 func suspended(o *Observation) { o.Release.Spec.Suspend = true }
 
-// frozen is a scene whose release bears the annotation.
+// frozen returns a scene whose release bears the annotation.
 func (s *scene) frozen(value string) *scene { return s.annotated(v1alpha1.FreezeAnnotation, value) }
 
 // waits says that the template of a revision waits since noon.

@@ -169,8 +169,8 @@ func TestARevertedTemplateIsNoLongerQuarantined(t *testing.T) {
 	}
 }
 
-// Once Git gives what a rollback brought back, the release is as it is after a revert in Git; and remembers how the one ended that was
-// rolled back.
+// TestGitFollowsARollback: once Git gives what a rollback brought back, the release is as it is
+// after a revert in Git; and remembers how the one ended that was rolled back.
 func TestGitFollowsARollback(t *testing.T) {
 	t.Parallel()
 	back := func(phase v1alpha1.Phase, given string, trigger v1alpha1.RollbackTrigger, quarantined ...string) *scene {

@@ -34,8 +34,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// Whatever people and the API server say, and however long, the status can be written; with it what it puts on
-// record, as a rollback.
+// TestStatusIsTakenWhateverItQuotes: the status, and with it the record of a rollback, can be
+// written whatever text of people or the API server it quotes, of any length.
 func TestStatusIsTakenWhateverItQuotes(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 40_000)

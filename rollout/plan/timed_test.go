@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// timedScene is a second step whose last pod comes when one of the first version goes: that stays for 30 seconds, until nobody sends it the
-// requests that it had. The deadline is 10, of which 9 have passed.
+// timedScene returns a second step whose last pod replaces one of the first version, which stays
+// for 30 seconds, until it gets no more requests. The deadline is 10, of which 9 have passed.
 func timedScene(inEffect time.Duration, change func(*traffic.Seen)) *scene {
 	seen := silentFor(true, time.Hour)
 	seen.InEffect = inEffect
@@ -24,7 +24,8 @@ func timedScene(inEffect time.Duration, change func(*traffic.Seen)) *scene {
 	return s.status(func(status *v1alpha1.BatchReleaseStatus) { status.Progress.Available = 4 })
 }
 
-// A release does not fail for the time that it says itself to wait, and looks again when that is over.
+// TestTimeThatTheReleaseSaysIsNoLackOfProgress: a release does not fail for the time that it says
+// itself to wait, and looks again when that is over.
 func TestTimeThatTheReleaseSaysIsNoLackOfProgress(t *testing.T) {
 	t.Parallel()
 	asIs := func(*traffic.Seen) {}
@@ -51,7 +52,8 @@ func TestTimeThatTheReleaseSaysIsNoLackOfProgress(t *testing.T) {
 	}
 }
 
-// Time that the release says itself to wait is counted apart, also where another process goes on, and where what has counted is put on record.
+// TestTimedWatches: Time that the release says itself to wait is counted apart, also where another
+// process goes on, and where what has counted is put on record.
 func TestTimedWatches(t *testing.T) {
 	t.Parallel()
 	status := func(available, waited int32) *v1alpha1.BatchReleaseStatus {
@@ -87,8 +89,9 @@ func TestTimedWatches(t *testing.T) {
 	}
 }
 
-// Whatever routes, Gateways, endpoints and pods are made to look like, again and again, a release that makes no progress fails: what does not count
-// for its deadline has a bound. Nor does it fail before the deadline.
+// TestNobodyKeepsAReleaseFromItsDeadline: a release without progress fails, whatever routes,
+// Gateways, endpoints and pods look like: the time that does not count for its deadline is
+// bounded. Nor does it fail before the deadline.
 func TestNobodyKeepsAReleaseFromItsDeadline(t *testing.T) {
 	t.Parallel()
 	const deadline, bound = 10 * time.Second, 2 * (30*time.Second + 2*v1alpha1.DefaultTrafficReadySeconds*time.Second)

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// What others go by is in the status as values.
+// TestStateIsTold: the status has values for everything that clients decide on.
 func TestStateIsTold(t *testing.T) {
 	t.Parallel()
 	type told struct {
@@ -50,7 +50,8 @@ func TestStateIsTold(t *testing.T) {
 	}
 }
 
-// What preflight finds becomes an event once: when it begins, and when a release fits, or does not, from then on.
+// TestPreflightIsAnEventWhenItBegins: a finding of preflight becomes one event when it begins, and
+// one when the release fits again.
 func TestPreflightIsAnEventWhenItBegins(t *testing.T) {
 	t.Parallel()
 	ready := func() *scene { return completed(10).resolved("v2") }
@@ -81,7 +82,8 @@ func TestPreflightIsAnEventWhenItBegins(t *testing.T) {
 	}
 }
 
-// Where somebody else's template is in a workload and can't be put back, the status still tells of the pods of the release.
+// TestPodsAreCountedBesideAForeignTemplate: where somebody else's template is in a workload and
+// can't be put back, the status still tells of the pods of the release.
 func TestPodsAreCountedBesideAForeignTemplate(t *testing.T) {
 	t.Parallel()
 	take := TakeOver{Template: &Template{Given: true}}

@@ -10,7 +10,7 @@ import (
 
 var webRoute = v1alpha1.TrafficRoute{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}
 
-// shared is a release of v2 whose route gives it half of the requests.
+// shared adds a route that gives half of the requests to v2.
 func shared(o *Observation) {
 	o.Release.Spec.Strategy.Traffic = &v1alpha1.Traffic{Routes: []v1alpha1.TrafficRoute{webRoute}}
 	if o.Release.Spec.Strategy.Steps[0].Traffic == "" {
@@ -22,8 +22,9 @@ func shared(o *Observation) {
 	}
 }
 
-// The native controller takes all old pods away at once of a workload that somebody has unpaused, and a release that is deleted may wait for
-// its routes for long.
+// TestADeletedReleaseThatWaitsForItsRoutesKeepsItsWorkloadPaused: the native controller takes all
+// old pods away at once of a workload that somebody has unpaused, and a release that is deleted may
+// wait for its routes for long.
 func TestADeletedReleaseThatWaitsForItsRoutesKeepsItsWorkloadPaused(t *testing.T) {
 	t.Parallel()
 	unpausedAgain := func(o *Observation) { deploymentOf(o.Workload).Paused = false }
@@ -51,7 +52,8 @@ func TestADeletedReleaseThatWaitsForItsRoutesKeepsItsWorkloadPaused(t *testing.T
 	}
 }
 
-// A release that has nothing to release may have Services left, of one that was rolled back while its workload was away.
+// TestServicesGoOfAReleaseThatHasNothingToRelease: a release that has nothing to release may have
+// Services left, of one that was rolled back while its workload was away.
 func TestServicesGoOfAReleaseThatHasNothingToRelease(t *testing.T) {
 	t.Parallel()
 	nothingGiven := func(o *Observation) {
@@ -65,7 +67,8 @@ func TestServicesGoOfAReleaseThatHasNothingToRelease(t *testing.T) {
 	}
 }
 
-// Without --traffic, the status is all that tells that routes are shared: whatever else is decided, it stays.
+// TestAStatusThatTellsOfSharedRoutesStaysWithoutTraffic: without --traffic, only the status knows
+// of shared routes, so it stays through every decision.
 func TestAStatusThatTellsOfSharedRoutesStaysWithoutTraffic(t *testing.T) {
 	t.Parallel()
 	off := func(o *Observation) {

@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// The pods that requests need stay in the pass that enters a step, too.
+// TestPodsStayWhenAStepIsEntered: the pods that requests need stay in the pass that enters a step,
+// too.
 func TestPodsStayWhenAStepIsEntered(t *testing.T) {
 	t.Parallel()
 	s := doneStep().gates(gate(1, 0, 0, passed)).status(blocked(v1alpha1.StepBlocking, "web-v2-1-0-0")).look()
@@ -23,7 +24,8 @@ func TestPodsStayWhenAStepIsEntered(t *testing.T) {
 	}
 }
 
-// A percentage of pods is rounded down when the workload is scaled. The pods that are left out are less than one, and requests don't wait for it.
+// TestPodsRoundedDownGetTheRequestsOfTheStep: a percentage of pods is rounded down when the
+// workload is scaled. The pods that are left out are less than one, and requests don't wait for it.
 func TestPodsRoundedDownGetTheRequestsOfTheStep(t *testing.T) {
 	t.Parallel()
 	s := held(4).steps(v1alpha1.Step{Replicas: step("50%").Replicas, Traffic: "50%"}, step("100%"))
@@ -39,7 +41,8 @@ func TestPodsRoundedDownGetTheRequestsOfTheStep(t *testing.T) {
 	}
 }
 
-// Where traffic is taken out of a release that keeps its old pods, these go before the workload is handed back.
+// TestOldPodsGoBeforeTheHandBack: where traffic is taken out of a release that keeps its old pods,
+// these go before the workload is handed back.
 func TestOldPodsGoBeforeTheHandBack(t *testing.T) {
 	t.Parallel()
 	s := held(3).steps(step("100%")).at(0, 3)

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// twoRoutes share the requests of a release. The second is gone.
+// twoRoutes returns a scene of two routes that share requests. The second is gone.
 func twoRoutes(s *scene) *scene {
 	s.steps(v1alpha1.Step{Replicas: step("1").Replicas, Traffic: "10%"}, step("100%"))
 	named := []v1alpha1.TrafficRoute{{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}, {Kind: v1alpha1.RouteHTTP, Name: "shop", Service: "web"}}
@@ -30,7 +30,7 @@ func messages(events []Event) []string {
 	return all
 }
 
-// What is waited for names a route, or Service, of several: in the status, and where the release fails for it.
+// TestWaitsForRoutesNameThem: a wait, and a failure for it, name the route or Service, of several.
 func TestWaitsForRoutesNameThem(t *testing.T) {
 	t.Parallel()
 	s := twoRoutes(held(10)).at(0, 1).sets(set("v1", 9), set("v2", 1))
@@ -57,7 +57,8 @@ func TestWaitsForRoutesNameThem(t *testing.T) {
 	}
 }
 
-// A Gateway may say the same in other words each time: that is no news, and the status need not be written for it at once.
+// TestOtherWordsOfAGatewayAreNoNews: a Gateway may say the same in other words each time: that is
+// no news, and the status need not be written for it at once.
 func TestOtherWordsOfAGatewayAreNoNews(t *testing.T) {
 	t.Parallel()
 	says := func(s *scene, kind v1alpha1.TrafficProblemType, words string) *scene {
@@ -90,7 +91,8 @@ func TestOtherWordsOfAGatewayAreNoNews(t *testing.T) {
 	}
 }
 
-// A Gateway that keeps a release from going on does not keep it from telling that somebody changes the workload meanwhile.
+// TestChangeBesideAGatewaysWordsIsNews: a Gateway that keeps a release from going on does not keep
+// it from telling that somebody changes the workload meanwhile.
 func TestChangeBesideAGatewaysWordsIsNews(t *testing.T) {
 	t.Parallel()
 	blocked := func(status *v1alpha1.BatchReleaseStatus) *scene {

@@ -15,14 +15,15 @@ import (
 type watcher struct {
 	*scene
 
-	// Pods are what a look finds.
+	// pods is the result of a check of pods.
 	pods Trouble
 	// looks and writes count.
 	looks, writes int
 	events        []string
 }
 
-// after goes on to the time of the next look, at least so much later, and returns what is told then.
+// after goes on to the time of the next look, at least so much later, and returns what is told
+// then.
 func (w *watcher) after(t *testing.T, d time.Duration) string {
 	t.Helper()
 	w.Now = w.Now.Add(d)
@@ -51,7 +52,7 @@ var crash = Trouble{Reason: v1alpha1.PodsCrash, Pods: 2, Message: "CrashLoopBack
 
 const crashes = "2 of 5 pods crash: CrashLoopBackOff: exit code 1 (container web)"
 
-// lacking is a release in its second step, of whose five updated pods so many are available.
+// lacking returns a release in its second step, of whose five updated pods so many are available.
 func lacking(there int32) *watcher {
 	s := held(10).at(1, 5).sets(set("v1", 5), set("v2", 5, available(there)))
 	s.PodLook = 5 * time.Second
@@ -77,7 +78,8 @@ func (w *watcher) wantTold(t *testing.T, seconds int, want ...string) {
 	}
 }
 
-// Pods that crash are told of within seconds, once, in the status and by an event, and nothing else is decided by that.
+// TestTroubleIsTold: pods that crash are told of within seconds, once, in the status and by an
+// event, and nothing else is decided by that.
 func TestTroubleIsTold(t *testing.T) {
 	t.Parallel()
 	w := lacking(3)
@@ -96,7 +98,8 @@ func TestTroubleIsTold(t *testing.T) {
 	}
 }
 
-// A container that crashes runs in between, and its pod may even be ready: that is one trouble, and few writes.
+// TestTroubleIsHeldWhilePodsFlip: a container that crashes runs in between, and its pod may even be
+// ready: that is one trouble, and few writes.
 func TestTroubleIsHeldWhilePodsFlip(t *testing.T) {
 	t.Parallel()
 	w := lacking(3)
@@ -128,7 +131,7 @@ func TestTroubleIsHeldWhilePodsFlip(t *testing.T) {
 	}
 }
 
-// Trouble is over with the pods that had it.
+// TestTroubleEnds: Trouble is over with the pods that had it.
 func TestTroubleEnds(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -174,7 +177,8 @@ func TestTroubleEnds(t *testing.T) {
 	}
 }
 
-// Where pods come, however slowly, nobody looks at them; and where many releases are in progress, later.
+// TestPodsThatComeAreNotLookedAt: where pods come, however slowly, nobody looks at them; and where
+// many releases are in progress, later.
 func TestPodsThatComeAreNotLookedAt(t *testing.T) {
 	t.Parallel()
 	w := lacking(0)
@@ -189,7 +193,7 @@ func TestPodsThatComeAreNotLookedAt(t *testing.T) {
 	busy.PodLook = time.Minute
 	busy.wantTold(t, 70, "30: "+crashes)
 	slow := lacking(0)
-	for i := range int32(10) { // of ten that are wanted, one comes every 4 seconds: after 20 seconds, and again after 10, that is slow
+	for i := range int32(10) { // one of ten comes every 4 s: slow after 20 s, and again after 10
 		slow.at(2, 10).sets(set("v1", 0), set("v2", 10, available(i)))
 		slow.after(t, 4*time.Second)
 	}
@@ -198,7 +202,8 @@ func TestPodsThatComeAreNotLookedAt(t *testing.T) {
 	}
 }
 
-// An image may take minutes to come, and what runs it crashes then: that is told within seconds as well, whatever the looks before have found.
+// TestACrashAfterALongStartIsToldSoon: an image may take minutes to come, and what runs it crashes
+// then: that is told within seconds as well, whatever the looks before have found.
 func TestACrashAfterALongStartIsToldSoon(t *testing.T) {
 	t.Parallel()
 	for _, starts := range []int{10, 60, 200, 500} {
@@ -222,7 +227,8 @@ func TestACrashAfterALongStartIsToldSoon(t *testing.T) {
 	}
 }
 
-// Trouble that begins late is looked at again as soon as trouble that was there from the start: what is told of it would be old otherwise.
+// TestLateTroubleIsLookedAtAgainSoon: trouble that begins late is checked again as soon as early
+// trouble, so that its report is not outdated.
 func TestLateTroubleIsLookedAtAgainSoon(t *testing.T) {
 	t.Parallel()
 	w := lacking(3)
@@ -246,7 +252,8 @@ func TestLateTroubleIsLookedAtAgainSoon(t *testing.T) {
 	}
 }
 
-// Trouble that comes and goes is looked at ever more rarely.
+// TestTroubleThatComesAndGoesIsLookedAtRarely: Trouble that comes and goes is looked at ever more
+// rarely.
 func TestTroubleThatComesAndGoesIsLookedAtRarely(t *testing.T) {
 	t.Parallel()
 	w := lacking(3)
@@ -262,8 +269,9 @@ func TestTroubleThatComesAndGoesIsLookedAtRarely(t *testing.T) {
 	}
 }
 
-// However many releases are in progress, all of them together read pods at most four times in a second after their first looks, and they find
-// trouble for the first time within half a minute. The interval is that of the status writes that only count pods.
+// TestLooksOfManyReleasesAreBounded: However many releases are in progress, all of them together
+// read pods at most four times in a second after their first looks, and they find trouble for the
+// first time within half a minute. The interval is that of the status writes that only count pods.
 func TestLooksOfManyReleasesAreBounded(t *testing.T) {
 	t.Parallel()
 	const most = 4.0
@@ -286,8 +294,9 @@ func TestLooksOfManyReleasesAreBounded(t *testing.T) {
 	}
 }
 
-// Pods that are ready for a moment and crash again, in the last batch as in any other, are told of within seconds each time that they have been
-// well for longer, and nobody is told twice of one that flaps.
+// TestPodsThatCrashAfterTheyWereReady: pods that are ready for a moment and crash again, in the
+// last batch as in any other, are told of within seconds each time that they have been well for
+// longer, and nobody is told twice of one that flaps.
 func TestPodsThatCrashAfterTheyWereReady(t *testing.T) {
 	t.Parallel()
 	w := lacking(5)
@@ -305,7 +314,8 @@ func TestPodsThatCrashAfterTheyWereReady(t *testing.T) {
 	w.wantTold(t, 30, "0: "+crashes)
 }
 
-// A node that refuses pods leaves one behind each time: no more are in trouble than there are to be.
+// TestTroubleIsOfNoMorePodsThanThereAreToBe: a node that refuses pods leaves one behind each time:
+// no more are in trouble than there are to be.
 func TestTroubleIsOfNoMorePodsThanThereAreToBe(t *testing.T) {
 	t.Parallel()
 	w := lacking(3)
@@ -313,7 +323,7 @@ func TestTroubleIsOfNoMorePodsThanThereAreToBe(t *testing.T) {
 	w.wantTold(t, 10, "5: 5 of 5 pods can't start: OutOfcpu")
 }
 
-// What a kubelet or a scheduler says steers nothing, and is bounded.
+// TestTroubleOfAnyText: the text of a kubelet or a scheduler steers nothing, and is bounded.
 func TestTroubleOfAnyText(t *testing.T) {
 	t.Parallel()
 	w := lacking(3)
@@ -325,7 +335,7 @@ func TestTroubleOfAnyText(t *testing.T) {
 	}
 }
 
-// A process that starts goes on with what the one before it has told.
+// TestTroubleAfterRestart: a process that starts goes on with what the one before it has told.
 func TestTroubleAfterRestart(t *testing.T) {
 	t.Parallel()
 	w := lacking(3)

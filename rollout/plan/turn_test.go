@@ -14,8 +14,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/order"
 )
 
-// onNodes is a DaemonSet on ten nodes, in the second step, which is for five; two may be unavailable. Its pods are agent-0 on
-// node-0, and so on, and so many of them are updated, the first ones.
+// onNodes returns a DaemonSet on ten nodes, in the second step, which is for five; two may be
+// unavailable. Its pods are agent-0 on node-0, and so on, and so many of them are updated, the
+// first ones.
 func onNodes(updated int, change ...func(*inplace.Pod)) *scene {
 	m := daemonset.Mover{
 		OnDelete: true,
@@ -101,7 +102,9 @@ func TestAPausePointOfANodeIsTold(t *testing.T) {
 	}
 }
 
-// A DaemonSet is changed in mid-release, and its controller has not seen that: nobody knows which pods are updated.
+// TestWhatIsBeyondTheStepStaysToldWhileNobodyKnows: the count of surplus pods stays in the status
+// while a DaemonSet's controller has not seen a change in mid-release, so that updated pods are
+// unknown.
 func TestWhatIsBeyondTheStepStaysToldWhileNobodyKnows(t *testing.T) {
 	t.Parallel()
 	told := metav1.Condition{Type: v1alpha1.ConditionBeyondStep, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCameUpdated, Message: "as it was"}

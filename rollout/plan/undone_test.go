@@ -9,8 +9,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// A fix that is given while the version before it is rolled back finds pods of that version. People read of them until they are gone, and get
-// one event.
+// TestPodsOfAVersionThatWasRolledBackAreTold: a fix that is given while the version before it is
+// rolled back finds pods of that version. People read of them until they are gone, and get one
+// event.
 func TestPodsOfAVersionThatWasRolledBackAreTold(t *testing.T) {
 	t.Parallel()
 	k := newRack(t, 10)

@@ -12,7 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// A look is a value, and so is what it looks at: only the functions that make one write to it. All else makes another.
+// TestNothingChangesALook: a snapshot and its parts are values. Only its constructors write to it;
+// all other functions return another.
 func TestNothingChangesALook(t *testing.T) {
 	t.Parallel()
 	makers := []string{"snapshotOf", "with"}
@@ -50,7 +51,8 @@ func TestNothingChangesALook(t *testing.T) {
 	}
 }
 
-// looksOf are the names by which a function has a look, or a decision, which embeds one by its pointer.
+// looksOf returns the names of a function's parameters that are a snapshot, or a decision, which
+// embeds a pointer to one.
 func looksOf(f *ast.FuncDecl) []string {
 	fields := f.Type.Params.List
 	if f.Recv != nil {
@@ -71,10 +73,11 @@ func looksOf(f *ast.FuncDecl) []string {
 	return names
 }
 
-// ownFields are those of a Decision itself, which is passed by value, and of what puts one into words.
+// ownFields are those of a Decision itself, which is passed by value, and of what puts one into
+// words.
 var ownFields = []string{"snap", "actions", "needs", "statusFirst", "wakes", "happened", "refused", "timed", "looks", "status"}
 
-// writesTo are the places where a function assigns to something that a value points to.
+// writesTo returns the places where a function assigns to something that a value points to.
 func writesTo(f *ast.FuncDecl, value string) []token.Pos {
 	var found []token.Pos
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -92,7 +95,7 @@ func writesTo(f *ast.FuncDecl, value string) []token.Pos {
 	return found
 }
 
-// rootOf is the variable that an expression begins with, and the first field of it.
+// rootOf returns the variable at the start of an expression, and its first field.
 func rootOf(e ast.Expr) (root, field string) {
 	for {
 		switch x := e.(type) {

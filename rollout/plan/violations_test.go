@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
-// A planner with a bug is found out: each plan here is one that the real one never makes.
+// TestViolationsAreSeen: a planner with a bug is found out: each plan here is one that the real one
+// never makes.
 func TestViolationsAreSeen(t *testing.T) {
 	t.Parallel()
 	scale := func(revision string, from, to int32) Action {

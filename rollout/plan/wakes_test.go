@@ -6,7 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// All that wakes a release up is in one list, the earliest first, each with its reason.
+// TestWakesAreListedWithTheirReasons: all that wakes a release up is in one list, the earliest
+// first, each with its reason.
 func TestWakesAreListedWithTheirReasons(t *testing.T) {
 	t.Parallel()
 	s := running(10)

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/podwatch"
 )
 
-// The pods that a watch begins with are as fresh as a list, once: not where they came from a cache of the API server.
+// TestFirstPodsAreFresh: the pods that a watch begins with are as fresh as a list, once: not where
+// they came from a cache of the API server.
 func TestFirstPodsAreFresh(t *testing.T) {
 	t.Parallel()
 	for _, streams := range []bool{true, false} {
@@ -30,7 +31,8 @@ func TestFirstPodsAreFresh(t *testing.T) {
 	}
 }
 
-// inTime begins a watch and returns its first pods. It begins another where they came too late to be fresh.
+// inTime begins a watch and returns its first pods. It begins another where they came too late to
+// be fresh.
 func (s *server) inTime(w *podwatch.Watches, told chan types.NamespacedName) ([]*corev1.Pod, podwatch.Seen) {
 	s.Helper()
 	for range 10 {

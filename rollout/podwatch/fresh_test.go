@@ -12,8 +12,9 @@ import (
 // FreshFor exports freshFor to the external tests.
 const FreshFor = freshFor
 
-// The first pods of a watch are as fresh as a list only within a time from when they were asked for, however late they come, and only for
-// the first who asks, who has not read them meanwhile.
+// TestFreshness: the first pods of a watch are as fresh as a list only within a time from when they
+// were asked for, however late they come, and only for the first who asks, who has not read them
+// meanwhile.
 func TestFreshness(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // so that no time passes
@@ -55,7 +56,8 @@ func TestFreshness(t *testing.T) {
 	})
 }
 
-// Fresh pods that are not acted on in time are to be read after all.
+// TestFreshPodsAreOvertakenByTime: Fresh pods that are not acted on in time are to be read after
+// all.
 func TestFreshPodsAreOvertakenByTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // so that no time passes

@@ -35,7 +35,8 @@ var (
 	ofShop = podwatch.Pods{Namespace: "shop", Selector: "app=shop"}
 )
 
-// server is an API server that lists pods by their selector, and sends what happens to them, over HTTP.
+// server is an API server that lists pods by their selector, and sends what happens to them, over
+// HTTP.
 type server struct {
 	*testing.T
 
@@ -216,7 +217,8 @@ func endOfList() *corev1.Pod {
 	}
 }
 
-// receive wants a release to be told of. A watch tells of each pod that there is, and then that all are seen.
+// receive wants a release to be told of. A watch tells of each pod that there is, and then that all
+// are seen.
 func receive(t *testing.T, told chan types.NamespacedName) {
 	t.Helper()
 	select {
@@ -229,7 +231,8 @@ func receive(t *testing.T, told chan types.NamespacedName) {
 	}
 }
 
-// What is there, and each change, is told of; afterwards the pods are known, without what no release depends on.
+// TestChangesAreTold: what is there, and each change, is told of; afterwards the pods are known,
+// without what no release depends on.
 func TestChangesAreTold(t *testing.T) {
 	t.Parallel()
 	s, w, told := watches(t)
@@ -262,7 +265,8 @@ func TestChangesAreTold(t *testing.T) {
 	}
 }
 
-// A pod that has no node yet keeps its affinity, which says for which node it is made.
+// TestPodWithoutNode: a pod that has no node yet keeps its affinity, which says for which node it
+// is made.
 func TestPodWithoutNode(t *testing.T) {
 	t.Parallel()
 	s, w, told := watches(t)
@@ -279,7 +283,8 @@ func TestPodWithoutNode(t *testing.T) {
 	}
 }
 
-// Another selector, of a workload that was made again, begins another watch and ends the one before.
+// TestAnotherSelector: another selector, of a workload that was made again, begins another watch
+// and ends the one before.
 func TestAnotherSelector(t *testing.T) {
 	t.Parallel()
 	s, w, told := watches(t)
@@ -296,7 +301,8 @@ func TestAnotherSelector(t *testing.T) {
 	s.await(1)
 }
 
-// A watch that is forgotten ends, also while nobody takes up what it tells. What is asked for again is watched again.
+// TestForgotten: a watch that is forgotten ends, also while nobody takes up what it tells. What is
+// asked for again is watched again.
 func TestForgotten(t *testing.T) {
 	t.Parallel()
 	s, w, told := watches(t)
@@ -313,7 +319,7 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// Watches that have ended begin nothing.
+// TestEnded: Watches that have ended begin nothing.
 func TestEnded(t *testing.T) {
 	t.Parallel()
 	w := podwatch.New(nil, nil)
@@ -327,7 +333,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// A selector that can't be read is an error.
+// TestBadSelector: a selector that can't be read is an error.
 func TestBadSelector(t *testing.T) {
 	t.Parallel()
 	if _, _, err := podwatch.New(nil, nil).Of(web, podwatch.Pods{Selector: "a=("}); err == nil {
@@ -335,7 +341,8 @@ func TestBadSelector(t *testing.T) {
 	}
 }
 
-// What happened to a pod since it was read is heard of without a request: those that were read are not acted on any more.
+// TestOvertaken: what happened to a pod since it was read is heard of without a request: those that
+// were read are not acted on any more.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	first := "app=web-0"
@@ -391,7 +398,8 @@ func named(name, version string) *corev1.Pod {
 	return p
 }
 
-// Of a pod that does not serve it is known why: in a few words, without the messages that anybody may have written.
+// TestWhyPodsDontServe: of a pod that does not serve it is known why: in a few words, without the
+// messages that anybody may have written.
 func TestWhyPodsDontServe(t *testing.T) {
 	t.Parallel()
 	s, w, told := watches(t)

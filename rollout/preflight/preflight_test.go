@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ten is a release of ten pods with one to spare and none to miss, whose pods ask for cpu.
+// ten returns a release of ten pods with one to spare and none to miss, whose pods ask for cpu.
 func ten(change ...func(*Release)) Release {
 	r := Release{
 		Kind: "Deployment", Workload: "web", Replicas: 10, Surge: 1, NewSet: true,
@@ -295,7 +295,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestOtherNodes: the native controller of a DaemonSet goes by the nodes of the new template at once.
+// TestOtherNodes: the native controller of a DaemonSet goes by the nodes of the new template at
+// once.
 func TestOtherNodes(t *testing.T) {
 	t.Parallel()
 	on := func(change func(*corev1.PodSpec)) Release {

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// release is one of three steps, with a status.
+// release returns one of three steps, with a status.
 func release(status v1alpha1.BatchReleaseStatus) *v1alpha1.BatchRelease {
 	return &v1alpha1.BatchRelease{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -44,7 +44,8 @@ var (
 	ada      = Words{By: "ada", Text: "well"}
 )
 
-// TestApprove: the manual gates that wait are answered, each by its UID, beside what was said before.
+// TestApprove: the manual gates that wait are answered, each by its UID, beside what was said
+// before.
 func TestApprove(t *testing.T) {
 	t.Parallel()
 	before := v1alpha1.Answer{Gate: "b", Verdict: v1alpha1.VerdictApprove, By: "grace"}
@@ -120,7 +121,8 @@ var history = []plan.Kept{
 	{Number: 4, Revision: "v4", Record: plan.Record{Outcome: v1alpha1.OutcomeRolledBack, Commit: "4444444444"}},
 }
 
-// TestRollBack: what is gone back to is named by its revision, its commit, its number, or not at all.
+// TestRollBack: what is gone back to is named by its revision, its commit, its number, or not at
+// all.
 func TestRollBack(t *testing.T) {
 	t.Parallel()
 	web := release(rolling())

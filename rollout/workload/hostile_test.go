@@ -27,7 +27,8 @@ func TestEveryKindHasARoom(t *testing.T) {
 	}
 }
 
-// TestStrategiesThatAreNone: what no API server takes for a strategy is the default one; what it takes is left as it is.
+// TestStrategiesThatAreNone: what no API server takes for a strategy is the default one; what it
+// takes is left as it is.
 func TestStrategiesThatAreNone(t *testing.T) {
 	t.Parallel()
 	for text, taken := range map[string]struct{ deployment, stateful, daemon bool }{

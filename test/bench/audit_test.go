@@ -42,7 +42,8 @@ func TestFromSluice(t *testing.T) {
 	}
 }
 
-// TestDurationOfHandOver has a watch that told of the pod at 1.00 s and of the ReplicaSet at 2.00 s.
+// TestDurationOfHandOver has a watch that told of the pod at 1.00 s and of the ReplicaSet at 2.00
+// s.
 func TestDurationOfHandOver(t *testing.T) {
 	t.Parallel()
 	ready := func(at time.Duration) controlplane.Request {
@@ -90,7 +91,8 @@ func TestDurationOfHandOver(t *testing.T) {
 	}
 }
 
-// TestHandOverInPlace ends with the deletion of a pod by whoever decides on it: the kubelet, which KWOK plays, only ends it.
+// TestHandOverInPlace ends with the deletion of a pod by whoever decides on it: the kubelet, which
+// KWOK plays, only ends it.
 func TestHandOverInPlace(t *testing.T) {
 	t.Parallel()
 	deleted := func(agent string, at time.Duration) controlplane.Request {

@@ -12,7 +12,7 @@ import (
 
 const ms = time.Millisecond
 
-// printed is a report as it is shown, with its name and title.
+// printed returns a report as it is shown, with its name and title.
 func printed(t *testing.T, r report, name, title string) string {
 	t.Helper()
 	var out strings.Builder

@@ -27,7 +27,8 @@ var began = time.Date(2026, time.November, 21, 8, 0, 0, 0, time.UTC)
 //	gone NAME                                     the end of either
 //	start                                         no change: the release begins here
 //
-// The nth change after the start comes n seconds after it, the one before the start a second before.
+// The nth change after the start comes n seconds after it, the one before the start a second
+// before.
 func script(t *testing.T, text string) []change {
 	t.Helper()
 	lines := strings.Split(text, ";")
@@ -242,7 +243,8 @@ func TestReplayPartsDeployments(t *testing.T) {
 	}
 }
 
-// TestHandOversInPlace: where pods are replaced in place, the next step begins with the first old pod that goes.
+// TestHandOversInPlace: where pods are replaced in place, the next step begins with the first old
+// pod that goes.
 func TestHandOversInPlace(t *testing.T) {
 	t.Parallel()
 	const up = "place a v1 ready; place b v1 ready; place c v1 ready; start; "

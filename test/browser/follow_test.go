@@ -21,7 +21,8 @@ const noteTexts = `(() => {
 	new MutationObserver(note).observe(document.documentElement, {subtree: true, childList: true, characterData: true, attributes: true});
 })()`
 
-// A page shows what happens to a release while it happens, and the browser has nothing to complain of.
+// TestPagesFollowARelease: a page shows what happens to a release while it happens, and the browser
+// has nothing to complain of.
 func TestPagesFollowARelease(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -78,7 +79,7 @@ func note(tab *browser.Tab, selector string) {
 	browser.Ask[*string](tab, fmt.Sprintf(noteTexts, selector))
 }
 
-// noted is when a text was on the page that a condition on t holds for.
+// noted returns when a text was on the page that a condition on t holds for.
 func noted(tab *browser.Tab, condition string) time.Time {
 	find := `Object.entries(noted).filter(([t]) => ` + condition + `)`
 	tab.Await(find+`.length > 0`, soon)

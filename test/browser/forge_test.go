@@ -59,7 +59,7 @@ func (w *world) remote() string {
 	return strings.Replace(w.CloneURL(repository), "http://", "http://x:"+w.tokens["bob"]+"@", 1)
 }
 
-// tip is the commit of a branch, as git sees it.
+// tip returns the commit of a branch, as git sees it.
 func (w *world) tip(branch string) string {
 	w.t.Helper()
 	sha, _, _ := strings.Cut(w.git("ls-remote", w.remote(), "refs/heads/"+branch), "\t")

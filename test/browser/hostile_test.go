@@ -30,12 +30,13 @@ func hostileBranch(where string) string {
 	return strings.NewReplacer(" ", "/", ":", "").Replace(hostile(where))
 }
 
-// hostileLink is an address that is none to follow.
+// hostileLink returns an address that is none to follow.
 func hostileLink(where string) string {
 	return "javascript:window.__pwned='" + where + "'//https://example.com"
 }
 
-// attack fills a namespace with a release whose every text was written by an attacker, as far as Kubernetes lets one write it. No controller runs there.
+// attack fills a namespace with a release whose every text was written by an attacker, as far as
+// Kubernetes lets one write it. No controller runs there.
 func (s *stage) attack() {
 	s.Helper()
 	s.deployed("web", "web:1", 2)
@@ -209,7 +210,8 @@ func hostileQuery(names ...string) string {
 	return "?" + values.Encode()
 }
 
-// Whatever Git, the forge, pods and people have written is text on every page, and no page runs any of it or leads to it. The same pages keep nobody out.
+// TestHostileTexts: whatever Git, the forge, pods and people have written is text on every page,
+// and no page runs any of it or leads to it. The same pages keep nobody out.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -266,7 +268,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// actionsOf are the addresses of the pages that ask before they do something.
+// actionsOf returns the addresses of the pages that ask before they do something.
 func actionsOf(tab *browser.Tab, page string) []string {
 	tab.Open(page)
 	settled(tab)
@@ -300,7 +302,8 @@ func harmless(t *testing.T, tab *browser.Tab, status int) {
 	}
 }
 
-// withoutBarriers wants that a page keeps nobody out, whatever they look through; all if none is named.
+// withoutBarriers wants that a page keeps nobody out, whatever they look through; all if none is
+// named.
 func withoutBarriers(t *testing.T, tab *browser.Tab, looks ...browser.Look) {
 	t.Helper()
 	if len(looks) == 0 {

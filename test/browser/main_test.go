@@ -30,7 +30,7 @@ var lent struct {
 	err     error
 }
 
-// chromium is a browser that tests share.
+// chromium returns a browser that tests share.
 func chromium(t *testing.T) *browser.Browser {
 	t.Helper()
 	lent.Lock()

@@ -21,7 +21,8 @@ import (
 // secret is what somebody must not read who has no rights where it is.
 const secret = "the-secret-of-others"
 
-// viewer makes a service account that may read the releases of the namespace and no other, and returns a token of it.
+// viewer makes a service account that may read the releases of the namespace and no other, and
+// returns a token of it.
 func (s *stage) viewer(name string) string {
 	s.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -53,8 +54,9 @@ func (s *stage) fill(name, word string) {
 	s.create(&v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ReleaseSourceSpec{URL: "https://example.com/" + word}})
 }
 
-// Somebody who may read the releases of one namespace, and has logged in with a token, sees these alone: in lists, searches, counts, filters, histories,
-// sources and the stream of changes. Pages of others tell no more than the API server does.
+// TestNarrowRights: somebody who may read the releases of one namespace, and has logged in with a
+// token, sees these alone: in lists, searches, counts, filters, histories, sources and the stream
+// of changes. Pages of others tell no more than the API server does.
 func TestNarrowRights(t *testing.T) {
 	t.Parallel()
 	own, other := newStage(t), newStage(t)
@@ -107,7 +109,8 @@ func TestNarrowRights(t *testing.T) {
 	hearsNothing(t, tab, at, own, other)
 }
 
-// seesNothing wants that a page tells nothing of another namespace but what the address said already.
+// seesNothing wants that a page tells nothing of another namespace but what the address said
+// already.
 func seesNothing(t *testing.T, tab *browser.Tab, path string, other *stage) {
 	t.Helper()
 	source := browser.Ask[string](tab, `document.documentElement.outerHTML`)
@@ -118,7 +121,8 @@ func seesNothing(t *testing.T, tab *browser.Tab, path string, other *stage) {
 	}
 }
 
-// hearsNothing wants that streams tell of changes in one's own namespace alone, and that there is none for a release of others.
+// hearsNothing wants that streams tell of changes in one's own namespace alone, and that there is
+// none for a release of others.
 func hearsNothing(t *testing.T, tab *browser.Tab, at string, own, other *stage) {
 	t.Helper()
 	const follow = `(() => { window.heard = 0; window.followed = new EventSource("/live?page=releases"); followed.addEventListener("changed", () => { heard++; }); })()`

@@ -26,7 +26,8 @@ var screenshots = flag.String("screenshots", "", "folder to write the pictures o
 // mostBytes is how large a picture in the docs may be.
 const mostBytes = 200 << 10
 
-// The pictures in the docs are of real releases: a list while a shop releases, a release that waits at a gate, and the same in the dark and on a phone.
+// TestScreenshots: the pictures in the docs are of real releases: a list while a shop releases, a
+// release that waits at a gate, and the same in the dark and on a phone.
 func TestScreenshots(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -39,7 +39,7 @@ type stage struct {
 	namespace string
 }
 
-// newStage is a namespace of a test.
+// newStage returns a namespace of a test.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	cfg := cptest.Config(t)
@@ -93,7 +93,8 @@ func (s *stage) dashboard(cfg *rest.Config, namespaces ...string) *served {
 	return &served{door, s.serve(door, namespaces...)}
 }
 
-// serve serves a dashboard of some namespaces behind a door, by a cache of the administrator's, and returns its host and port.
+// serve serves a dashboard of some namespaces behind a door, by a cache of the administrator's, and
+// returns its host and port.
 func (s *stage) serve(door access.Door, namespaces ...string) string {
 	s.Helper()
 	objects, err := dashboard.NewCache(cptest.Config(s.T), kube.NewScheme(), namespaces...)
@@ -128,15 +129,15 @@ func (d *served) enter(t *testing.T, tab *browser.Tab, path string) *browser.Tab
 	return tab
 }
 
-// at is the address of a path where a tab is.
+// at returns the address of a path where a tab is.
 func (*served) at(tab *browser.Tab, path string) string {
 	return browser.Ask[string](tab, "location.origin") + path
 }
 
-// page is the path of a release's page.
+// page returns the path of a release's page.
 func (s *stage) page(name string) string { return "/releases/" + s.namespace + "/" + name }
 
-// list is the path of the list of the namespace's releases.
+// list returns the path of the list of the namespace's releases.
 func (s *stage) list() string { return "/?namespace=" + s.namespace }
 
 // create creates objects in the namespace, with their status if they have one.
@@ -180,7 +181,7 @@ func (s *stage) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: s.namespace, Name: name}
 }
 
-// released is a BatchRelease of a Deployment of its name, with a commit that brought it.
+// released returns a BatchRelease of a Deployment of its name, with a commit that brought it.
 func released(name string, pods corev1.PodTemplateSpec, steps ...v1alpha1.Step) *v1alpha1.BatchRelease {
 	return &v1alpha1.BatchRelease{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
@@ -202,7 +203,7 @@ func encode(value any) []byte {
 	return data
 }
 
-// step is a step to so many pods, or a percentage of them.
+// step returns a step to so many pods, or a percentage of them.
 func step(replicas any, gates ...v1alpha1.GatePolicy) v1alpha1.Step {
 	return v1alpha1.Step{Replicas: intstr.Parse(fmt.Sprint(replicas)), Gates: gates}
 }

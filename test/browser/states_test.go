@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-dev/sluice/test/browser"
 )
 
-// A page of each state of a real release keeps nobody out: light or dark, on a phone or not. axe-core looks at what is there: colours, names,
-// landmarks and order.
+// TestEachStateKeepsNobodyOut: a page of each state of a real release keeps nobody out: light or
+// dark, on a phone or not. axe-core looks at what is there: colours, names, landmarks and order.
 func TestEachStateKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -71,7 +71,8 @@ func TestEachStateKeepsNobodyOut(t *testing.T) {
 	look("not found", "/releases/"+s.namespace+"/other")
 }
 
-// axe-core finds what it is to find: otherwise it would prove nothing of other pages.
+// TestBarriersAreFound: axe-core finds what it is to find: otherwise it would prove nothing of
+// other pages.
 func TestBarriersAreFound(t *testing.T) {
 	t.Parallel()
 	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -92,7 +93,8 @@ func TestBarriersAreFound(t *testing.T) {
 	}
 }
 
-// Somebody with a keyboard alone reaches everything in the order in which it is read, and sees where they are.
+// TestByKeyboard: somebody with a keyboard alone reaches everything in the order in which it is
+// read, and sees where they are.
 func TestByKeyboard(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -132,7 +134,7 @@ func TestByKeyboard(t *testing.T) {
 	}
 }
 
-// Without scripts a page is whole, says so, and reads itself again.
+// TestWithoutScripts: without scripts a page is whole, says so, and reads itself again.
 func TestWithoutScripts(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -61,7 +61,7 @@ func open(t *testing.T) *cluster {
 	return opened
 }
 
-// as is the cluster for a part of the test.
+// as returns the cluster for a part of the test.
 func (c *cluster) as(t *testing.T) *cluster {
 	part := *c
 	part.T = t
@@ -102,8 +102,8 @@ func (c *cluster) apply(manifests string) {
 	c.run(manifests, "kubectl", "apply", "--server-side", "--filename", "-")
 }
 
-// await polls until the condition returns nil: what there is to be seen of containers and of a lease
-// is in many objects, and in some that nobody can watch.
+// await polls until the condition returns nil: what there is to be seen of containers and of a
+// lease is in many objects, and in some that nobody can watch.
 func (c *cluster) await(what string, condition func() error) {
 	c.Helper()
 	begin := time.Now()
@@ -159,7 +159,7 @@ func (c *cluster) readyPods(namespace, selector string, want int) func() error {
 	}
 }
 
-// nodes are the names of the nodes that take any pod.
+// nodes returns the names of the nodes that take any pod.
 func (c *cluster) nodes() []string {
 	c.Helper()
 	list, err := c.core.CoreV1().Nodes().List(c.Context(), metav1.ListOptions{})
@@ -197,7 +197,8 @@ func (c *cluster) leader() (pod, identity string, err error) {
 	return pod, *lease.Spec.HolderIdentity, nil
 }
 
-// killLeader kills the controller that acts, without a word to it, and waits until another one does.
+// killLeader kills the controller that acts, without a word to it, and waits until another one
+// does.
 func (c *cluster) killLeader() {
 	c.Helper()
 	name, killed, err := c.leader()

@@ -2,9 +2,10 @@ package cluster
 
 import "testing"
 
-// A service under load is released, whoever of the controllers is killed, rolled back, and released
-// again in the middle of a release; and not one request fails. So it is as a StatefulSet, whose
-// ordinals keep their data, and as a DaemonSet, whose pods on other nodes serve meanwhile.
+// TestNoRequestIsLost: a service under load is released, whoever of the controllers is killed,
+// rolled back, and released again in the middle of a release; and not one request fails. So it is
+// as a StatefulSet, whose ordinals keep their data, and as a DaemonSet, whose pods on other nodes
+// serve meanwhile.
 func TestNoRequestIsLost(t *testing.T) {
 	c := open(t)
 	sluice := c.importImages()

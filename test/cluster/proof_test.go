@@ -8,7 +8,8 @@ import (
 // enough is how many requests all scenarios send at least, none of which may fail.
 const enough = 200_000
 
-// How the service is released. Every step has a gate that a person opens, so that it stands for as long as it is measured.
+// How the service is released. Every step has a gate that a person opens, so that it stands for as
+// long as it is measured.
 const (
 	canarySteps = `
     steps:
@@ -32,9 +33,10 @@ const (
     traffic: {routes: [{kind: HTTPRoute, name: web, service: web}]}`
 )
 
-// A service is released behind a real data plane, under load from clients that keep their connection and clients that don't, in every
-// way that requests can be shared, while what shares them is killed. No request fails, each version gets what its step says, and none
-// while it is to get none.
+// TestTrafficLosesNoRequest: a service is released behind a real data plane, under load from
+// clients that keep their connection and clients that don't, in every way that requests can be
+// shared, while what shares them is killed. No request fails, each version gets what its step says,
+// and none while it is to get none.
 func TestTrafficLosesNoRequest(t *testing.T) {
 	c := open(t)
 	c.needDataPlane()
@@ -80,8 +82,9 @@ func (r *routed) scenario(name string, happens func(*routed)) bool {
 	})
 }
 
-// rollBackBlueGreen gives v2 all requests and takes them back. The pods of v1 are still from before Sluice had the workload, so that the native
-// controller takes it for complete once the workload has its template again, and would empty v2.
+// rollBackBlueGreen gives v2 all requests and takes them back. The pods of v1 are still from before
+// Sluice had the workload, so that the native controller takes it for complete once the workload
+// has its template again, and would empty v2.
 func (r *routed) rollBackBlueGreen() {
 	r.push("v2", blueGreenSteps)
 	for step, weight := range []int32{0, 50, 100} {
@@ -99,7 +102,8 @@ func (r *routed) rollBackBlueGreen() {
 	r.wantShare("v2", 0)
 }
 
-// releaseCanary releases v2 by weight. Before it has any, requests with a header reach it, and no others.
+// releaseCanary releases v2 by weight. Before it has any, requests with a header reach it, and no
+// others.
 func (r *routed) releaseCanary() {
 	before := r.load.Counts()
 	r.push("v2", canarySteps)
@@ -128,7 +132,8 @@ func (r *routed) releaseCanary() {
 	r.ends("v2")
 }
 
-// scaleBlueGreen has v3 beside v2, each with all pods, while an HPA scales them, and gives it half of the requests.
+// scaleBlueGreen has v3 beside v2, each with all pods, while an HPA scales them, and gives it half
+// of the requests.
 func (r *routed) scaleBlueGreen() {
 	before := r.load.Counts()
 	r.push("v3", blueGreenSteps)
@@ -206,9 +211,11 @@ func (r *routed) surviveController() {
 	r.wantShare("v5", 50)
 }
 
-// surviveDataPlane kills each of two instances in the midst of the release. The clients are told before, as by whatever shares requests
-// among several: those that an instance has when it is killed end with it, whoever writes routes. What is seen is that the release goes
-// on, that the other instance does as the route says, and that one that starts again in the midst of it does so too.
+// surviveDataPlane kills each of two instances in the midst of the release. The clients are told
+// before, as by whatever shares requests among several: those that an instance has when it is
+// killed end with it, whoever writes routes. What is seen is that the release goes on, that the
+// other instance does as the route says, and that one that starts again in the midst of it does so
+// too.
 func (r *routed) surviveDataPlane() {
 	second, err := r.plane.Start(r.Context())
 	if err != nil {

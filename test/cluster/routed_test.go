@@ -22,8 +22,8 @@ import (
 	"github.com/sluice-dev/sluice/test/dataplane"
 )
 
-// routed is a service whose requests come through a data plane, and are shared by its releases. It is under load from outside of the
-// cluster, and people release it with git.
+// routed is a service whose requests come through a data plane, and are shared by its releases. It
+// is under load from outside of the cluster, and people release it with git.
 type routed struct {
 	*service
 
@@ -41,8 +41,9 @@ type routed struct {
 const (
 	routedSenders  = 64
 	routedInterval = 64 * time.Millisecond
-	// stand is how many requests are counted while a step stands. Traefik takes turns, so that it has the share of the step
-	// but for a few requests; one that chose at random would be less than a point off in four of five cases, at the worst share.
+	// stand is how many requests are counted while a step stands. Traefik takes turns, so that it
+	// has the share of the step but for a few requests; one that chose at random would be less than
+	// a point off in four of five cases, at the worst share.
 	stand = 4000
 	// point is by how much a share may differ, in percent of all requests.
 	point = 1.0
@@ -53,7 +54,8 @@ var web = workload{
 	kind: "Deployment", name: "web", size: 4, head: strings.Replace(deploymentHead, "replicas: 6", "replicas: 4", 1), strategy: canarySteps,
 }
 
-// autoscaler is an HPA. There are no metrics here, but it holds the number of pods within its bounds.
+// autoscaler is an HPA. There are no metrics here, but it holds the number of pods within its
+// bounds.
 const autoscaler = `apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata:
@@ -150,7 +152,8 @@ func (r *routed) pushed() {
 	r.commit = r.git("rev-parse", "HEAD")
 }
 
-// standsAt waits until the step stands: its pods are there, the route gives the new version that percentage, and its gate is open.
+// standsAt waits until the step stands: its pods are there, the route gives the new version that
+// percentage, and its gate is open.
 func (r *routed) standsAt(step, weight int32) {
 	r.Helper()
 	r.await(fmt.Sprintf("step %d stands, at %d%%", step, weight), func() error {
@@ -213,7 +216,8 @@ func (r *routed) has(version string, pods int) {
 	})
 }
 
-// ends waits until a version serves alone, and nothing is left of its release: the route is as it was, and so are the Services.
+// ends waits until a version serves alone, and nothing is left of its release: the route is as it
+// was, and so are the Services.
 func (r *routed) ends(version string) {
 	r.Helper()
 	r.await(version+" serves", r.serves(version))
@@ -233,8 +237,8 @@ func (r *routed) ends(version string) {
 	})
 }
 
-// wantShare counts requests while a step stands, and wants the version to answer that percentage of them: within a point, and exactly if
-// it is to be none, or all.
+// wantShare counts requests while a step stands, and wants the version to answer that percentage of
+// them: within a point, and exactly if it is to be none, or all.
 func (r *routed) wantShare(version string, want float64) {
 	r.Helper()
 	exactly := want == 0 || want == 100
@@ -250,7 +254,8 @@ func (r *routed) wantShare(version string, want float64) {
 	}
 }
 
-// follows returns once the Gateway, which may be late by a moment, sends no more requests to a version, or to all others.
+// follows returns once the Gateway, which may be late by a moment, sends no more requests to a
+// version, or to all others.
 func (r *routed) follows(version string, itself bool) {
 	r.Helper()
 	stood := time.Now()
@@ -273,7 +278,8 @@ func (r *routed) follows(version string, itself bool) {
 	}
 }
 
-// quiet counts requests in a row that show that the Gateway follows: 200 ms of them, or more on a busy machine.
+// quiet counts requests in a row that show that the Gateway follows: 200 ms of them, or more on a
+// busy machine.
 const quiet = 200
 
 // wantNoneOf wants no request to have reached a version since then.

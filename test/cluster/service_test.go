@@ -28,7 +28,8 @@ type service struct {
 	clone string // URL of the repository for ada, with her token
 }
 
-// beforehand are the objects that are there before there is a release: %[1]s is the name, %[2]s a password and %[3]s a repository.
+// beforehand are the objects that are there before there is a release: %[1]s is the name, %[2]s a
+// password and %[3]s a repository.
 const beforehand = `apiVersion: v1
 kind: Namespace
 metadata:
@@ -108,8 +109,8 @@ func (c *cluster) create(w workload) *service {
 // put commits a version.
 func (s *service) put(version string) { s.ada.Put("main", "workload.yaml", s.manifest(version)) }
 
-// serves wants a version in all pods of the service, none of another that is still going away, and the
-// workload handed back.
+// serves wants a version in all pods of the service, none of another that is still going away, and
+// the workload handed back.
 func (s *service) serves(version string) func() error {
 	return func() error {
 		object := &unstructured.Unstructured{}

@@ -31,8 +31,8 @@ const (
 	interval = 40 * time.Millisecond
 )
 
-// split is a service in two versions, each with a Deployment and a Service of its own, and a route that shares requests among
-// them. Its data plane is this machine's.
+// split is a service in two versions, each with a Deployment and a Service of its own, and a route
+// that shares requests among them. Its data plane is this machine's.
 type split struct {
 	*cluster
 
@@ -52,7 +52,8 @@ func (c *cluster) needDataPlane() string {
 	return traefik
 }
 
-// openDataPlane starts a data plane with one instance, whose Gateway is in a namespace of its own, and skips the test if there can be none.
+// openDataPlane starts a data plane with one instance, whose Gateway is in a namespace of its own,
+// and skips the test if there can be none.
 func (c *cluster) openDataPlane(namespace string) (*dataplane.DataPlane, *dataplane.Instance) {
 	c.Helper()
 	traefik := c.needDataPlane()
@@ -80,8 +81,8 @@ func (c *cluster) openDataPlane(namespace string) (*dataplane.DataPlane, *datapl
 	return plane, instance
 }
 
-// startSplit starts a data plane and two versions of a service behind it, and puts them under load: nine of ten requests go to
-// v1.
+// startSplit starts a data plane and two versions of a service behind it, and puts them under load:
+// nine of ten requests go to v1.
 func (c *cluster) startSplit() *split {
 	c.Helper()
 	plane, instance := c.openDataPlane(shared + "-gateway")
@@ -142,7 +143,7 @@ func rule(backends ...gatewayv1.HTTPBackendRef) gatewayv1.HTTPRouteRule {
 	return gatewayv1.HTTPRouteRule{BackendRefs: backends}
 }
 
-// under is the rule for the requests below a path, with a header if there is one.
+// under returns the rule for the requests below a path, with a header if there is one.
 func under(path string, r gatewayv1.HTTPRouteRule, header ...gatewayv1.HTTPHeaderMatch) gatewayv1.HTTPRouteRule {
 	r.Matches = []gatewayv1.HTTPRouteMatch{{
 		Path:    &gatewayv1.HTTPPathMatch{Type: new(gatewayv1.PathMatchPathPrefix), Value: &path},

@@ -14,13 +14,14 @@ import (
 	"github.com/sluice-dev/sluice/test/cluster/clients"
 )
 
-// slow is how long the data plane may take at most until a change of a route, or of endpoints, is in effect, on a busy machine:
-// twice as long as Traefik waits from one change to the next. A release waits for drainSeconds, 10 by default, after the status
-// of the route has the change; that has to be enough for requests, too, that have been sent just before.
+// slow is how long the data plane may take at most until a change of a route, or of endpoints, is
+// in effect, on a busy machine: twice as long as Traefik waits from one change to the next. A
+// release waits for drainSeconds, 10 by default, after the status of the route has the change; that
+// has to be enough for requests, too, that have been sent just before.
 const slow = 5 * time.Second
 
-// What a release relies on is so: the data plane shares requests as a route says, follows it while pods come and go, and loses
-// none of them.
+// TestDataPlaneFollowsRoutes: what a release relies on is so: the data plane shares requests as a
+// route says, follows it while pods come and go, and loses none of them.
 func TestDataPlaneFollowsRoutes(t *testing.T) {
 	c := open(t)
 	c.importImage("examples/service", nil, shopImage+"v1", shopImage+"v2")
@@ -63,8 +64,8 @@ func (s *split) wantShare() {
 	}
 }
 
-// A version that is given weight 0, or left out, gets no request soon after the status of the route says that it was read, on
-// kept connections or on new ones.
+// A version that is given weight 0, or left out, gets no request soon after the status of the route
+// says that it was read, on kept connections or on new ones.
 func (s *split) wantChange() {
 	for _, change := range []struct {
 		what, gone string
@@ -78,7 +79,8 @@ func (s *split) wantChange() {
 	}
 }
 
-// The status is not to be waited for alone: Traefik writes it first, and the change waits until two seconds after the one before.
+// The status is not to be waited for alone: Traefik writes it first, and the change waits until two
+// seconds after the one before.
 func (s *split) wantSecondChange() {
 	s.put(rule(backend("v1", 50), backend("v2", 50)))
 	s.put(rule(backend("v1", 51), backend("v2", 49)))
@@ -95,8 +97,9 @@ func (s *split) wantGone(what, version string, written, observed time.Time) {
 	}
 }
 
-// No other backend takes over what is for one that does not answer. So weight goes to a Service only once it has endpoints that
-// are ready, and one that is to get nothing is left out: Traefik says that references are not resolved, whatever their weight.
+// No other backend takes over what is for one that does not answer. So weight goes to a Service
+// only once it has endpoints that are ready, and one that is to get nothing is left out: Traefik
+// says that references are not resolved, whatever their weight.
 func (s *split) wantBackends() {
 	s.makeService("empty", "nobody")
 	for _, c := range []struct {
@@ -126,8 +129,9 @@ func (s *split) wantBackends() {
 	}
 }
 
-// A route that names a Service that the data plane knows the endpoints of loses nothing. Otherwise it may, for two seconds: what
-// Traefik has not read yet is missing. A release waits for readySeconds after a Service has endpoints, 2 by default.
+// A route that names a Service that the data plane knows the endpoints of loses nothing. Otherwise
+// it may, for two seconds: what Traefik has not read yet is missing. A release waits for
+// readySeconds after a Service has endpoints, 2 by default.
 func (s *split) wantNewService() {
 	s.makeService("new", "v2")
 	s.makeRoute("new", under("/new", rule(backend("new", 1))))
@@ -141,8 +145,8 @@ func (s *split) wantNewService() {
 	})
 }
 
-// A pod that is told to go gets requests for two seconds more, though its endpoint is not ready any more at once. It answers
-// them: it drains for five.
+// A pod that is told to go gets requests for two seconds more, though its endpoint is not ready any
+// more at once. It answers them: it drains for five.
 func (s *split) wantPodGone() {
 	s.put(rule(backend("v1", 50), backend("v2", 50)))
 	for range 2 {
@@ -181,8 +185,9 @@ func (s *split) wantMatched() {
 	}
 }
 
-// Another instance serves while one is killed, and the first again once it has read the routes. Requests are moved before: those
-// that an instance has when it is killed are lost, whatever a release does.
+// Another instance serves while one is killed, and the first again once it has read the routes.
+// Requests are moved before: those that an instance has when it is killed are lost, whatever a
+// release does.
 func (s *split) wantSurvived() {
 	second, err := s.plane.Start(s.Context())
 	if err != nil {

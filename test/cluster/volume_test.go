@@ -17,7 +17,8 @@ import (
 // defaultClass is the annotation of a StorageClass that makes volumes for claims that name none.
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
-// provideVolumes makes a volume for each pod in folders of this machine, unless the cluster makes volumes itself.
+// provideVolumes makes a volume for each pod in folders of this machine, unless the cluster makes
+// volumes itself.
 func (s *service) provideVolumes() {
 	s.Helper()
 	classes, err := s.core.StorageV1().StorageClasses().List(s.Context(), metav1.ListOptions{})
@@ -42,7 +43,7 @@ func (s *service) provideVolumes() {
 	}
 }
 
-// volume is a folder of a node.
+// volume returns a folder of a node.
 func volume(name, folder, node string) *corev1.PersistentVolume {
 	there := corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}
 	return &corev1.PersistentVolume{
@@ -66,7 +67,8 @@ type ledger struct {
 	Answered map[string]int
 }
 
-// wantKept wants each ordinal to have the data of the versions that ran there, in the order in which they ran, and all answers that the load has got to be noted in the volumes.
+// wantKept wants each ordinal to have the data of the versions that ran there, in the order in
+// which they ran, and all answers that the load has got to be noted in the volumes.
 func (s *service) wantKept(starts [][]string) {
 	s.Helper()
 	before, err := s.counts()

@@ -9,7 +9,8 @@ type workload struct {
 	name string
 	// size is how many pods it has.
 	size int
-	// head and tail are its manifest before and after the pod template: %[1]s is a version, %[2]s the name.
+	// head and tail are its manifest before and after the pod template: %[1]s is a version, %[2]s
+	// the name.
 	head, tail string
 	// strategy is that of its release.
 	strategy string
@@ -31,12 +32,12 @@ var (
 	}
 )
 
-// manifest is the workload's as its people have it in Git.
+// manifest returns the workload's as its people have it in Git.
 func (w *workload) manifest(version string) []byte {
 	return fmt.Appendf(nil, w.head+podTemplate+w.tail, version, w.name)
 }
 
-// release is the manifest of its release.
+// release returns the manifest of its release.
 func (w *workload) release() []byte {
 	return fmt.Appendf(nil, `apiVersion: rollouts.sluice.dev/v1alpha1
 kind: BatchRelease

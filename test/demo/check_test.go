@@ -18,7 +18,7 @@ import (
 
 const oldImage, newImage, newCommit = "nginx:1.27", "nginx:1.28", "0123456789"
 
-// threePods are the claims of the logs below: three pods, one more allowed, none missing,
+// threePods returns the claims of the logs below: three pods, one more allowed, none missing,
 // steps 1 and 3.
 func threePods(confirmedAt uint64) claims {
 	return claims{
@@ -28,7 +28,7 @@ func threePods(confirmedAt uint64) claims {
 	}
 }
 
-// releaseLog is a release as it should be: one new pod, an approval, the other two.
+// releaseLog returns a release as it should be: one new pod, an approval, the other two.
 func releaseLog() *log {
 	l := deployedLog()
 	l.pod("d", newImage, starting)
@@ -154,8 +154,8 @@ func TestCheckFindsWhatIsBroken(t *testing.T) {
 	}
 }
 
-// TestCheckOfTheOtherKinds: what is broken is found for a StatefulSet and a DaemonSet as well, whose pods are replaced
-// in place.
+// TestCheckOfTheOtherKinds: what is broken is found for a StatefulSet and a DaemonSet as well,
+// whose pods are replaced in place.
 func TestCheckOfTheOtherKinds(t *testing.T) {
 	t.Parallel()
 	held := map[string]string{v1alpha1.HoldAnnotation: "{}"}
@@ -202,7 +202,8 @@ func TestCheckOfTheOtherKinds(t *testing.T) {
 	}
 }
 
-// replacedInPlace is a release as it should be of a workload that goes through three states; extra is a pod too many.
+// replacedInPlace returns a release as it should be of a workload that goes through three states;
+// extra is a pod too many.
 func replacedInPlace(before, during, end client.Object, extra bool) *log {
 	l := &log{}
 	l.add(before, false)

@@ -142,8 +142,8 @@ func failsWithTheReason(d *demo) {
 	d.leavesNoProcess()
 }
 
-// outlivesConnections sends what a write to a connection that the other end closed sends: the reason
-// why the demo fails stays the reason.
+// outlivesConnections sends what a write to a connection that the other end closed sends: the
+// reason why the demo fails stays the reason.
 func outlivesConnections(d *demo) {
 	d.start("--timeout=1ms")
 	d.await("starting etcd")
@@ -235,7 +235,8 @@ func (d *demo) await(text string) string {
 	return ""
 }
 
-// awaitAll reads on until each text was in a line: what the release, its gates and CI say comes in any order.
+// awaitAll reads on until each text was in a line: what the release, its gates and CI say comes in
+// any order.
 func (d *demo) awaitAll(texts ...string) {
 	d.Helper()
 	for len(texts) > 0 {

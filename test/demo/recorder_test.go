@@ -10,7 +10,7 @@ func newTestRecorder(listener func(*scene)) *recorder {
 	return &recorder{scene: newScene(), changed: make(chan struct{}), listener: listener}
 }
 
-// A scene that was handed out must stay as it was while the watch goes on.
+// TestScenesAreSnapshots: a scene that was handed out must stay as it was while the watch goes on.
 func TestScenesAreSnapshots(t *testing.T) {
 	t.Parallel()
 	r := newTestRecorder(func(*scene) {})

@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestTheAPIServerTakesTheManifestsOfTheDocs applies each whole manifest of README and docs, as a dry run.
+// TestTheAPIServerTakesTheManifestsOfTheDocs applies each whole manifest of README and docs, as a
+// dry run.
 func TestTheAPIServerTakesTheManifestsOfTheDocs(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../docs/*.md")

@@ -80,7 +80,7 @@ func TestMain(m *testing.M) {
 	cptest.Main(m)
 }
 
-// manifestFiles are the YAML files of the examples.
+// manifestFiles returns the YAML files of the examples.
 func manifestFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
@@ -106,7 +106,8 @@ func manifestFiles(t *testing.T) []string {
 	return files
 }
 
-// objectsIn decodes the documents of a file; a field that is not known, or given twice, is an error.
+// objectsIn decodes the documents of a file; a field that is not known, or given twice, is an
+// error.
 func objectsIn(t *testing.T, file string) []client.Object {
 	t.Helper()
 	scheme := testScheme(t)

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// TestKindsAsInGit: the API server refuses for each kind what the reader of manifests refuses, in the same words.
+// TestKindsAsInGit: the API server refuses for each kind what the reader of manifests refuses, in
+// the same words.
 func TestKindsAsInGit(t *testing.T) {
 	t.Parallel()
 	server := strictServer(t)
@@ -52,7 +53,7 @@ func TestKindsAsInGit(t *testing.T) {
 	}
 }
 
-// releaseWith is a release of a workload of a kind, with a setting.
+// releaseWith returns a release of a workload of a kind, with a setting.
 func releaseWith(kind, setting string) string {
 	return `apiVersion: rollouts.sluice.dev/v1alpha1
 kind: BatchRelease

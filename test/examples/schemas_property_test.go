@@ -12,8 +12,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/schema"
 )
 
-// TestEditorsTakeWhatTheAPIServerTakes draws manifests, right and wrong ones, and asks both. In none is a field of the
-// spec null: the API server puts a default there, but lint refuses it, and so do editors.
+// TestEditorsTakeWhatTheAPIServerTakes draws manifests, right and wrong ones, and asks both. In
+// none is a field of the spec null: the API server puts a default there, but lint refuses it, and
+// so do editors.
 func TestEditorsTakeWhatTheAPIServerTakes(t *testing.T) {
 	t.Parallel()
 	server, compiled := strictServer(t), schemaOf(t, schema.Any)

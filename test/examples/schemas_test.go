@@ -19,7 +19,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/schema"
 )
 
-// schemaOf compiles a file of ../schemas, which refers to others by the addresses where they are published.
+// schemaOf compiles a file of ../schemas, which refers to others by the addresses where they are
+// published.
 func schemaOf(t *testing.T, name string) *jsonschema.Schema {
 	t.Helper()
 	files, err := filepath.Glob("../schemas/*.json")
@@ -43,7 +44,7 @@ func schemaOf(t *testing.T, name string) *jsonschema.Schema {
 	return compiled
 }
 
-// valueOf is a YAML document as a schema sees it.
+// valueOf returns a YAML document as a schema sees it.
 func valueOf(t *testing.T, document []byte) any {
 	t.Helper()
 	data, err := sigsyaml.YAMLToJSON(document)
@@ -59,7 +60,8 @@ func valueOf(t *testing.T, document []byte) any {
 
 var modeline = regexp.MustCompile(`^# yaml-language-server: \$schema=(\S+)\n`)
 
-// TestEditorsTakeTheExamples: each manifest of Sluice's kinds names a schema in its first line, which takes it.
+// TestEditorsTakeTheExamples: each manifest of Sluice's kinds names a schema in its first line,
+// which takes it.
 func TestEditorsTakeTheExamples(t *testing.T) {
 	t.Parallel()
 	for _, file := range manifestFiles(t) {

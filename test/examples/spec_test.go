@@ -35,7 +35,8 @@ func TestTheSampleIsOneRelease(t *testing.T) {
 	}
 }
 
-// TestEachKindHasASample reads the folders of the other kinds as gitsync does, and looks at them as lint does.
+// TestEachKindHasASample reads the folders of the other kinds as gitsync does, and looks at them as
+// lint does.
 func TestEachKindHasASample(t *testing.T) {
 	t.Parallel()
 	for folder, kind := range map[string]string{"statefulset": "StatefulSet", "daemonset": "DaemonSet"} {

@@ -13,7 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// TestTheExamplesOfTraffic: lint has nothing to say of them, so their routes can be shared as their steps say.
+// TestTheExamplesOfTraffic: lint has nothing to say of them, so their routes can be shared as their
+// steps say.
 func TestTheExamplesOfTraffic(t *testing.T) {
 	t.Parallel()
 	report, err := lint.Check(os.DirFS("."), "traffic", spec.Options{Namespace: "shop"})
@@ -25,7 +26,8 @@ func TestTheExamplesOfTraffic(t *testing.T) {
 	}
 }
 
-// TestTrafficAsInGit: the API server refuses of routes and requests what the reader of manifests refuses, and takes what it takes.
+// TestTrafficAsInGit: the API server refuses of routes and requests what the reader of manifests
+// refuses, and takes what it takes.
 func TestTrafficAsInGit(t *testing.T) {
 	t.Parallel()
 	const web = "routes: [{kind: HTTPRoute, name: web, service: web}]"

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/cli/preview"
 )
 
-// TestWorkflow: the workflow of the sample repository lints, plans and finds its comment again, runs pinned actions only,
-// and puts nothing that others wrote into a script.
+// TestWorkflow: the workflow of the sample repository lints, plans and finds its comment again,
+// runs pinned actions only, and puts nothing that others wrote into a script.
 func TestWorkflow(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("repo/.github/workflows/sluice.yaml")

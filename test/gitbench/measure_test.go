@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A small run of what the bench does: the requests must be those of a large one.
+// TestMeasure: a small run of what the bench does: the requests must be those of a large one.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	report, err := Measure(t.Context(), t.TempDir(), 200)
@@ -35,7 +35,7 @@ func BenchmarkTenThousandManifests(b *testing.B) {
 	}
 }
 
-// What a change costs does not depend on the files that nobody reads.
+// TestMeasureLarge: what a change costs does not depend on the files that nobody reads.
 func TestMeasureLarge(t *testing.T) {
 	t.Parallel()
 	report, err := MeasureLarge(t.Context(), t.TempDir(), 2_000, true)

@@ -127,7 +127,8 @@ func (c *cluster) await(what string, wanted func(*v1alpha1.BatchReleaseStatus) b
 	return release
 }
 
-// awaitPods waits until the Deployment web is the native controller's and all its pods have the image.
+// awaitPods waits until the Deployment web is the native controller's and all its pods have the
+// image.
 func (c *cluster) awaitPods(image string) *appsv1.Deployment {
 	c.Helper()
 	web := &appsv1.Deployment{}

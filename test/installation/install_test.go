@@ -10,9 +10,9 @@ import (
 	"github.com/sluice-dev/sluice/cli/install"
 )
 
-// TestUpgradeAndUninstall: the CRDs and everything else are upgraded in the middle of a release, which goes
-// on where it was. Uninstalled, in the middle of another one, nothing of Sluice is left, and the Deployment
-// is as native as before.
+// TestUpgradeAndUninstall: the CRDs and everything else are upgraded in the middle of a release,
+// which goes on where it was. Uninstalled, in the middle of another one, nothing of Sluice is left,
+// and the Deployment is as native as before.
 func TestUpgradeAndUninstall(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -26,8 +26,9 @@ func (name subject) counts(ready, available, unavailable int32) check {
 	}
 }
 
-// TestMinReadySeconds: a pod counts once it has been ready for minReadySeconds. Another value counts from the next
-// batch on: the native controller copies it to the new ReplicaSet of a paused Deployment.
+// TestMinReadySeconds: a pod counts once it has been ready for minReadySeconds. Another value
+// counts from the next batch on: the native controller copies it to the new ReplicaSet of a paused
+// Deployment.
 func TestMinReadySeconds(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -56,8 +57,8 @@ func TestMinReadySeconds(t *testing.T) {
 	w.await(web.spec("minReadySeconds as it was set", func(d *appsv1.Deployment) bool { return d.Spec.MinReadySeconds == 3 }))
 }
 
-// wantReadyFor wants the batch, or the release, to have ended when all pods of an image had been ready for so long. Both times are in
-// whole seconds, which makes none of them shorter.
+// wantReadyFor wants the batch, or the release, to have ended when all pods of an image had been
+// ready for so long. Both times are in whole seconds, which makes none of them shorter.
 func (w *world) wantReadyFor(image string, least time.Duration) {
 	w.Helper()
 	s := w.now()

@@ -88,7 +88,8 @@ func (name subject) observed(s *scene) error {
 	return nil
 }
 
-// handedBack wants nothing of ours to be left on the workload, and one ReplicaSet of a Deployment to have its pods.
+// handedBack wants nothing of ours to be left on the workload, and one ReplicaSet of a Deployment
+// to have its pods.
 func (name subject) handedBack(s *scene) error {
 	workload := s.workload(string(name))
 	if workload == nil || held(workload) {

@@ -146,8 +146,8 @@ func (w *world) shipped(path string) string {
 	return found
 }
 
-// controllerAccount is the account as which the product is installed: what a journey does not get as it,
-// a user would not get either.
+// controllerAccount returns the account as which the product is installed: what a journey does not
+// get as it, a user would not get either.
 func controllerAccount(w *world) *rest.Config {
 	w.Helper()
 	w.applyShipped("rbac")
@@ -205,8 +205,8 @@ func (c *controller) died(*scene) error {
 	return nil
 }
 
-// requests are those that it has sent to the namespace, by verb and resource, watches aside. The audit log would
-// have them too, but only some time after what they have changed can be seen.
+// requests are those that it has sent to the namespace, by verb and resource, watches aside. The
+// audit log would have them too, but only some time after what they have changed can be seen.
 func (c *controller) requests() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -306,10 +306,12 @@ func (f *fuse) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// notAllowed matches what the API server says, in JSON or protobuf, of a request that no role allows.
+// notAllowed matches what the API server says, in JSON or protobuf, of a request that no role
+// allows.
 var notAllowed = regexp.MustCompile(`sluice-controller\\?" cannot `)
 
-// noteLack notes a request that the API server forbids because of the role, which it says in words alone.
+// noteLack notes a request that the API server forbids because of the role, which it says in words
+// alone.
 func (c *controller) noteLack(request *http.Request, response *http.Response) {
 	said, err := io.ReadAll(response.Body)
 	response.Body.Close()
@@ -339,7 +341,8 @@ func (f *fuse) blow() error {
 	return errKilled
 }
 
-// logger keeps what a controller says, for a test that fails, and has its sight know when a pass begins.
+// logger keeps what a controller says, for a test that fails, and has its sight know when a pass
+// begins.
 func (w *world) logger(name string, s *sight) logr.Logger {
 	kept := &logbook{name: name}
 	w.logs = append(w.logs, kept)

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestDaemonSetForeignPodsGo: an external template and strategy are put back in one write. A pod of that
-// template goes with the next batch, after the change is acknowledged.
+// TestDaemonSetForeignPodsGo: an external template and strategy are put back in one write. A pod of
+// that template goes with the next batch, after the change is acknowledged.
 func TestDaemonSetForeignPodsGo(t *testing.T) {
 	w, p := newWorld(t), workloadKinds()["DaemonSet"]
 	d := p.atHalf(w, 4)

@@ -15,7 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
-// inBatch has a release of web:2 with pods that take their time be in the middle of its second batch, of six nodes.
+// inBatch has a release of web:2 with pods that take their time be in the middle of its second
+// batch, of six nodes.
 func (w *world) inBatch() []node {
 	w.Helper()
 	nodes := w.ownNodes(6)
@@ -26,7 +27,8 @@ func (w *world) inBatch() []node {
 	return nodes
 }
 
-// A node that its pods are driven from, in mid-batch, is one less. One that takes no new ones keeps its pod until that is replaced.
+// TestDaemonSetNodesTainted: a node that its pods are driven from, in mid-batch, is one less. One
+// that takes no new ones keeps its pod until that is replaced.
 func TestDaemonSetNodesTainted(t *testing.T) {
 	for effect, done := range map[string]check{"NoExecute": web.serves("web:2", 4), "NoSchedule": noPodOf("web:1")} {
 		t.Run(effect, func(t *testing.T) {
@@ -40,8 +42,9 @@ func TestDaemonSetNodesTainted(t *testing.T) {
 	}
 }
 
-// Pods go, by somebody else's doing, after they were counted and before those of a batch are deleted: the release goes on. The
-// pods of the first batch are those with which the watch of pods begins, and those of the second were listed.
+// TestDaemonSetPodsLostAfterTheirCount: pods go, by somebody else's doing, after they were counted
+// and before those of a batch are deleted: the release goes on. The pods of the first batch are
+// those with which the watch of pods begins, and those of the second were listed.
 func TestDaemonSetPodsLostAfterTheirCount(t *testing.T) {
 	for name, batch := range map[string]int{"FirstBatch": 1, "SecondBatch": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +79,8 @@ func (w *world) losePods(n int) {
 	}
 }
 
-// Nodes that stop being ready in mid-batch hold nothing up: right before the third pod goes, two of six nodes fall silent.
+// TestDaemonSetNodeNotReady: Nodes that stop being ready in mid-batch hold nothing up: right before
+// the third pod goes, two of six nodes fall silent.
 func TestDaemonSetNodeNotReady(t *testing.T) {
 	w := newWorld(t)
 	w.excuses() // what a node takes is nobody's fault
@@ -129,8 +133,8 @@ func (w *world) silence(n node) {
 	}
 }
 
-// TestDaemonSetTemplateNamesOtherNodes: a template that names other nodes moves pods at the take-over. Preflight
-// warns before, and pods that are gone do not count as updated.
+// TestDaemonSetTemplateNamesOtherNodes: a template that names other nodes moves pods at the
+// take-over. Preflight warns before, and pods that are gone do not count as updated.
 func TestDaemonSetTemplateNamesOtherNodes(t *testing.T) {
 	const tier = "tier"
 	for name, wider := range map[string]bool{"Narrower": false, "Wider": true} {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// daemonSet is a DaemonSet "web" of web:1 on the journey's own nodes.
+// daemonSet returns a DaemonSet "web" of web:1 on the journey's own nodes.
 func (w *world) daemonSet(change ...func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	d := &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -30,14 +30,14 @@ func (w *world) daemonSet(change ...func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	return d
 }
 
-// onEachOwnNode is the template of a DaemonSet that runs on the journey's own nodes.
+// onEachOwnNode returns the template of a DaemonSet that runs on the journey's own nodes.
 func (w *world) onEachOwnNode(image string, annotations map[string]string) corev1.PodTemplateSpec {
 	template := w.onOwnNodes(podTemplate(image, annotations))
 	template.Spec.TopologySpreadConstraints = nil
 	return template
 }
 
-// toDaemon is a release of web:2 for the DaemonSet.
+// toDaemon returns a release of web:2 for the DaemonSet.
 func (w *world) toDaemon(steps ...v1alpha1.Step) *v1alpha1.BatchRelease {
 	return releaseTo("DaemonSet", w.onEachOwnNode("web:2", nil), steps...)
 }
@@ -50,7 +50,8 @@ func onDelete(s *scene) error {
 	return nil
 }
 
-// A DaemonSet is released gate by gate, with OnDelete meanwhile, and is as it was in the end: its pods are not replaced again.
+// TestDaemonSetInBatches: a DaemonSet is released gate by gate, with OnDelete meanwhile, and is as
+// it was in the end: its pods are not replaced again.
 func TestDaemonSetInBatches(t *testing.T) {
 	w := newWorld(t)
 	w.ownNodes(6)
@@ -68,7 +69,7 @@ func TestDaemonSetInBatches(t *testing.T) {
 	}
 }
 
-// A node goes at a gate. The release goes on with those that are left.
+// TestDaemonSetNodeGoes: a node goes at a gate. The release goes on with those that are left.
 func TestDaemonSetNodeGoes(t *testing.T) {
 	w := newWorld(t)
 	w.ownNodes(4)
@@ -97,7 +98,7 @@ func allReadyInPlace(s *scene) error {
 	return nil
 }
 
-// podOf is the name of a pod of an image.
+// podOf returns the name of a pod of an image.
 func (w *world) podOf(image string) string {
 	w.Helper()
 	for _, pod := range w.now().pods {

@@ -17,8 +17,8 @@ func halves(template corev1.PodTemplateSpec) *v1alpha1.BatchRelease {
 	return releaseOf(template, step("50%"), step("100%"))
 }
 
-// lose has a release fail for want of progress as soon as something shows, which it has to say then. How long that
-// takes is no matter.
+// lose has a release fail for want of progress as soon as something shows, which it has to say
+// then. How long that takes is no matter.
 func (w *world) lose(r *v1alpha1.BatchRelease, shows check, says string) *scene {
 	w.Helper()
 	w.create(r)
@@ -73,7 +73,7 @@ func failed(state string) check {
 	})
 }
 
-// What keeps the pods from starting may be fixed without a new template.
+// TestRetry: what keeps the pods from starting may be fixed without a new template.
 func TestRetry(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -96,7 +96,8 @@ func TestRetry(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 4)))
 }
 
-// Trouble of pods that have places is reported without a request: they are watched.
+// TestTroubleOfPlaces: Trouble of pods that have places is reported without a request: they are
+// watched.
 func TestTroubleOfPlaces(t *testing.T) {
 	onBothKinds(t, func(w *world, p workloadKind) {
 		p.served(w, 4)
@@ -128,8 +129,8 @@ func untroubled(s *scene) error {
 	return nil
 }
 
-// TestFailsWithoutProgress: a release reports within seconds what is wrong with its pods. At the deadline it
-// fails with that, and leaves the pods as they are. A new template goes on from there.
+// TestFailsWithoutProgress: a release reports within seconds what is wrong with its pods. At the
+// deadline it fails with that, and leaves the pods as they are. A new template goes on from there.
 func TestFailsWithoutProgress(t *testing.T) {
 	unschedulable := podTemplate("web:2", nil)
 	unschedulable.Spec.NodeSelector = map[string]string{"disk": "golden"}

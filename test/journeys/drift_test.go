@@ -17,7 +17,8 @@ import (
 
 const changedImage = "spec.template.spec.containers[web].image: web:1 -> web:9"
 
-// A template that somebody changes by hand is told, with the fields that differ, until it is what it was.
+// TestDriftIsReported: a template that somebody changes by hand is told, with the fields that
+// differ, until it is what it was.
 func TestDriftIsReported(t *testing.T) {
 	w := newWorld(t)
 	c := w.startController()
@@ -54,8 +55,8 @@ func TestDriftIsReported(t *testing.T) {
 	})))
 }
 
-// With drift: Revert what was released is brought back in steps; changed again soon after, it is left
-// alone for a while.
+// TestDriftIsReverted: with drift: Revert what was released is brought back in steps; changed again
+// soon after, it is left alone for a while.
 func TestDriftIsReverted(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -77,7 +78,8 @@ func TestDriftIsReverted(t *testing.T) {
 	w.await(all(web.condition(v1alpha1.ConditionDrifted, v1alpha1.ReasonTemplateChanged, changedImage+"; it will be reverted at "), web.serves("web:9", 4)))
 }
 
-// condition wants a condition of the release that is true, for a reason and with something in its message.
+// condition wants a condition of the release that is true, for a reason and with something in its
+// message.
 func (name subject) condition(kind, reason, says string) check {
 	return func(s *scene) error {
 		condition := name.find(s, kind)

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// excuse names the laws that somebody other than Sluice breaks in a journey, or in several that share it: the native
-// controller that was let loose, whoever deletes pods. No other law is excused, and each of them must be broken.
+// excuse names the laws that somebody other than Sluice breaks in a journey, or in several that
+// share it: the native controller that was let loose, whoever deletes pods. No other law is
+// excused, and each of them must be broken.
 type excuse struct {
 	laws []law
 	// races are laws that the native controller breaks only if it is faster than Sluice.

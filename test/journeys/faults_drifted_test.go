@@ -8,15 +8,17 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Somebody who resumes the Deployment at any moment, or takes our annotation off it, means nothing while it is not
-// held. While it is, that is put back, and once it is acknowledged the release comes to the end that it would have had (F11).
+// TestMeddlingAtAnyMoment: somebody who resumes the Deployment at any moment, or takes our
+// annotation off it, means nothing while it is not held. While it is, that is put back, and once it
+// is acknowledged the release comes to the end that it would have had (F11).
 func TestMeddlingAtAnyMoment(t *testing.T) {
 	cases := map[string]struct {
 		patch  string
 		breaks []law
 		races  []law
 	}{
-		// The native controller deletes the old pods, for all of which Recreate makes place, and they are made again.
+		// The native controller deletes the old pods, for all of which Recreate makes place, and they
+		// are made again.
 		"Resume": {`{"spec":{"paused":false}}`, []law{heldPaused}, putBackLate},
 		"Strip":  {`{"metadata":{"annotations":{"` + v1alpha1.HoldAnnotation + `":null}}}`, nil, nil},
 	}

@@ -7,8 +7,8 @@ import (
 // writesInPlace is about how many writes a release of four pods in two batches takes.
 const writesInPlace = 21
 
-// TestInPlaceKilledAtAnyWrite: killed at any write of a small release, the next controller comes to the same
-// end, and stops at the gate with the pods that it wants.
+// TestInPlaceKilledAtAnyWrite: killed at any write of a small release, the next controller comes to
+// the same end, and stops at the gate with the pods that it wants.
 func TestInPlaceKilledAtAnyWrite(t *testing.T) {
 	for _, kind := range []string{"StatefulSet", "OrderedReady", "DaemonSet"} {
 		p := workloadKinds()[kind]

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// nth is when the nth request of a kind is sent.
+// nth returns when the nth request of a kind is sent.
 func nth(n int, when moment, method, resource string) killAt {
 	var sent atomic.Int64 // several are sent at once
 	return func(r *http.Request) moment {
@@ -25,7 +25,7 @@ func nth(n int, when moment, method, resource string) killAt {
 	}
 }
 
-// Killed at any point, the next controller goes on to the same end.
+// TestKilledAndRestarted: Killed at any point, the next controller goes on to the same end.
 func TestKilledAndRestarted(t *testing.T) {
 	cases := map[string]killAt{
 		"AfterTakeOver": nth(1, after, http.MethodPatch, "deployments"),
@@ -50,7 +50,8 @@ func TestKilledAndRestarted(t *testing.T) {
 	}
 }
 
-// TestRestartAtRest: a controller that starts at a gate, or at rest, writes nothing but that it was there.
+// TestRestartAtRest: a controller that starts at a gate, or at rest, writes nothing but that it was
+// there.
 func TestRestartAtRest(t *testing.T) {
 	w := newWorld(t)
 	first := w.startController()

@@ -26,8 +26,9 @@ func (w *world) electLeaders() {
 		})
 }
 
-// F07. A leader is stopped with a write in hand. Its lease runs out, another controller goes on, and then the write arrives: it
-// rests on what is no more, is refused for that, and the release ends as without it.
+// TestLateWriteOfAStoppedLeader: F07, a leader is stopped with a write in hand. Its lease runs out,
+// another controller goes on, and then the write arrives: it rests on what is no more, is refused
+// for that, and the release ends as without it.
 func TestLateWriteOfAStoppedLeader(t *testing.T) {
 	writes := moments(t.Name(), releaseWrites)
 	for _, write := range writes[:len(writes)-1] { // the last is after the end

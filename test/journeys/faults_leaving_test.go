@@ -35,7 +35,8 @@ func (w *world) deleteRelease() error {
 	return w.Delete(w.Context(), w.mine(named[v1alpha1.BatchRelease]("web")))
 }
 
-// releaseLeft wants the Deployment to be as any other, all pods of one version, and nothing left of Sluice.
+// releaseLeft wants the Deployment to be as any other, all pods of one version, and nothing left of
+// Sluice.
 func releaseLeft() check {
 	return all(nothingOfOurs, web.handedBack, either(web.serves("web:1", 4), web.serves("web:2", 4)),
 		web.spec("the strategy that it had", func(d *appsv1.Deployment) bool {
@@ -73,8 +74,8 @@ func (w *world) mine(object client.Object) client.Object {
 	return object
 }
 
-// Whatever leaves, before any write of a release, and after the last: no Deployment stays held, and
-// nothing stays behind.
+// TestLeavesBeforeEachWrite: whatever leaves, before any write of a release, and after the last: no
+// Deployment stays held, and nothing stays behind.
 func TestLeavesBeforeEachWrite(t *testing.T) {
 	for name, d := range departures() {
 		gone := excused(t, d.breaks...)
@@ -97,7 +98,8 @@ func TestLeavesBeforeEachWrite(t *testing.T) {
 	}
 }
 
-// A source that is deleted in the middle of a release has the Deployment handed back before it goes.
+// TestSourceDeletedInMidRelease: a source that is deleted in the middle of a release has the
+// Deployment handed back before it goes.
 func TestSourceDeletedInMidRelease(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

@@ -41,8 +41,8 @@ func waysOut() []wayOut {
 	}
 }
 
-// eachWayOut runs a journey at the moments of a release, in which ways and policies take turns: all of
-// them at each moment with -every-moment.
+// eachWayOut runs a journey at the moments of a release, in which ways and policies take turns: all
+// of them at each moment with -every-moment.
 func eachWayOut(t *testing.T, name string, writes int64, journey func(t *testing.T, way wayOut, policy v1alpha1.DeletionPolicy, write int64)) {
 	t.Helper()
 	ways, policies := waysOut(), []v1alpha1.DeletionPolicy{v1alpha1.DeletionRevert, v1alpha1.DeletionProceed}
@@ -57,8 +57,8 @@ func eachWayOut(t *testing.T, name string, writes int64, journey func(t *testing
 	}
 }
 
-// TestInPlaceLetGoBeforeEachWrite: one version is left of a release that is deleted before a write of
-// its own, or handed back by the command after its controller has died there.
+// TestInPlaceLetGoBeforeEachWrite: one version is left of a release that is deleted before a write
+// of its own, or handed back by the command after its controller has died there.
 func TestInPlaceLetGoBeforeEachWrite(t *testing.T) {
 	for _, kind := range []string{"StatefulSet", "OrderedReady", "DaemonSet"} {
 		p := workloadKinds()[kind]
@@ -78,7 +78,8 @@ func TestInPlaceLetGoBeforeEachWrite(t *testing.T) {
 	}
 }
 
-// wantOneVersion waits until all pods run the template and serve, and wants the user's own strategy.
+// wantOneVersion waits until all pods run the template and serve, and wants the user's own
+// strategy.
 func (w *world) wantOneVersion(before client.Object) {
 	w.Helper()
 	s := w.await(func(s *scene) error {
@@ -88,8 +89,9 @@ func (w *world) wantOneVersion(before client.Object) {
 	wantOwnStrategy(w.T, s, before)
 }
 
-// TestLetGoBeforeEachWriteOfARollback: F28, a release that is let go of before a write of its rollback
-// leaves the version that it went back to, whatever its policy. The other one gets no pod more.
+// TestLetGoBeforeEachWriteOfARollback: F28, a release that is let go of before a write of its
+// rollback leaves the version that it went back to, whatever its policy. The other one gets no pod
+// more.
 func TestLetGoBeforeEachWriteOfARollback(t *testing.T) {
 	eachWayOut(t, "Deployment", writesOfRollback, func(t *testing.T, way wayOut, policy v1alpha1.DeletionPolicy, write int64) {
 		w := newWorld(t)
@@ -105,7 +107,8 @@ func TestLetGoBeforeEachWriteOfARollback(t *testing.T) {
 	})
 }
 
-// rollingBackTo has a release of web:2 turn round at its first step, and its controller halt before a write of that.
+// rollingBackTo has a release of web:2 turn round at its first step, and its controller halt before
+// a write of that.
 func (w *world) rollingBackTo(policy v1alpha1.DeletionPolicy, write int64) *controller {
 	w.Helper()
 	first := w.startController()

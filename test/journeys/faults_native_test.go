@@ -10,9 +10,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// The native controller takes a turn after each of our writes, whatever the size of the workload, its
-// limits and the batches: no ReplicaSet ever goes back on its way, and there are never more pods than
-// maxSurge allows (F09).
+// TestNativeTurns: the native controller takes a turn after each of our writes, whatever the size
+// of the workload, its limits and the batches: no ReplicaSet ever goes back on its way, and there
+// are never more pods than maxSurge allows (F09).
 func TestNativeTurns(t *testing.T) {
 	sizes := []int32{1, 2, 3, 10, 30}
 	if *everyMoment {
@@ -47,7 +47,8 @@ func TestNativeTurns(t *testing.T) {
 	}
 }
 
-// awaitTouching is await with a turn of the native controller provoked by each new size of a ReplicaSet.
+// awaitTouching is await with a turn of the native controller provoked by each new size of a
+// ReplicaSet.
 func (w *world) awaitTouching(done check) {
 	w.Helper()
 	known, touches := map[types.UID]int32{}, 0
@@ -74,9 +75,9 @@ func (w *world) touch(n int) {
 	}
 }
 
-// wantStraight wants every ReplicaSet to have gone one way, no more pods than maxSurge allows, or the one
-// beside the old ones that T1 takes, and nobody but us to have scaled. When no old pod is left the native
-// controller may make up the last ones: they are due.
+// wantStraight wants every ReplicaSet to have gone one way, no more pods than maxSurge allows, or
+// the one beside the old ones that T1 takes, and nobody but us to have scaled. When no old pod is
+// left the native controller may make up the last ones: they are due.
 func (w *world) wantStraight(size, surge int32) {
 	w.Helper()
 	f := w.findings(web)

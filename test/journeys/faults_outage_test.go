@@ -14,7 +14,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// deep has etcd and the API server stand still for a whole minute, and not only until leaders have lost their leases.
+// deep has etcd and the API server stand still for a whole minute, and not only until leaders have
+// lost their leases.
 var deep = flag.Bool("deep", false, "stop the API server for a whole minute")
 
 // outage is how etcd and the API server stop, and how they come back.
@@ -34,8 +35,9 @@ var outages = map[string]outage{
 	},
 }
 
-// F08, F31. etcd and the API server stop in the middle of releases, each with a write on its way, for longer than leaders keep their
-// leases: the controllers end. When they are back the next controllers bring each release to the end that it would have had.
+// F08, F31. etcd and the API server stop in the middle of releases, each with a write on its way,
+// for longer than leaders keep their leases: the controllers end. When they are back the next
+// controllers bring each release to the end that it would have had.
 func TestAPIServerIsAway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
@@ -55,10 +57,11 @@ func ownControlPlane(t *testing.T, manager ...string) *controlplane.ControlPlane
 		t.Fatal(err)
 	}
 	options.ExtraArgs = map[string][]string{
-		// Watches come from etcd, so that the journal misses nothing: an API server that was started again has no events from before.
+		// Watches come from etcd, so that the journal misses nothing: an API server that was started
+		// again has no events from before.
 		"kube-apiserver": {"--watch-cache=false"},
-		// This one elects no leader. One that does ends with its lease, and the next gives nodes their whole time before it takes
-		// them for lost: they are heard before that.
+		// This one elects no leader. One that does ends with its lease, and the next gives nodes
+		// their whole time before it takes them for lost: they are heard before that.
 		"kube-controller-manager": append(manager, "--node-monitor-grace-period=5m"),
 	}
 	return cptest.Own(t, options)

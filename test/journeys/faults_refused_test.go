@@ -15,7 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// refusing is the label of a namespace in which the API server refuses what the controller writes, statuses aside.
+// refusing is the label of a namespace in which the API server refuses what the controller writes,
+// statuses aside.
 const refusing = "journeys.test/refuses-the-controller"
 
 const refusingPolicy = `
@@ -41,7 +42,8 @@ spec:
   matchResources: {namespaceSelector: {matchLabels: {` + refusing + `: %[1]s}}}
 `
 
-// withRefusals installs a policy for as long as the test runs. It binds no namespace without the label.
+// withRefusals installs a policy for as long as the test runs. It binds no namespace without the
+// label.
 func withRefusals(t *testing.T, name string) {
 	t.Helper()
 	apply := cptest.Access(t).Kubectl(t.Context(), "apply", "-f", "-")
@@ -59,7 +61,8 @@ func withRefusals(t *testing.T, name string) {
 	})
 }
 
-// refuse has the API server refuse what the controller writes in the namespace, or take it again, and waits until it does.
+// refuse has the API server refuse what the controller writes in the namespace, or take it again,
+// and waits until it does.
 func (w *world) refuse(policy string, on bool) {
 	w.Helper()
 	value := "null"
@@ -87,8 +90,8 @@ func (w *world) refuse(policy string, on bool) {
 	})
 }
 
-// refusal is a scenario in which the API server refuses all that the controller writes but its statuses, until that is
-// told: with who refuses it, and with the release stalled.
+// refusal returns a scenario in which the API server refuses all that the controller writes but its
+// statuses, until that is told: with who refuses it, and with the release stalled.
 func refusal(policy string) scenario {
 	return scenario{
 		happens: func(w *world) { w.refuse(policy, true) },
@@ -100,8 +103,9 @@ func refusal(policy string) scenario {
 	}
 }
 
-// F25: from any write of a release on the API server refuses what the controller writes. That is told, and once it takes
-// writes again the release comes to the end of one that nobody refused; the laws hold all along.
+// TestRefusedFromAnyWriteOn: F25, from any write of a release on the API server refuses what the
+// controller writes. That is told, and once it takes writes again the release comes to the end of
+// one that nobody refused; the laws hold all along.
 func TestRefusedFromAnyWriteOn(t *testing.T) {
 	const policy = "refuse-a-release"
 	withRefusals(t, policy)
@@ -109,7 +113,8 @@ func TestRefusedFromAnyWriteOn(t *testing.T) {
 	s.sweep(t)
 }
 
-// The same in a rollback: the version before comes back once the writes are taken.
+// TestRollbackRefusedFromAnyWriteOn: the same in a rollback: the version before comes back once the
+// writes are taken.
 func TestRollbackRefusedFromAnyWriteOn(t *testing.T) {
 	const policy = "refuse-a-rollback"
 	withRefusals(t, policy)

@@ -15,9 +15,10 @@ const releaseWrites = 18
 // takenOver is the first write of a release after the one that takes the workload over.
 const takenOver = 3
 
-// F14, F10: rolled back before a write of a release of web:2 (each with -every-moment, else one in three), at its end,
-// or after it, by people or by Git, all pods run web:1 again, and as many serve meanwhile as must. Where nothing of a release has been
-// done yet there is none to roll back, so that the annotation comes after the take-over.
+// F14, F10: rolled back before a write of a release of web:2 (each with -every-moment, else one in
+// three), at its end, or after it, by people or by Git, all pods run web:1 again, and as many serve
+// meanwhile as must. Where nothing of a release has been done yet there is none to roll back, so
+// that the annotation comes after the take-over.
 func TestRolledBackAtAnyMoment(t *testing.T) {
 	annotate := func(w *world) { w.rollBack() }
 	cases := map[string]struct {
@@ -52,7 +53,8 @@ func TestRolledBackAtAnyMoment(t *testing.T) {
 	}
 }
 
-// rolledBackAt has a release of web:2 rolled back before a write, and returns how many pods served at least.
+// rolledBackAt has a release of web:2 rolled back before a write, and returns how many pods served
+// at least.
 func rolledBackAt(t *testing.T, d *appsv1.Deployment, write int64, back func(*world)) int32 {
 	t.Helper()
 	w := newWorld(t)

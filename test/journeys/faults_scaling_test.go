@@ -22,8 +22,8 @@ func (w *world) resize(replicas int32) {
 	}
 }
 
-// Scaled at any moment, a release keeps to the laws and comes to the end that it would have had if the
-// workload had been of that size from the beginning (F12).
+// TestScaledAtAnyMoment: Scaled at any moment, a release keeps to the laws and comes to the end
+// that it would have had if the workload had been of that size from the beginning (F12).
 func TestScaledAtAnyMoment(t *testing.T) {
 	sizes := []int32{1, 3, 15}
 	if *everyMoment {
@@ -43,7 +43,7 @@ func TestScaledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// The same to nothing and, when all pods are gone, back.
+// TestScaledToZeroAndBackAtAnyMoment: the same to nothing and, when all pods are gone, back.
 func TestScaledToZeroAndBackAtAnyMoment(t *testing.T) {
 	s := scenario{
 		happens: func(w *world) { w.resize(0) },
@@ -59,7 +59,8 @@ func zeroAndBack(w *world) {
 	w.resize(6)
 }
 
-// Scaled at any moment of a rollback, up, down, to nothing and back, the bad version gets no more pods.
+// TestRollbackScaledAtAnyMoment: Scaled at any moment of a rollback, up, down, to nothing and back,
+// the bad version gets no more pods.
 func TestRollbackScaledAtAnyMoment(t *testing.T) {
 	cases := map[string]struct {
 		to, end int32

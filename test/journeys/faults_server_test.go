@@ -22,7 +22,8 @@ var badServers = map[string]struct {
 	"Cut":             {badAnswer{cut: true}, 2},
 }
 
-// F08. The API server throttles, fails, or carries a write out and does not answer, at any moment: the release ends as without.
+// TestServerFailsAtAnyMoment: F08, the API server throttles, fails, or carries a write out and does
+// not answer, at any moment: the release ends as without.
 func TestServerFailsAtAnyMoment(t *testing.T) {
 	names := slices.Sorted(maps.Keys(badServers))
 	if *everyMoment {
@@ -46,12 +47,13 @@ func failingServer(kinds []string) *scenario {
 	}
 }
 
-// resent is how many writes beyond slack it may take where some fail: each is sent again, and one that was carried out all the
-// same is found out by a conflict, or by a look. In all 8 at most were measured, of 5 that failed.
+// resent is how many writes beyond slack it may take where some fail: each is sent again, and one
+// that was carried out all the same is found out by a conflict, or by a look. In all 8 at most were
+// measured, of 5 that failed.
 const resent = 2
 
-// F05. Watches that stay open and tell nothing, and then end: what they have not told is listed anew, and the release ends as
-// without.
+// TestWatchesFallSilentAtAnyMoment: F05, Watches that stay open and tell nothing, and then end:
+// what they have not told is listed anew, and the release ends as without.
 func TestWatchesFallSilentAtAnyMoment(t *testing.T) {
 	const silence = 2 * time.Second // the fault itself
 	s := scenario{

@@ -18,8 +18,9 @@ func (w *world) loseStatus() {
 	}
 }
 
-// The status is lost altogether before each write: a release goes through all its gates again, and what was rolled back stays
-// rolled back, and quarantined: the history knows of it.
+// TestStatusLostAtAnyMoment: the status is lost altogether before each write: a release goes
+// through all its gates again, and what was rolled back stays rolled back, and quarantined: the
+// history knows of it.
 func TestStatusLostAtAnyMoment(t *testing.T) {
 	onlyQuarantine := func(e *ending) {
 		e.Release, e.Gates = v1alpha1.BatchReleaseStatus{Quarantined: e.Release.Quarantined}, nil
@@ -49,8 +50,9 @@ func TestStatusLostAtAnyMoment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s.happens, s.forget, s.extra = (*world).loseStatus, onlyQuarantine, begunAnew
 			if name == "Release" {
-				// Where it is lost in the last batch an updated pod makes room for an old one, until the gates pass again: no ReplicaSet
-				// may be alone. Which writes a run has there depends on how fast the pods are.
+				// Where it is lost in the last batch an updated pod makes room for an old one, until
+				// the gates pass again: no ReplicaSet may be alone. Which writes a run has there
+				// depends on how fast the pods are.
 				s.excused = excused(t)
 				s.excused.races = []law{neverFewer, oldStays}
 			}
@@ -59,6 +61,7 @@ func TestStatusLostAtAnyMoment(t *testing.T) {
 	}
 }
 
-// begunAnew is how many writes beyond slack it may take that a release begins again. Measured with -every-moment, with and without
-// other load: 42 writes at most where the status is lost in the last batch; 23 to 27 if nothing happens.
+// begunAnew is how many writes beyond slack it may take that a release begins again. Measured with
+// -every-moment, with and without other load: 42 writes at most where the status is lost in the
+// last batch; 23 to 27 if nothing happens.
 const begunAnew = 11

@@ -44,17 +44,20 @@ type scenario struct {
 	forget func(*ending)
 	// extra is how many writes beyond slack what happens is a reason for.
 	extra int64
-	// excused are the laws that what happens breaks itself, in one of the runs at least; nil if there are none.
+	// excused are the laws that what happens breaks itself, in one of the runs at least; nil if
+	// there are none.
 	excused *excuse
 }
 
-// turnedBack is how many writes beyond slack it may take where the native controller finds a lone ReplicaSet and makes all six pods
-// updated ones (T1): each of them goes back, and comes again later.
+// turnedBack is how many writes beyond slack it may take where the native controller finds a lone
+// ReplicaSet and makes all six pods updated ones (T1): each of them goes back, and comes again
+// later.
 const turnedBack = 5
 
-// slack is how many writes more than a run without it a run may take. What happens may well be a reason for some. Measured with
-// -every-moment: 8 at most in scenarios without extra (TestScaledAtAnyMoment), 13 in those with turnedBack
-// (TestScaledToZeroAndBackAtAnyMoment); runs without it differ by 2 or 3 themselves.
+// slack is how many writes more than a run without it a run may take. What happens may well be a
+// reason for some. Measured with -every-moment: 8 at most in scenarios without extra
+// (TestScaledAtAnyMoment), 13 in those with turnedBack (TestScaledToZeroAndBackAtAnyMoment); runs
+// without it differ by 2 or 3 themselves.
 const slack = 10
 
 // afterTheEnd is how many writes after those of a run without it no run comes to.
@@ -110,7 +113,7 @@ func (s *scenario) complete() {
 	}
 }
 
-// moments are the writes before which a scenario happens, and the one after the last.
+// moments returns the writes before which a scenario happens, and the one after the last.
 func moments(scenario string, writes int64) []int64 {
 	var chosen []int64
 	first := crc32.ChecksumIEEE([]byte(scenario))
@@ -138,7 +141,8 @@ type outcome struct {
 	ending ending
 }
 
-// calm is the run in which nothing happens, but that people have said before what they wish for.
+// calm returns the run in which nothing happens, but that people have said before what they wish
+// for.
 func (s *scenario) calm(t *testing.T) *outcome {
 	w := makeWorld(t)
 	w.deployed(s.workload())
@@ -159,7 +163,8 @@ func (s *scenario) begin(w *world) {
 	}
 }
 
-// disturbed is the run in which it happens before a write, or after the end if there is no such write.
+// disturbed returns the run in which it happens before a write, or after the end if there is no
+// such write.
 func (s *scenario) disturbed(t *testing.T, write int64, calm *outcome) *outcome {
 	w := newWorld(t)
 	w.share(s.excused)

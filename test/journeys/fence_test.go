@@ -15,7 +15,7 @@ import (
 // delayed pods take a moment to be ready, as real ones do.
 var delayed = map[string]string{controlplane.ReadyDelayAnnotation: "300ms"}
 
-// A hundred pods, with every revision on the way checked.
+// TestHundredPods: a hundred pods, with every revision on the way checked.
 func TestHundredPods(t *testing.T) {
 	w := newWorld(t)
 	c := w.startController()
@@ -35,7 +35,8 @@ func TestHundredPods(t *testing.T) {
 	}
 }
 
-// Pods that are going away keep their places until they are gone, where the release says so.
+// TestPodsThatGoAreWaitedFor: pods that are going away keep their places until they are gone, where
+// the release says so.
 func TestPodsThatGoAreWaitedFor(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -72,7 +73,8 @@ func (w *world) letGo(name string) {
 	}
 }
 
-// A quota that leaves no room for more pods does not delay anything: old ones make room for new ones.
+// TestNoRoomForSurge: a quota that leaves no room for more pods does not delay anything: old ones
+// make room for new ones.
 func TestNoRoomForSurge(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

@@ -14,8 +14,8 @@ import (
 // never is an interval in which nothing happens within a test: only webhooks bring it on.
 const never = time.Hour
 
-// A push starts the release, a merged pull request and a green status let it go on, and the forge
-// shows it all. With webhooks nothing has to be polled for.
+// TestReleaseThroughForge: a push starts the release, a merged pull request and a green status let
+// it go on, and the forge shows it all. With webhooks nothing has to be polled for.
 func TestReleaseThroughForge(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("50%", commitStatus("ci/smoke", "ci")), step("100%"))
 	w.startWithForge(never, w.withWebhooks())
@@ -55,7 +55,7 @@ func TestReleaseThroughForge(t *testing.T) {
 	w.wantStops("1 of 10", "5 of 10")
 }
 
-// With webhooks off everything has the same result, later.
+// TestWithoutWebhooks: with webhooks off everything has the same result, later.
 func TestWithoutWebhooks(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("50%", commitStatus("ci/smoke", "ci")), step("100%"))
 	w.startWithForge(time.Second)
@@ -69,8 +69,8 @@ func TestWithoutWebhooks(t *testing.T) {
 	w.wantStops("1 of 10", "5 of 10")
 }
 
-// A new commit takes over: the pull request for the old one is closed with a reason, its branch
-// goes, and approving it counts for nothing.
+// TestNewCommitVoidsApproval: a new commit takes over: the pull request for the old one is closed
+// with a reason, its branch goes, and approving it counts for nothing.
 func TestNewCommitVoidsApproval(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
 	w.startWithForge(never, w.withWebhooks())
@@ -112,7 +112,8 @@ func (w *forgeWorld) awaitClosed(number int64, says ...string) {
 	}
 }
 
-// On a plain Git server the record on the branch is the approval, and the status says what was not checked.
+// TestApprovalWithoutForge: on a plain Git server the record on the branch is the approval, and the
+// status says what was not checked.
 func TestApprovalWithoutForge(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{MinApprovals: 2})), step("100%"))
 	w.startWithForge(time.Second, func(s *v1alpha1.ReleaseSource) { s.Spec.Forge = nil })
@@ -141,7 +142,8 @@ func TestApprovalWithoutForge(t *testing.T) {
 	})
 }
 
-// A template that the API server refuses is reported on its commit, and stops nothing that is in progress.
+// TestBadTemplateIsReported: a template that the API server refuses is reported on its commit, and
+// stops nothing that is in progress.
 func TestBadTemplateIsReported(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
 	w.startWithForge(never, w.withWebhooks())
@@ -161,7 +163,8 @@ func TestBadTemplateIsReported(t *testing.T) {
 	w.awaitStatus(mended, "success: ")
 }
 
-// wantEvidence awaits a gate of the release that rests on a fact of that kind. The journal may have the release before its gates.
+// wantEvidence awaits a gate of the release that rests on a fact of that kind. The journal may have
+// the release before its gates.
 func (w *forgeWorld) wantEvidence(kind, actor, sha string) {
 	w.Helper()
 	w.await(func(s *scene) error {
@@ -178,7 +181,8 @@ func (w *forgeWorld) wantEvidence(kind, actor, sha string) {
 	})
 }
 
-// A pull request that was merged in a way that the policy does not accept is requested again when its Gate is deleted.
+// TestAskedAnew: a pull request that was merged in a way that the policy does not accept is
+// requested again when its Gate is deleted.
 func TestAskedAnew(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{Approvers: []string{"grace"}})), step("100%"))
 	w.startWithForge(never, w.withWebhooks())

@@ -101,8 +101,8 @@ func withoutStatus(object any) map[string]any {
 	return fields
 }
 
-// startWithForge runs the controller with a source that has a forge; how often Git and the forge are polled
-// where no webhook comes is for the test to say.
+// startWithForge runs the controller with a source that has a forge; how often Git and the forge
+// are polled where no webhook comes is for the test to say.
 func (w *forgeWorld) startWithForge(interval time.Duration, change ...func(*v1alpha1.ReleaseSource)) *controller {
 	w.Helper()
 	c := w.followForge(interval, change...)
@@ -110,7 +110,7 @@ func (w *forgeWorld) startWithForge(interval time.Duration, change ...func(*v1al
 	return c
 }
 
-// followForge is startWithForge of a repository that has not what runs.
+// followForge returns startWithForge of a repository that has not what runs.
 func (w *forgeWorld) followForge(interval time.Duration, change ...func(*v1alpha1.ReleaseSource)) *controller {
 	w.Helper()
 	c := w.startController()
@@ -134,7 +134,8 @@ func (w *forgeWorld) followForge(interval time.Duration, change ...func(*v1alpha
 	return c
 }
 
-// withWebhooks has the controllers that are started from now on take webhooks, and the forge send them.
+// withWebhooks has the controllers that are started from now on take webhooks, and the forge send
+// them.
 func (w *forgeWorld) withWebhooks() func(*v1alpha1.ReleaseSource) {
 	w.Helper()
 	address := freeAddress(w.T)
@@ -148,8 +149,9 @@ func (w *forgeWorld) withWebhooks() func(*v1alpha1.ReleaseSource) {
 	return func(s *v1alpha1.ReleaseSource) { s.Spec.WebhookSecretRef = &v1alpha1.LocalReference{Name: "hook"} }
 }
 
-// freeAddress is an address of loopback that nobody listens on. Where there is one it is of another host than all else listens on,
-// and connects from: until it is listened on, somebody could get its port.
+// freeAddress returns an address of loopback that nobody listens on. Where there is one it is of
+// another host than all else listens on, and connects from: until it is listened on, somebody could
+// get its port.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	var config net.ListenConfig
@@ -230,7 +232,7 @@ type pull struct {
 	User   struct{ Login string }
 }
 
-// pulls are all pull requests, oldest first.
+// pulls returns all pull requests, oldest first.
 func (w *forgeWorld) pulls() []pull {
 	w.Helper()
 	var listed []pull
@@ -253,7 +255,7 @@ func (w *forgeWorld) awaitPull(step int32) int64 {
 	return number
 }
 
-// gateOf is the gate that a release waits for after a step, nil if there is none.
+// gateOf returns the gate that a release waits for after a step, nil if there is none.
 func (s *scene) gateOf(release string, step int32, kind v1alpha1.GateType) *v1alpha1.Gate {
 	r := s.releases[release]
 	if r == nil || r.Status.CurrentStepIndex != step {

@@ -15,7 +15,8 @@ import (
 
 // What somebody writes into the annotation of a workload, where no policy keeps them from it.
 
-// forgeHold rewrites the annotation of the workload, and with it a part of its spec unless that is empty.
+// forgeHold rewrites the annotation of the workload, and with it a part of its spec unless that is
+// empty.
 func (w *world) forgeHold(kind, spec string, change func(*plan.Hold)) {
 	w.Helper()
 	forged := plan.Hold{Release: "web"}
@@ -31,8 +32,9 @@ func (w *world) forgeHold(kind, spec string, change func(*plan.Hold)) {
 	w.catchUp()
 }
 
-// Pods of a revision that the annotation calls foreign go first, and past pause points. Neither the stable one nor the released one is
-// that, and of no revision do more pods go than the step says.
+// TestDaemonSetForeignForged: pods of a revision that the annotation calls foreign go first, and
+// past pause points. Neither the stable one nor the released one is that, and of no revision do
+// more pods go than the step says.
 func TestDaemonSetForeignForged(t *testing.T) {
 	w := newWorld(t)
 	nodes := w.ownNodes(4)
@@ -73,8 +75,9 @@ func TestDaemonSetForeignForged(t *testing.T) {
 	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
 }
 
-// Somebody has a workload look as if it were held before its first release: there is nothing to roll back to, which is said, and the
-// workload is handed back before the release goes away.
+// TestHoldForgedBeforeTheRelease: somebody has a workload look as if it were held before its first
+// release: there is nothing to roll back to, which is said, and the workload is handed back before
+// the release goes away.
 func TestHoldForgedBeforeTheRelease(t *testing.T) {
 	for kind, c := range map[string]struct {
 		secured string
@@ -112,7 +115,8 @@ func TestHoldForgedBeforeTheRelease(t *testing.T) {
 	}
 }
 
-// Somebody gives a workload at rest another template, and has it look as if it were held for its release: it gets back what was released.
+// TestHoldForgedAtRest: somebody gives a workload at rest another template, and has it look as if
+// it were held for its release: it gets back what was released.
 func TestHoldForgedAtRest(t *testing.T) {
 	w := newWorld(t)
 	w.judged = nil
@@ -127,8 +131,8 @@ func TestHoldForgedAtRest(t *testing.T) {
 	w.await(all(web.attempt(2), web.completed, web.serves("web:2", 3)))
 }
 
-// TestHoldWithStrategyThatIsNone: an update strategy in the annotation that no API server takes does not keep a
-// workload held.
+// TestHoldWithStrategyThatIsNone: an update strategy in the annotation that no API server takes
+// does not keep a workload held.
 func TestHoldWithStrategyThatIsNone(t *testing.T) {
 	for kind, strategy := range map[string]string{
 		"StatefulSet": `{"type":"RollingUpdate","rollingUpdate":{"partition":-1}}`,

@@ -11,9 +11,11 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// ControllerRevisions of a workload whose names, or labels, are not what the native controller would give them. It goes by them all the same.
+// ControllerRevisions of a workload whose names, or labels, are not what the native controller
+// would give them. It goes by them all the same.
 
-// forgeNext makes a ControllerRevision of web:2 under a name and with a hash of somebody's choice, before web:2 is released.
+// forgeNext makes a ControllerRevision of web:2 under a name and with a hash of somebody's choice,
+// before web:2 is released.
 func (w *world) forgeNext(patch func(spec string), name, hash string) {
 	w.Helper()
 	patch(`{` + webOf("web:2") + `}`)
@@ -23,7 +25,7 @@ func (w *world) forgeNext(patch func(spec string), name, hash string) {
 	w.forge(next, name, hash, 7)
 }
 
-// manualDaemon is a DaemonSet whose pods nobody but people replaces, with three pods.
+// manualDaemon returns a DaemonSet whose pods nobody but people replaces, with three pods.
 func (w *world) manualDaemon() *appsv1.DaemonSet {
 	w.Helper()
 	w.judged = nil
@@ -35,7 +37,8 @@ func (w *world) manualDaemon() *appsv1.DaemonSet {
 	return d
 }
 
-// hashOf is the hash of the native controller's ControllerRevision of an image, which pods have as a label.
+// hashOf returns the hash of the native controller's ControllerRevision of an image, which pods
+// have as a label.
 func (w *world) hashOf(image string) string {
 	w.Helper()
 	for _, pod := range w.now().pods {
@@ -53,8 +56,9 @@ func failsSoon(r *v1alpha1.BatchRelease) *v1alpha1.BatchRelease {
 	return r
 }
 
-// The next template is given the label that the pods have already: none of them counts as updated, and the release says why it does not go on.
-// Once the forgery is gone it does.
+// TestDaemonSetRevisionNamedAsTheOneBefore: the next template is given the label that the pods have
+// already: none of them counts as updated, and the release says why it does not go on. Once the
+// forgery is gone it does.
 func TestDaemonSetRevisionNamedAsTheOneBefore(t *testing.T) {
 	w := newWorld(t)
 	d := w.manualDaemon()
@@ -80,7 +84,8 @@ func noneUpdated(s *scene) error {
 	return nil
 }
 
-// The next template is given a ControllerRevision whose name is the hash of the one that the pods run: it is another revision all the same.
+// TestStatefulSetRevisionNamedAsTheOneBefore: the next template is given a ControllerRevision whose
+// name is the hash of the one that the pods run: it is another revision all the same.
 func TestStatefulSetRevisionNamedAsTheOneBefore(t *testing.T) {
 	w := newWorld(t)
 	w.judged = nil
@@ -101,7 +106,8 @@ func TestStatefulSetRevisionNamedAsTheOneBefore(t *testing.T) {
 	w.wantUntouched(s, all(web.completed, web.serves("web:2", 4)))
 }
 
-// A hash by which the gates of one release would have the names of another's: those are left alone.
+// TestGateOfAnotherRelease: a hash by which the gates of one release would have the names of
+// another's: those are left alone.
 func TestGateOfAnotherRelease(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -132,8 +138,9 @@ func TestGateOfAnotherRelease(t *testing.T) {
 	}
 }
 
-// Somebody deletes the ControllerRevision of the version before, at a gate: from then on what is lost comes back updated, which is told. The
-// release can be rolled back all the same.
+// TestStatefulSetCurrentRevisionDeleted: somebody deletes the ControllerRevision of the version
+// before, at a gate: from then on what is lost comes back updated, which is told. The release can
+// be rolled back all the same.
 func TestStatefulSetCurrentRevisionDeleted(t *testing.T) {
 	w := newWorld(t)
 	w.halfOfOrdinals(4)
@@ -147,8 +154,10 @@ func TestStatefulSetCurrentRevisionDeleted(t *testing.T) {
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
 }
 
-// At a gate somebody makes another ControllerRevision of the released template, newer than that of the native controller, with the label of the
-// version before, which the native controller gives all pods then. No pod is replaced while nobody can tell them apart, and that is said.
+// TestDaemonSetPodsLabelledAsTheOneBefore: at a gate somebody makes another ControllerRevision of
+// the released template, newer than that of the native controller, with the label of the version
+// before, which the native controller gives all pods then. No pod is replaced while nobody can tell
+// them apart, and that is said.
 func TestDaemonSetPodsLabelledAsTheOneBefore(t *testing.T) {
 	w := newWorld(t)
 	w.judged = nil
@@ -177,8 +186,9 @@ func TestDaemonSetPodsLabelledAsTheOneBefore(t *testing.T) {
 	w.wantUntouched(d, all(web.completed, web.serves("web:2", 3), web.withoutCondition(v1alpha1.ConditionReplicaFailure)))
 }
 
-// Somebody moves the ordinals so that only updated pods are left, and back: if Sluice is not faster, the native controller makes all others
-// updated too (S5). That is told.
+// TestStatefulSetOrdinalsMovedThereAndBack: somebody moves the ordinals so that only updated pods
+// are left, and back: if Sluice is not faster, the native controller makes all others updated too
+// (S5). That is told.
 func TestStatefulSetOrdinalsMovedThereAndBack(t *testing.T) {
 	for _, runs := range []bool{true, false} {
 		t.Run(fmt.Sprintf("ControllerRuns=%t", runs), func(t *testing.T) {
@@ -209,8 +219,8 @@ func TestStatefulSetOrdinalsMovedThereAndBack(t *testing.T) {
 	}
 }
 
-// TestDaemonSetRevisionThatIsNoName: the release reports a hash that no name can have. The native controller
-// makes none.
+// TestDaemonSetRevisionThatIsNoName: the release reports a hash that no name can have. The native
+// controller makes none.
 func TestDaemonSetRevisionThatIsNoName(t *testing.T) {
 	w := newWorld(t)
 	w.manualDaemon()

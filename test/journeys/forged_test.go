@@ -16,7 +16,8 @@ import (
 
 // What others make in the namespace to look like a part of a workload, or of a release.
 
-// nativeRevision is the ControllerRevision that the native controller made of the template of an image.
+// nativeRevision returns the ControllerRevision that the native controller made of the template of
+// an image.
 func (w *world) nativeRevision(image string) *appsv1.ControllerRevision {
 	w.Helper()
 	for _, revision := range w.now().history {
@@ -40,13 +41,15 @@ func (w *world) forge(like *appsv1.ControllerRevision, name, hash string, number
 	w.create(forged)
 }
 
-// controlledBy is an owner reference that claims to be controlled by a workload.
+// controlledBy returns an owner reference that claims to be controlled by a workload.
 func controlledBy(workload client.Object, kind string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*metav1.NewControllerRef(workload, appsv1.SchemeGroupVersion.WithKind(kind))}
 }
 
-// Somebody has made a ControllerRevision of the template before it was released, under a name of their own, which the native controller
-// takes for its own, and many that look like it. Pods are labelled with that name. They count, and none is replaced twice.
+// TestDaemonSetRevisionUnderAnotherName: somebody has made a ControllerRevision of the template
+// before it was released, under a name of their own, which the native controller takes for its own,
+// and many that look like it. Pods are labelled with that name. They count, and none is replaced
+// twice.
 func TestDaemonSetRevisionUnderAnotherName(t *testing.T) {
 	w := newWorld(t)
 	w.ownNodes(3)
@@ -90,8 +93,9 @@ func (w *world) wantSamePods(before map[string]string) {
 	}
 }
 
-// At a gate somebody makes another ControllerRevision of the template, newer than that of the native controller, which gives all pods its
-// label. None of them is replaced again.
+// TestDaemonSetPodsLabelledAnew: at a gate somebody makes another ControllerRevision of the
+// template, newer than that of the native controller, which gives all pods its label. None of them
+// is replaced again.
 func TestDaemonSetPodsLabelledAnew(t *testing.T) {
 	w := newWorld(t)
 	w.ownNodes(3)
@@ -115,7 +119,8 @@ func TestDaemonSetPodsLabelledAnew(t *testing.T) {
 	w.wantSamePods(before)
 }
 
-// Pods that claim to be of the workload, and that its native controller does not count, don't hold up the release.
+// TestPodsThatClaimAnOwner: pods that claim to be of the workload, and that its native controller
+// does not count, don't hold up the release.
 func TestPodsThatClaimAnOwner(t *testing.T) {
 	claimed := func(name string, workload client.Object, kind string) *corev1.Pod {
 		template := podTemplate("web:2", nil)
@@ -160,7 +165,8 @@ func TestPodsThatClaimAnOwner(t *testing.T) {
 	}
 }
 
-// A record that another release keeps is never taken away, though it has the name of one of ours.
+// TestRecordOfAnotherRelease: a record that another release keeps is never taken away, though it
+// has the name of one of ours.
 func TestRecordOfAnotherRelease(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

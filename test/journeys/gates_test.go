@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// A confirmation is for the gate that is named in the status, and never for one before it opens.
+// TestConfirmedTooEarly: a confirmation is for the gate that is named in the status, and never for
+// one before it opens.
 func TestConfirmedTooEarly(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -39,8 +40,8 @@ func (w *world) wantGate(step int32, kind v1alpha1.GateType, decision v1alpha1.D
 	})
 }
 
-// TestGatesOfEveryType: a release waits while it is frozen, and goes through gates of every type. In place,
-// as many pods may be missing as each batch says.
+// TestGatesOfEveryType: a release waits while it is frozen, and goes through gates of every type.
+// In place, as many pods may be missing as each batch says.
 func TestGatesOfEveryType(t *testing.T) {
 	onEachKind(t, func(w *world, p workloadKind) {
 		before := p.served(w, 8)

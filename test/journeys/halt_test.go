@@ -70,7 +70,7 @@ func (h *halt) reached(*scene) error {
 	return nil
 }
 
-// at is the write before which the controller is halted; empty if it is not.
+// at returns the write before which the controller is halted; empty if it is not.
 func (h *halt) at() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -42,7 +42,8 @@ type heldAt struct {
 
 func atGate(w *world, p workloadKind) (client.Object, func()) { return p.halfway(w), nil }
 
-// releaseGone has the release deleted without its controller, and with it the templates kept for it.
+// releaseGone has the release deleted without its controller, and with it the templates kept for
+// it.
 func releaseGone(w *world, p workloadKind) (client.Object, func()) {
 	before := p.halfway(w)
 	w.patchRelease(`{"metadata":{"finalizers":null}}`)
@@ -101,8 +102,9 @@ func emptiedAtGate(w *world, p workloadKind) (client.Object, func()) {
 	return before, func() { w.fill(before) }
 }
 
-// TestHandbackWithoutController: the command hands a held workload back where no controller is left. It
-// gives the stable template back unless the release was to proceed, and finds nothing to do afterwards.
+// TestHandbackWithoutController: the command hands a held workload back where no controller is
+// left. It gives the stable template back unless the release was to proceed, and finds nothing to
+// do afterwards.
 func TestHandbackWithoutController(t *testing.T) {
 	t.Parallel()
 	inPlace := []string{"StatefulSet", "DaemonSet"}
@@ -192,8 +194,8 @@ func (w *world) eachNode(verb, what string) {
 	}
 }
 
-// TestUninstalledWithoutController: Sluice is uninstalled without its controller. Nothing waits for it,
-// and no workload is held.
+// TestUninstalledWithoutController: Sluice is uninstalled without its controller. Nothing waits for
+// it, and no workload is held.
 func TestUninstalledWithoutController(t *testing.T) {
 	w := newWorld(t)
 	before := workloadKinds()["Deployment"].halfway(w)
@@ -218,8 +220,8 @@ func nothingOfOurs(s *scene) error {
 	return nil
 }
 
-// TestControllerAfterHandback: a controller that comes back takes the workload over again, and waits
-// until a person acknowledges that.
+// TestControllerAfterHandback: a controller that comes back takes the workload over again, and
+// waits until a person acknowledges that.
 func TestControllerAfterHandback(t *testing.T) {
 	w := newWorld(t)
 	workloadKinds()["Deployment"].halfway(w)

@@ -52,8 +52,8 @@ func (w *world) wantHistory(want ...string) {
 	}
 }
 
-// The history says what became of each template, who brought it and who let it through; any that was stable
-// can be gone back to by its commit.
+// TestHistory: the history says what became of each template, who brought it and who let it
+// through; any that was stable can be gone back to by its commit.
 func TestHistory(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -89,8 +89,8 @@ func (w *world) approveAs(who string, s *scene) {
 		"-p", fmt.Sprintf(`{"status":{"answers":[{"gate":%q,"verdict":"Approve","by":%q}]}}`, uid, who))
 }
 
-// kubectl rollout history says of a Deployment in a release, and after it, what it says of any: each revision with
-// the change cause that the Deployment had then.
+// TestKubectlRolloutHistory: kubectl rollout history says of a Deployment in a release, and after
+// it, what it says of any: each revision with the change cause that the Deployment had then.
 func TestKubectlRolloutHistory(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -117,7 +117,8 @@ func TestKubectlRolloutHistory(t *testing.T) {
 	w.awaitRollouts("2 the second", "3 back to the first")
 }
 
-// kubectl rollout status and history of the other kinds say in mid-release what docs/faq.md has.
+// TestKubectlRolloutInPlace: kubectl rollout status and history of the other kinds say in
+// mid-release what docs/faq.md has.
 func TestKubectlRolloutInPlace(t *testing.T) {
 	for kind, c := range map[string]struct {
 		place  func(*world)
@@ -185,8 +186,9 @@ func (p workloadKind) nextFrom(w *world, image, commit string) {
 		encode(fromCommit(commit, "Ada", image)), encode(p.template(w, image, nil))))
 }
 
-// The history has who brought each template and who let it through, and any can be gone back to by its commit. What somebody changes at
-// rest is reverted in steps where the release says so. A restart is no drift.
+// TestInPlaceHistoryAndDrift: the history has who brought each template and who let it through, and
+// any can be gone back to by its commit. What somebody changes at rest is reverted in steps where
+// the release says so. A restart is no drift.
 func TestInPlaceHistoryAndDrift(t *testing.T) {
 	onBothKinds(t, func(w *world, p workloadKind) {
 		before := p.served(w, 4)

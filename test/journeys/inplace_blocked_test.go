@@ -11,13 +11,15 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// A quota that has no room for the pods, and a disruption budget that is stricter than the release, are told before the first write.
-// A release that starts all the same loses no more than the first pods, says that they are not created, and goes on when there is room.
+// TestInPlaceQuotaAndBudget: a quota that has no room for the pods, and a disruption budget that is
+// stricter than the release, are told before the first write. A release that starts all the same
+// loses no more than the first pods, says that they are not created, and goes on when there is
+// room.
 func TestInPlaceQuotaAndBudget(t *testing.T) {
 	onBothKinds(t, func(w *world, p workloadKind) {
 		before := p.served(w, 4)
-		// As many as are left when the first pods are gone: the quota controller counts from a cache, and may overlook a pod that has just
-		// been created beside them.
+		// As many as are left when the first pods are gone: the quota controller counts from a cache,
+		// and may overlook a pod that has just been created beside them.
 		w.quota("few", corev1.ResourcePods, "2")
 		w.create(&policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -41,16 +43,17 @@ func TestInPlaceQuotaAndBudget(t *testing.T) {
 	})
 }
 
-// nudge has the native controller look at the workload now: after each pod that it could not make it waits twice as long, up to a quarter of
-// an hour, before it tries again.
+// nudge has the native controller look at the workload now: after each pod that it could not make
+// it waits twice as long, up to a quarter of an hour, before it tries again.
 func (w *world) nudge(kind string) {
 	w.Helper()
 	w.kubectl("annotate", kind, "web", "test/nudged=yes")
 	w.kubectl("annotate", kind, "web", "test/nudged-")
 }
 
-// A pod that takes its time to end, a day or until somebody removes its finalizer, is waited for, by name. It does not count as gone:
-// no other goes in its stead, neither forward nor back.
+// TestInPlacePodDoesNotEnd: a pod that takes its time to end, a day or until somebody removes its
+// finalizer, is waited for, by name. It does not count as gone: no other goes in its stead, neither
+// forward nor back.
 func TestInPlacePodDoesNotEnd(t *testing.T) {
 	onBothKinds(t, func(w *world, p workloadKind) {
 		before := p.served(w, 6)

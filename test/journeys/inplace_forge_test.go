@@ -32,8 +32,9 @@ func (p workloadKind) onForge(w *world, steps ...v1alpha1.Step) *forgeWorld {
 	return f
 }
 
-// The pull request of an approval lists the pods that are updated. After a rollback another one proposes to Git what the cluster has:
-// merging it replaces no pod, and ends the quarantine. A freeze in Git holds what is pushed, and `git revert` rolls back.
+// TestInPlaceThroughForge: the pull request of an approval lists the pods that are updated. After a
+// rollback another one proposes to Git what the cluster has: merging it replaces no pod, and ends
+// the quarantine. A freeze in Git holds what is pushed, and `git revert` rolls back.
 func TestInPlaceThroughForge(t *testing.T) {
 	onBothKinds(t, func(world *world, p workloadKind) {
 		w := p.inGit(world, step(2, pullRequest(v1alpha1.PullRequestGate{})), step("100%", none()))

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// statefulSet is a StatefulSet "web" of so many pods of web:1, of which two at a time may be unavailable in a release of
-// this package.
+// statefulSet returns a StatefulSet "web" of so many pods of web:1, of which two at a time may be
+// unavailable in a release of this package.
 func statefulSet(replicas int32, change ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	s := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -28,7 +28,7 @@ func statefulSet(replicas int32, change ...func(*appsv1.StatefulSet)) *appsv1.St
 	return s
 }
 
-// toStateful is a release of web:2 for the StatefulSet.
+// toStateful returns a release of web:2 for the StatefulSet.
 func toStateful(steps ...v1alpha1.Step) *v1alpha1.BatchRelease {
 	return releaseTo("StatefulSet", podTemplate("web:2", nil), steps...)
 }
@@ -57,7 +57,8 @@ func places(want map[string]string) check {
 	}
 }
 
-// from are pods by name, of which those from an ordinal up to the end run web:2, and the others web:1.
+// from returns pods by name, of which those from an ordinal up to the end run web:2, and the others
+// web:1.
 func from(first, updated, end int) map[string]string {
 	pods := map[string]string{}
 	for i := first; i < end; i++ {
@@ -79,7 +80,8 @@ func another(name, uid string) check {
 	}
 }
 
-// replacedByHand deletes a pod, and waits until another of its name serves and the rest is as it was.
+// replacedByHand deletes a pod, and waits until another of its name serves and the rest is as it
+// was.
 func (w *world) replacedByHand(name string, then check) {
 	w.Helper()
 	uid := w.now().uids()[name]

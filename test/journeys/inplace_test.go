@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
-// TestInPlaceRolledBack: rolled back by annotation in mid-release, and after the end. Pods that ran the
-// version all the time stay.
+// TestInPlaceRolledBack: rolled back by annotation in mid-release, and after the end. Pods that ran
+// the version all the time stay.
 func TestInPlaceRolledBack(t *testing.T) {
 	onKinds(t, []string{"StatefulSet", "OrderedReady", "DaemonSet"}, func(w *world, p workloadKind) {
 		before := p.atHalf(w, 4)
@@ -32,7 +32,8 @@ func TestInPlaceRolledBack(t *testing.T) {
 	})
 }
 
-// TestInPlaceSuperseded: a new template in mid-release takes the place of the released one, with its gates.
+// TestInPlaceSuperseded: a new template in mid-release takes the place of the released one, with
+// its gates.
 func TestInPlaceSuperseded(t *testing.T) {
 	onBothKinds(t, func(w *world, p workloadKind) {
 		before := p.atHalf(w, 4)
@@ -42,8 +43,8 @@ func TestInPlaceSuperseded(t *testing.T) {
 	})
 }
 
-// TestReleaseDeleted: a release that is deleted in mid-release takes its pods back, or has the native
-// controller finish, by its policy.
+// TestReleaseDeleted: a release that is deleted in mid-release takes its pods back, or has the
+// native controller finish, by its policy.
 func TestReleaseDeleted(t *testing.T) {
 	t.Parallel()
 	for policy, image := range map[v1alpha1.DeletionPolicy]string{v1alpha1.DeletionRevert: "web:1", v1alpha1.DeletionProceed: "web:2"} {
@@ -59,9 +60,9 @@ func TestReleaseDeleted(t *testing.T) {
 	}
 }
 
-// TestInPlaceBrokenVersion: a new version that never serves stops at what maxUnavailable lets it take. It is
-// rolled back, or superseded by one that serves. In order its pod stops the native controller for good
-// (kubernetes#67250).
+// TestInPlaceBrokenVersion: a new version that never serves stops at what maxUnavailable lets it
+// take. It is rolled back, or superseded by one that serves. In order its pod stops the native
+// controller for good (kubernetes#67250).
 func TestInPlaceBrokenVersion(t *testing.T) {
 	onKinds(t, []string{"StatefulSet", "OrderedReady", "DaemonSet"}, func(w *world, p workloadKind) {
 		before := p.served(w, 6)
@@ -89,8 +90,8 @@ func brokenPod(s *scene) error {
 	return fmt.Errorf("want a pod of web:2 that does not serve")
 }
 
-// TestInPlaceMinReadySecondsWithoutHistory: pods count once they have been ready for minReadySeconds. Without
-// a native history Sluice has the template to go back to.
+// TestInPlaceMinReadySecondsWithoutHistory: pods count once they have been ready for
+// minReadySeconds. Without a native history Sluice has the template to go back to.
 func TestInPlaceMinReadySecondsWithoutHistory(t *testing.T) {
 	onBothKinds(t, func(w *world, p workloadKind) {
 		w.startController()

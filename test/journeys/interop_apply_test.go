@@ -28,7 +28,7 @@ func (w *world) applyAs(manager string, manifest map[string]any, options ...clie
 	return object
 }
 
-// live is the workload of a kind as it is now.
+// live returns the workload of a kind as it is now.
 func (w *world) live(kind string) *unstructured.Unstructured {
 	w.Helper()
 	live := &unstructured.Unstructured{}
@@ -39,7 +39,8 @@ func (w *world) live(kind string) *unstructured.Unstructured {
 	return live
 }
 
-// wantLeftByArgoCD wants Argo CD to show no difference between a manifest and the cluster, and a sync of it to change nothing.
+// wantLeftByArgoCD wants Argo CD to show no difference between a manifest and the cluster, and a
+// sync of it to change nothing.
 func (w *world) wantLeftByArgoCD(when string, manifest map[string]any) {
 	w.Helper()
 	kind, _ := manifest["kind"].(string)
@@ -55,7 +56,7 @@ func (w *world) wantLeftByArgoCD(when string, manifest map[string]any) {
 	}
 }
 
-// ignoredByArgoCD are the fields of a kind that the docs have it ignore.
+// ignoredByArgoCD returns the fields of a kind that the docs have it ignore.
 func ignoredByArgoCD(t *testing.T, kind string) []string {
 	t.Helper()
 	var application struct {
@@ -76,7 +77,7 @@ func ignoredByArgoCD(t *testing.T, kind string) []string {
 	return nil
 }
 
-// partialOf is the manifest that the docs give Flux, for a kind.
+// partialOf returns the manifest that the docs give Flux, for a kind.
 func partialOf(t *testing.T, kind string) map[string]any {
 	t.Helper()
 	var partial map[string]any
@@ -88,7 +89,7 @@ func partialOf(t *testing.T, kind string) map[string]any {
 	return partial
 }
 
-// differences are the paths at which a manifest has something else than the cluster.
+// differences returns the paths at which a manifest has something else than the cluster.
 func differences(path string, manifest, live any) []string {
 	fields, isMap := manifest.(map[string]any)
 	if !isMap {
@@ -105,8 +106,8 @@ func differences(path string, manifest, live any) []string {
 	return found
 }
 
-// respecting is a manifest with the fields that are ignored as the cluster has them: what a sync
-// with RespectIgnoreDifferences applies.
+// respecting returns a manifest with the fields that are ignored as the cluster has them: what a
+// sync with RespectIgnoreDifferences applies.
 func respecting(t *testing.T, manifest map[string]any, live *unstructured.Unstructured, ignored []string) map[string]any {
 	t.Helper()
 	for _, pointer := range ignored {
@@ -126,7 +127,8 @@ func respecting(t *testing.T, manifest map[string]any, live *unstructured.Unstru
 	return manifest
 }
 
-// wantLeftByFlux wants a partial manifest to change nothing that Sluice manages, and a whole one to.
+// wantLeftByFlux wants a partial manifest to change nothing that Sluice manages, and a whole one
+// to.
 func (w *world) wantLeftByFlux(when string, partial, whole map[string]any) {
 	w.Helper()
 	kind, _ := partial["kind"].(string)
@@ -141,8 +143,8 @@ func (w *world) wantLeftByFlux(when string, partial, whole map[string]any) {
 	}
 }
 
-// TestGitOpsToolsLeaveReleasesAlone: Argo CD and Flux, configured as the docs say, see and change nothing of a
-// workload that Sluice releases, at each moment that matters.
+// TestGitOpsToolsLeaveReleasesAlone: Argo CD and Flux, configured as the docs say, see and change
+// nothing of a workload that Sluice releases, at each moment that matters.
 func TestGitOpsToolsLeaveReleasesAlone(t *testing.T) {
 	onEachKind(t, func(w *world, p workloadKind) {
 		w.startController()

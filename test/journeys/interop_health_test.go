@@ -33,7 +33,7 @@ func readInterop(t *testing.T, name string, into any) {
 	}
 }
 
-// contentOf is an object as other tools see it.
+// contentOf returns an object as other tools see it.
 func contentOf(t *testing.T, object client.Object) map[string]any {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
@@ -89,7 +89,8 @@ func luaValue(vm *lua.LState, value any) lua.LValue {
 	}
 }
 
-// fluxHealth is what Flux makes of a release by the expressions in the docs: the first that holds says it.
+// fluxHealth is what Flux makes of a release by the expressions in the docs: the first that holds
+// says it.
 func fluxHealth(t *testing.T, release *v1alpha1.BatchRelease) string {
 	t.Helper()
 	var kustomization struct {
@@ -111,7 +112,8 @@ func fluxHealth(t *testing.T, release *v1alpha1.BatchRelease) string {
 	}
 }
 
-// holds evaluates an expression over the fields of an object. They are not declared: Flux knows no kinds.
+// holds evaluates an expression over the fields of an object. They are not declared: Flux knows no
+// kinds.
 func holds(t *testing.T, expression string, object map[string]any) bool {
 	t.Helper()
 	env, err := cel.NewEnv()
@@ -145,7 +147,8 @@ func (w *world) wantHealth(when string, s *scene, argo, flux string) {
 	}
 }
 
-// Other tools see how a release is, by the scripts and expressions in the docs.
+// TestReleaseHealthElsewhere: other tools see how a release is, by the scripts and expressions in
+// the docs.
 func TestReleaseHealthElsewhere(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -177,7 +180,7 @@ func TestReleaseHealthElsewhere(t *testing.T) {
 	w.wantHealth("failed", w.await(all(web.observed, failed("no progress"))), "Degraded", "Failed")
 }
 
-// So they see how a source is.
+// TestSourceHealthElsewhere: so they see how a source is.
 func TestSourceHealthElsewhere(t *testing.T) {
 	w := newWorld(t)
 	w.judged = nil

@@ -27,7 +27,8 @@ type entry struct {
 	revision uint64
 	object   client.Object
 	gone     bool
-	// rests is what the controller had seen when it decided on this; nil if this is not known to be its doing.
+	// rests is what the controller had seen when it decided on this; nil if this is not known to be
+	// its doing.
 	rests *basis
 }
 
@@ -78,8 +79,8 @@ func startJournal(t *testing.T, c client.WithWatch, namespace string, more ...cl
 	return j
 }
 
-// follow takes down what watches tell from a revision on, until ctx is done. The API server ends a watch that
-// is too slow for it, which the next one makes up for: that begins where this one ended.
+// follow takes down what watches tell from a revision on, until ctx is done. The API server ends a
+// watch that is too slow for it, which the next one makes up for: that begins where this one ended.
 func (j *journal) follow(ctx context.Context, watchFrom func(revision string) (watch.Interface, error), revision string) {
 	lost := time.Time{}
 	for ctx.Err() == nil {
@@ -104,7 +105,8 @@ func (j *journal) follow(ctx context.Context, watchFrom func(revision string) (w
 	}
 }
 
-// record takes down what a watch tells until it ends, and returns the last revision that it has told of.
+// record takes down what a watch tells until it ends, and returns the last revision that it has
+// told of.
 func (j *journal) record(ctx context.Context, w watch.Interface, revision string) (string, error) {
 	defer w.Stop()
 	for {
@@ -171,8 +173,8 @@ func parseRevision(text string) uint64 {
 	return revision
 }
 
-// rests notes what the write that made a revision rested on. One that changes nothing is answered with a
-// revision that another has made.
+// rests notes what the write that made a revision rested on. One that changes nothing is answered
+// with a revision that another has made.
 func (j *journal) rests(revision uint64, seen basis) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -212,7 +214,7 @@ func (j *journal) since(entries int) ([]entry, <-chan struct{}) {
 	return slices.Clone(j.entries[entries:]), j.changed
 }
 
-// latest is the latest revision of which the journal knows.
+// latest returns the latest revision of which the journal knows.
 func (j *journal) latest() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()

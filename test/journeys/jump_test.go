@@ -20,7 +20,7 @@ func jumped(from, to int32, by string) check {
 	})
 }
 
-// An operator jumps over manual gates to a later step, whose own gate is asked.
+// TestJumpForward: an operator jumps over manual gates to a later step, whose own gate is asked.
 func TestJumpForward(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -33,8 +33,9 @@ func TestJumpForward(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 10)))
 }
 
-// Where the strategy says so a jump back takes pods away, too, within the surge and with all that must serve; people
-// are asked when it is done. So it does from the last step, where no pod of the version before may be left.
+// TestJumpBackRemovesPods: where the strategy says so a jump back takes pods away, too, within the
+// surge and with all that must serve; people are asked when it is done. So it does from the last
+// step, where no pod of the version before may be left.
 func TestJumpBackRemovesPods(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -58,8 +59,9 @@ func TestJumpBackRemovesPods(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 6)))
 }
 
-// TestJumpsAndQueues: an operator jumps over a gate, and back. Updated pods stay, and gates are asked again.
-// With supersede: Queue only the newest template that comes meanwhile is released, after its turn has come.
+// TestJumpsAndQueues: an operator jumps over a gate, and back. Updated pods stay, and gates are
+// asked again. With supersede: Queue only the newest template that comes meanwhile is released,
+// after its turn has come.
 func TestJumpsAndQueues(t *testing.T) {
 	onEachKind(t, func(w *world, p workloadKind) {
 		before := p.served(w, 6)

@@ -22,7 +22,8 @@ type workloadKind struct {
 	template func(w *world, image string, annotations map[string]string) corev1.PodTemplateSpec
 }
 
-// workloadKinds returns the kinds by name. OrderedReady is a StatefulSet that makes its pods in order.
+// workloadKinds returns the kinds by name. OrderedReady is a StatefulSet that makes its pods in
+// order.
 func workloadKinds() map[string]workloadKind {
 	template := func(_ *world, image string, annotations map[string]string) corev1.PodTemplateSpec {
 		return podTemplate(image, annotations)
@@ -163,7 +164,8 @@ func (w *world) placed(workload client.Object, n int32) {
 	w.await(all(web.serves(templateOf(workload).Spec.Containers[0].Image, n), seenNatively))
 }
 
-// seenNatively wants the native controller to have seen the workload's newest spec and all its pods.
+// seenNatively wants the native controller to have seen the workload's newest spec and all its
+// pods.
 func seenNatively(s *scene) error {
 	switch o := s.workload("web").(type) {
 	case *appsv1.Deployment:
@@ -182,8 +184,8 @@ func seenNatively(s *scene) error {
 	return fmt.Errorf("want the native controller to have seen the workload and its pods")
 }
 
-// wantUntouched waits for the end of a release, and until the native controller has seen the workload.
-// It wants the user's own strategy then, and no pod replaced after the end.
+// wantUntouched waits for the end of a release, and until the native controller has seen the
+// workload. It wants the user's own strategy then, and no pod replaced after the end.
 func (w *world) wantUntouched(before client.Object, ends check) {
 	w.Helper()
 	atEnd := w.awaitConfirming(all(web.handedBack, ends))

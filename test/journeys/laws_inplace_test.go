@@ -22,7 +22,8 @@ const (
 	historyStays law = "the rule that history is kept" // a ControllerRevision of the native controller is deleted
 )
 
-// judgeShut: I8, a StatefulSet that is held has the partition that its hold notes, and a DaemonSet has OnDelete.
+// judgeShut: I8, a StatefulSet that is held has the partition that its hold notes, and a DaemonSet
+// has OnDelete.
 func (r *replay) judgeShut(workload client.Object) {
 	switch o := workload.(type) {
 	case *appsv1.StatefulSet:
@@ -36,7 +37,7 @@ func (r *replay) judgeShut(workload client.Object) {
 	}
 }
 
-// openTo is the partition that a StatefulSet is to have, as its hold notes it.
+// openTo returns the partition that a StatefulSet is to have, as its hold notes it.
 func openTo(s *appsv1.StatefulSet) int32 {
 	held := hold.Of(s)
 	if held == nil || held.Window == "" {
@@ -73,7 +74,8 @@ func (r *replay) updatedIn(workload client.Object) int32 {
 	return updated
 }
 
-// allowed is how many pods the last step whose predecessors' gates have evidence lets run the template.
+// allowed is how many pods the last step whose predecessors' gates have evidence lets run the
+// template.
 func (r *replay) allowed() int32 {
 	release := r.release()
 	if release == nil {
@@ -83,8 +85,8 @@ func (r *replay) allowed() int32 {
 	return max(target(r.steps(release)[r.epoch.passed], r.most()), r.epoch.had) + r.epoch.extra
 }
 
-// judgeBirth: I3, a StatefulSet gets no more updated pods than approved. A DaemonSet's pods are all updated: it is judged by
-// the pods that go.
+// judgeBirth: I3, a StatefulSet gets no more updated pods than approved. A DaemonSet's pods are all
+// updated: it is judged by the pods that go.
 func (r *replay) judgeBirth(workload client.Object, pod *corev1.Pod) {
 	if _, is := workload.(*appsv1.StatefulSet); !is || !r.isUpdated(pod) {
 		return
@@ -124,7 +126,8 @@ func (r *replay) judgeGoing(workload client.Object, pod *corev1.Pod, ready int32
 	}
 }
 
-// loss is a pod that stopped serving, or an old one that is gone or about to go, and not by our doing.
+// loss is a pod that stopped serving, or an old one that is gone or about to go, and not by our
+// doing.
 type loss struct {
 	revision    uint64
 	place       string
@@ -149,7 +152,7 @@ func (r *replay) noteLoss(workload client.Object, had, pod *corev1.Pod) {
 	}
 }
 
-// placeName is the ordinal of a pod, or its node.
+// placeName returns the ordinal of a pod, or its node.
 func placeName(workload client.Object, pod *corev1.Pod) string {
 	if _, is := workload.(*appsv1.DaemonSet); is {
 		return pod.Spec.NodeName
@@ -157,8 +160,8 @@ func placeName(workload client.Object, pod *corev1.Pod) string {
 	return pod.Name
 }
 
-// unseenLosses counts the pods that served, and the old ones, that were lost after the controller had read
-// the pods that it decided on: it can't have heeded them.
+// unseenLosses counts the pods that served, and the old ones, that were lost after the controller
+// had read the pods that it decided on: it can't have heeded them.
 func (r *replay) unseenLosses(rests *basis) (served, old int32) {
 	if rests == nil {
 		return 0, 0
@@ -174,13 +177,15 @@ func (r *replay) unseenLosses(rests *basis) (served, old int32) {
 	return served, old
 }
 
-// isOurDoing reports whether a pod goes because Sluice deletes it, or because the native controller does in a window.
+// isOurDoing reports whether a pod goes because Sluice deletes it, or because the native controller
+// does in a window.
 func (r *replay) isOurDoing(workload client.Object, pod *corev1.Pod) bool {
 	s, is := workload.(*appsv1.StatefulSet)
 	return r.now.rests != nil || is && hasPlace(s, pod) && index(s, pod) >= partition(s) && !r.isUpdated(pod)
 }
 
-// unavailable is maxUnavailable of the step, else of the release, else of what the workload gets back.
+// unavailable returns maxUnavailable of the step, else of the release, else of what the workload
+// gets back.
 func (r *replay) unavailable(workload client.Object, replicas int32) int32 {
 	limit, up := intstr.FromInt32(1), false
 	held := hold.Of(workload)

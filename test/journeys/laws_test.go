@@ -12,7 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// law is what the journal is checked against. See docs/architecture.md for the invariants that they come from.
+// law is what the journal is checked against. See docs/architecture.md for the invariants that they
+// come from.
 type law string
 
 const (
@@ -56,9 +57,10 @@ func (r *replay) judgeScale(before *scene, had, set *appsv1.ReplicaSet) {
 	}
 }
 
-// judgeGrowth: I1, a write that adds pods leaves at most replicas + maxSurge of them, those that run and are not yet deleted
-// along with those that are yet to be made. Without surge it may be one more where a ReplicaSet would be alone else: the first
-// pod beside one other that has pods, and the last where all others have none (T1).
+// judgeGrowth: I1, a write that adds pods leaves at most replicas + maxSurge of them, those that
+// run and are not yet deleted along with those that are yet to be made. Without surge it may be one
+// more where a ReplicaSet would be alone else: the first pod beside one other that has pods, and
+// the last where all others have none (T1).
 func (r *replay) judgeGrowth(before *scene, had, set *appsv1.ReplicaSet) {
 	d := r.held()
 	limit := max(r.most()+r.bounds(r.most()).surge, r.mostForRequests())
@@ -76,9 +78,9 @@ func (r *replay) judgeGrowth(before *scene, had, set *appsv1.ReplicaSet) {
 	}
 }
 
-// judgeShrink holds I2: no write takes available pods below replicas - maxUnavailable, if the unavailable
-// ones of each ReplicaSet go first, as they do. A write is judged by the pods that its decision can have
-// seen: those of another ReplicaSet may fail between the two.
+// judgeShrink holds I2: no write takes available pods below replicas - maxUnavailable, if the
+// unavailable ones of each ReplicaSet go first, as they do. A write is judged by the pods that its
+// decision can have seen: those of another ReplicaSet may fail between the two.
 func (r *replay) judgeShrink(before *scene, d *appsv1.Deployment) {
 	floor := r.least() - r.bounds(r.least()).unavailable
 	if left := r.seenAssured(r.scene, d); left < r.seenAssured(before, d) && left < floor {
@@ -87,8 +89,8 @@ func (r *replay) judgeShrink(before *scene, d *appsv1.Deployment) {
 	r.left = new(min(r.assured(d), floor))
 }
 
-// seenAssured returns the pods that are assured by the sizes of a scene, as the write's decision can have
-// seen their availability.
+// seenAssured returns the pods that are assured by the sizes of a scene, as the write's decision
+// can have seen their availability.
 func (r *replay) seenAssured(s *scene, d *appsv1.Deployment) int32 {
 	var assured int32
 	for _, set := range s.setsOf(d) {
@@ -127,8 +129,8 @@ func (r *replay) judgeShare(set *appsv1.ReplicaSet) {
 	}
 }
 
-// judgeFall: I5, within a release the updated pods get fewer only if spec.replicas does, or to a step that is jumped
-// back to and takes them away.
+// judgeFall: I5, within a release the updated pods get fewer only if spec.replicas does, or to a
+// step that is jumped back to and takes them away.
 func (r *replay) judgeFall(had, set *appsv1.ReplicaSet) {
 	if !r.epoch.fell && !(r.returned() && replicas(set) >= target(r.steps(r.release())[r.epoch.passed], r.least())) {
 		r.breaks(neverFewer, "updated pods fall from %d to %d", replicas(had), replicas(set))
@@ -138,8 +140,8 @@ func (r *replay) judgeFall(had, set *appsv1.ReplicaSet) {
 // returned reports whether a jump back that takes pods away is what goes on.
 func (r *replay) returned() bool { return r.epoch.returns && r.release() != nil }
 
-// judgeRise: I6, no other template is raised but that which runs next to it, when spec.replicas grows or updated pods
-// are taken away.
+// judgeRise: I6, no other template is raised but that which runs next to it, when spec.replicas
+// grows or updated pods are taken away.
 func (r *replay) judgeRise(had, set *appsv1.ReplicaSet) {
 	if r.servesRequests(set) {
 		return
@@ -178,7 +180,7 @@ func (s *scene) assured(d *appsv1.Deployment) int32 {
 
 type bounds struct{ surge, unavailable int32 }
 
-// bounds is maxSurge and maxUnavailable of the release, else of what the workload gets back.
+// bounds returns maxSurge and maxUnavailable of the release, else of what the workload gets back.
 func (r *replay) bounds(replicas int32) bounds {
 	surge, unavailable := intstr.FromString("25%"), intstr.FromString("25%")
 	var hold v1alpha1.HeldWorkload
@@ -221,7 +223,7 @@ func target(step v1alpha1.Step, replicas int32) int32 {
 	return max(min(percentOf(step.Replicas, replicas, true), replicas-1), 0)
 }
 
-// managerOf is the field manager that wrote a field last; empty if none owns it.
+// managerOf returns the field manager that wrote a field last; empty if none owns it.
 func managerOf(object metav1.Object, path ...string) string {
 	entries := object.GetManagedFields()
 	i := slices.IndexFunc(entries, func(e metav1.ManagedFieldsEntry) bool {

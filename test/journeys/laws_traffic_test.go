@@ -13,7 +13,8 @@ import (
 
 const hundred = 100
 
-// shares are the weights of a route's backends, by Service, in percent of those of one Service and its sides.
+// shares returns the weights of a route's backends, by Service, in percent of those of one Service
+// and its sides.
 func shares(route *unstructured.Unstructured, service string) map[string]int32 {
 	sums, total := map[string]int64{}, int64(0)
 	rules, _, _ := unstructured.NestedSlice(route.Object, "spec", "rules")
@@ -54,7 +55,8 @@ func (s *scene) readyEndpoints(service string) int {
 	return ready
 }
 
-// seeRoute judges a route that was written: whoever gets more by it than before has endpoints that are ready.
+// seeRoute judges a route that was written: whoever gets more by it than before has endpoints that
+// are ready.
 func (r *replay) seeRoute(before *scene, route *unstructured.Unstructured) {
 	had := map[string]int32{"web": hundred}
 	if old := before.routes[route.GetName()]; old != nil {
@@ -70,7 +72,8 @@ func (r *replay) seeRoute(before *scene, route *unstructured.Unstructured) {
 	}
 }
 
-// sideOf is the Service that selects a ReplicaSet, and what the routes give it, in percent; nothing if none does.
+// sideOf is the Service that selects a ReplicaSet, and what the routes give it, in percent; nothing
+// if none does.
 func (s *scene) sideOf(set *appsv1.ReplicaSet) (service string, share int32) {
 	for _, name := range []string{"web-stable", "web-canary"} {
 		of := s.services[name]
@@ -86,7 +89,8 @@ func (s *scene) sideOf(set *appsv1.ReplicaSet) (service string, share int32) {
 	return service, share
 }
 
-// judgeServing: pods that requests need don't go. A side that is left needs them for spec.replicas - maxUnavailable alone.
+// judgeServing: pods that requests need don't go. A side that is left needs them for spec.replicas
+// - maxUnavailable alone.
 func (r *replay) judgeServing(before *scene, had, set *appsv1.ReplicaSet) {
 	if len(r.routes) == 0 || replicas(set) >= replicas(had) || r.least() == 0 {
 		return
@@ -120,14 +124,15 @@ func (r *replay) mostForRequests() int32 {
 	return most
 }
 
-// servesRequests reports whether a ReplicaSet is that of the stable side, which grows where requests come back to it.
+// servesRequests reports whether a ReplicaSet is that of the stable side, which grows where
+// requests come back to it.
 func (r *replay) servesRequests(set *appsv1.ReplicaSet) bool {
 	stable := r.services["web-"+string(traffic.StableSide)]
 	return stable != nil && stable.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] == set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
-// judgePast: while a route is shared by nobody, no pod of the version that is released is ready beside others, or requests would reach it
-// that the steps don't give it.
+// judgePast: while a route is shared by nobody, no pod of the version that is released is ready
+// beside others, or requests would reach it that the steps don't give it.
 func (r *replay) judgePast() {
 	release := r.release()
 	if release == nil || release.Spec.Strategy.Traffic == nil || release.DeletionTimestamp != nil || r.epoch == nil || r.epoch.rollback || len(r.routes) == 0 {

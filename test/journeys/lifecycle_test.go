@@ -8,8 +8,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Our annotation taken off a Deployment and its release deleted, while there is no controller: it would
-// stay paused for ever if the status did not tell what it was like.
+// TestReleaseDeletedWithoutItsHold: Our annotation taken off a Deployment and its release deleted,
+// while there is no controller: it would stay paused for ever if the status did not tell what it
+// was like.
 func TestReleaseDeletedWithoutItsHold(t *testing.T) {
 	w := newWorld(t)
 	first := w.startController()
@@ -24,7 +25,8 @@ func TestReleaseDeletedWithoutItsHold(t *testing.T) {
 	wantStrategy(t, s, deployment(6, rolling("34%", 1)))
 }
 
-// Of two releases of one Deployment, the second waits and says for whom.
+// TestTwoReleasesOfOneWorkload: of two releases of one Deployment, the second waits and says for
+// whom.
 func TestTwoReleasesOfOneWorkload(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -42,7 +44,7 @@ func TestTwoReleasesOfOneWorkload(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 4)))
 }
 
-// The strategy comes back exactly as it was.
+// TestStrategyRestored: the strategy comes back exactly as it was.
 func TestStrategyRestored(t *testing.T) {
 	cases := map[string]func(*appsv1.Deployment){
 		"OddPercent": rolling("33%", "17%"),
@@ -67,7 +69,7 @@ func TestStrategyRestored(t *testing.T) {
 	}
 }
 
-// A Deployment that its user has paused is released and paused again.
+// TestPausedByUser: a Deployment that its user has paused is released and paused again.
 func TestPausedByUser(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

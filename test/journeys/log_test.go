@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// aboutReleases are the lines of a controller's log at INFO that are about releases, without their times.
+// aboutReleases are the lines of a controller's log at INFO that are about releases, without their
+// times.
 var aboutReleases = regexp.MustCompile(`"level"=0 ("msg"=.*"release"=.*)`)
 
 func (l *logbook) aboutReleases(replace *strings.Replacer) []string {
@@ -26,7 +27,8 @@ func (l *logbook) aboutReleases(replace *strings.Replacer) []string {
 	return lines
 }
 
-// logged are the lines of the first controller about releases, up to one with a reason: that is written after the status.
+// logged returns the lines of the first controller about releases, up to one with a reason: that is
+// written after the status.
 func (w *world) logged(last string, replace *strings.Replacer) []string {
 	w.Helper()
 	deadline := time.After(soon)
@@ -45,7 +47,8 @@ func (w *world) logged(last string, replace *strings.Replacer) []string {
 
 const commitOfLog = "0123456789abcdef0123456789abcdef01234567"
 
-// A log tells of a whole release, and of its rollback, one line for each thing that people ask for later.
+// TestLogOfRelease: a log tells of a whole release, and of its rollback, one line for each thing
+// that people ask for later.
 func TestLogOfRelease(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

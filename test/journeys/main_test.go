@@ -17,7 +17,8 @@ import (
 // for the control plane, not computing.
 const journeysAtOnce = "16"
 
-// gcPercent lets the heap grow: the journeys keep some 100 MB, and would spend a sixth of their time on collecting garbage.
+// gcPercent lets the heap grow: the journeys keep some 100 MB, and would spend a sixth of their
+// time on collecting garbage.
 const gcPercent = 400
 
 func TestMain(m *testing.M) {

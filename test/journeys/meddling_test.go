@@ -35,7 +35,8 @@ func (w *world) acknowledge(s *scene) {
 	}
 }
 
-// past is an external change of a held workload, where no policy forbids it, and the reported reason.
+// past is an external change of a held workload, where no policy forbids it, and the reported
+// reason.
 type past struct {
 	stdin  string
 	args   []string
@@ -90,8 +91,8 @@ func daemonSetPasts() map[string]past {
 }
 
 // TestMeddling: an external change of a held workload is put back at once and reported. The release
-// waits until a person acknowledges it; a rollback does not wait. The two take turns, unless it is with
-// -every-moment: the same is put back after each change.
+// waits until a person acknowledges it; a rollback does not wait. The two take turns, unless it is
+// with -every-moment: the same is put back after each change.
 func TestMeddling(t *testing.T) {
 	ends := []struct {
 		name string
@@ -137,8 +138,8 @@ func meddled(w *world, p workloadKind, change past, goOn func(*world), end check
 	w.await(web.withoutCondition(v1alpha1.ConditionDrifted))
 }
 
-// standsAtHalf wants the pods that are due, all ready, of which no more are updated than were approved.
-// Any number may be in a DaemonSet, whose native controller makes no old pod again.
+// standsAtHalf wants the pods that are due, all ready, of which no more are updated than were
+// approved. Any number may be in a DaemonSet, whose native controller makes no old pod again.
 func standsAtHalf(s *scene) error {
 	workload := s.workload("web")
 	have := s.podsOf(workload)

@@ -26,7 +26,8 @@ func (name subject) settled(s *scene) error {
 	})(s)
 }
 
-// A request that comes between the decision and the write is not overlooked: the write does not hold for it.
+// TestHandbackAsDecided: a request that comes between the decision and the write is not overlooked:
+// the write does not hold for it.
 func TestHandbackAsDecided(t *testing.T) {
 	w := newWorld(t)
 	workloadKinds()["Deployment"].halfway(w)
@@ -45,8 +46,8 @@ func TestHandbackAsDecided(t *testing.T) {
 	w.await(web.takenOver)
 }
 
-// TestNativeRollbackIsDropped: T8, a native rollback requested on a held Deployment does not undo an approved
-// release. Revision 0 means the one before, as without Sluice.
+// TestNativeRollbackIsDropped: T8, a native rollback requested on a held Deployment does not undo
+// an approved release. Revision 0 means the one before, as without Sluice.
 func TestNativeRollbackIsDropped(t *testing.T) {
 	const before = "0"
 	w := newWorld(t)

@@ -14,11 +14,12 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// nodeLabel, on the nodes of one journey, has its namespace. A taint of the same name keeps others off.
+// nodeLabel, on the nodes of one journey, has its namespace. A taint of the same name keeps others
+// off.
 const nodeLabel = "journeys.sluice.dev/namespace"
 
-// Nodes are lost, one at a gate and one in the next batch, each with pods of both versions: the release makes up for
-// what is lost, version by version, and goes on (F15).
+// TestNodesLost: Nodes are lost, one at a gate and one in the next batch, each with pods of both
+// versions: the release makes up for what is lost, version by version, and goes on (F15).
 func TestNodesLost(t *testing.T) {
 	w := newWorld(t)
 	w.excuses(enoughRun) // by the nodes; no write of ours may
@@ -61,7 +62,8 @@ func (w *world) ownNodes(n int) []node {
 	return nodes
 }
 
-// addNode makes a node for the journey. What it returns takes it away; the end of the test does so too.
+// addNode makes a node for the journey. What it returns takes it away; the end of the test does so
+// too.
 func (w *world) addNode(number int) (added node, remove func()) {
 	w.Helper()
 	name := fmt.Sprintf("%s-%d", w.namespace, number)
@@ -94,8 +96,9 @@ func (w *world) onOwnNodes(template corev1.PodTemplateSpec) corev1.PodTemplateSp
 	return template
 }
 
-// loseNode has the cluster give up the first of these nodes and what runs on it. New pods find no node until the release counts all
-// that are lost: a node that is lost between a count and the write that was decided on it is nobody's fault.
+// loseNode has the cluster give up the first of these nodes and what runs on it. New pods find no
+// node until the release counts all that are lost: a node that is lost between a count and the
+// write that was decided on it is nobody's fault.
 func (w *world) loseNode(nodes ...node) {
 	w.Helper()
 	cordon(w, nodes...)

@@ -17,8 +17,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// A release comes to Git whose workload runs what Git does not have, as where Flux fills in a variable. No commit has brought the
-// difference: not a pod moves, whatever the gates say and whatever is pushed, until a person lets Git replace what runs.
+// TestNothingMovesThatNoCommitBrought: a release comes to Git whose workload runs what Git does not
+// have, as where Flux fills in a variable. No commit has brought the difference: not a pod moves,
+// whatever the gates say and whatever is pushed, until a person lets Git replace what runs.
 func TestNothingMovesThatNoCommitBrought(t *testing.T) {
 	onEachKind(t, func(world *world, p workloadKind) {
 		w := &forgeWorld{world: world}
@@ -57,8 +58,9 @@ func TestNothingMovesThatNoCommitBrought(t *testing.T) {
 	})
 }
 
-// A pusher who may answer no gate can't lift the hold: not with another commit, a release of another
-// name, the release taken out and added again, or the annotation that a first release leaves.
+// TestNoPushLiftsTheHold: a pusher who may answer no gate can't lift the hold: not with another
+// commit, a release of another name, the release taken out and added again, or the annotation that
+// a first release leaves.
 func TestNoPushLiftsTheHold(t *testing.T) {
 	w := &forgeWorld{world: newWorld(t)}
 	w.file = w.deploymentFile
@@ -108,8 +110,9 @@ func TestNoPushLiftsTheHold(t *testing.T) {
 	}
 }
 
-// A release comes to Git in the commit that changes its workload. If the workload runs the template of
-// the commit before, the change is released. If not, the release waits for a person.
+// TestReleaseThatComesWithItsChange: a release comes to Git in the commit that changes its
+// workload. If the workload runs the template of the commit before, the change is released. If not,
+// the release waits for a person.
 func TestReleaseThatComesWithItsChange(t *testing.T) {
 	t.Parallel()
 	for live, done := range map[string]check{

@@ -23,7 +23,7 @@ func podTemplate(image string, annotations map[string]string) corev1.PodTemplate
 	}
 }
 
-// deployment is a Deployment "web" of so many pods of web:1.
+// deployment returns a Deployment "web" of so many pods of web:1.
 func deployment(replicas int32, change ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -53,7 +53,7 @@ func rolling(surge, unavailable any) func(*appsv1.Deployment) {
 
 func imageOf(d *appsv1.Deployment) string { return d.Spec.Template.Spec.Containers[0].Image }
 
-// release is a BatchRelease "web" of an image for the Deployment "web".
+// release returns a BatchRelease "web" of an image for the Deployment "web".
 func release(image string, steps ...v1alpha1.Step) *v1alpha1.BatchRelease {
 	return releaseOf(podTemplate(image, nil), steps...)
 }
@@ -81,7 +81,7 @@ func step(replicas any, gates ...v1alpha1.GatePolicy) v1alpha1.Step {
 	return v1alpha1.Step{Replicas: *share(replicas), Gates: gates}
 }
 
-// share is a number of pods or a percentage of them.
+// share returns a number of pods or a percentage of them.
 func share(value any) *intstr.IntOrString {
 	parsed := intstr.Parse(fmt.Sprint(value))
 	return &parsed

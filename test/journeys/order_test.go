@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// oldPods are the pods of the Deployment "web" in the order that compare says, then by name.
+// oldPods returns the pods of the Deployment "web" in the order that compare says, then by name.
 func (s *scene) oldPods(compare func(a, b *corev1.Pod) int) []*corev1.Pod {
 	var old []*corev1.Pod
 	for _, pod := range s.pods {
@@ -21,8 +21,8 @@ func (s *scene) oldPods(compare func(a, b *corev1.Pod) int) []*corev1.Pod {
 	return old
 }
 
-// goesInOrder wants no pod of the list to have gone before its turn: when it was marked for deletion its
-// ReplicaSet had been scaled far enough for it, and those before it, to go.
+// goesInOrder wants no pod of the list to have gone before its turn: when it was marked for
+// deletion its ReplicaSet had been scaled far enough for it, and those before it, to go.
 func (w *world) goesInOrder(want []*corev1.Pod) {
 	w.Helper()
 	entries, err := w.journal.all()

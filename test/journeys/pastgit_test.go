@@ -25,8 +25,8 @@ func driftedPastGit(s *scene) error {
 	return nil
 }
 
-// Whoever adds to a template without Git gets no pod of it: not in mid-release, not with the gate's confirmation, not
-// afterwards, and not with the next push.
+// TestTemplateChangedPastGit: whoever adds to a template without Git gets no pod of it: not in
+// mid-release, not with the gate's confirmation, not afterwards, and not with the next push.
 func TestTemplateChangedPastGit(t *testing.T) {
 	w := newForgeWorld(t, step("50%"), step("100%"))
 	w.startWithForge(never, w.withWebhooks())
@@ -58,8 +58,9 @@ func TestTemplateChangedPastGit(t *testing.T) {
 	}
 }
 
-// What Git does not have can be released all the same, by somebody who says that it is not Git's: no commit is blamed
-// for it, and Git's template comes back with the source.
+// TestReleaseByHandInAnEmergency: what Git does not have can be released all the same, by somebody
+// who says that it is not Git's: no commit is blamed for it, and Git's template comes back with the
+// source.
 func TestReleaseByHandInAnEmergency(t *testing.T) {
 	w := newForgeWorld(t, step("50%"), step("100%"))
 	w.startWithForge(never, w.withWebhooks())

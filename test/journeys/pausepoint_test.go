@@ -17,8 +17,8 @@ import (
 // byName orders pods as the release of these journeys does.
 func byName(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) }
 
-// pausing has ten pods of web:1 serve, the ones of these places with pause points, and releases web:2
-// to all of them in one step, by name.
+// pausing has ten pods of web:1 serve, the ones of these places with pause points, and releases
+// web:2 to all of them in one step, by name.
 func (w *world) pausing(places ...int) []*corev1.Pod {
 	w.Helper()
 	w.spread(rolling(1, 2))
@@ -32,7 +32,8 @@ func (w *world) pausing(places ...int) []*corev1.Pod {
 	return old
 }
 
-// holdsBefore wants all pods before the one to be gone, the others to be there, and the status to say so.
+// holdsBefore wants all pods before the one to be gone, the others to be there, and the status to
+// say so.
 func holdsBefore(old []*corev1.Pod, place int) check {
 	return func(s *scene) error {
 		status := statusOf(s)
@@ -52,7 +53,7 @@ func holdsBefore(old []*corev1.Pod, place int) check {
 	}
 }
 
-// statusOf is the status of the release "web", an empty one if there is none yet.
+// statusOf returns the status of the release "web", an empty one if there is none yet.
 func statusOf(s *scene) *v1alpha1.BatchReleaseStatus {
 	if release := s.releases["web"]; release != nil {
 		return &release.Status
@@ -72,8 +73,8 @@ func (w *world) confirmPausePoint(pod *corev1.Pod) {
 		fmt.Sprintf(`{"status":{"pausePoint":{"confirmed":%q}}}`, pod.Name))
 }
 
-// A release holds exactly before a pod with a pause point, twice if there are two, until the annotation is
-// taken away or the hold is confirmed.
+// TestPausePoints: a release holds exactly before a pod with a pause point, twice if there are two,
+// until the annotation is taken away or the hold is confirmed.
 func TestPausePoints(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -86,7 +87,7 @@ func TestPausePoints(t *testing.T) {
 	w.goesInOrder(old)
 }
 
-// The first pod to go can have a pause point, and so can its neighbour.
+// TestPausePointsSideBySide: the first pod to go can have a pause point, and so can its neighbour.
 func TestPausePointsSideBySide(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -99,7 +100,8 @@ func TestPausePointsSideBySide(t *testing.T) {
 	w.goesInOrder(old)
 }
 
-// A pod that is deleted by hand takes its own hold with it, and no other.
+// TestPausePointDeletedByHand: a pod that is deleted by hand takes its own hold with it, and no
+// other.
 func TestPausePointDeletedByHand(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -121,7 +123,8 @@ func TestPausePointDeletedByHand(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 10)))
 }
 
-// A controller that dies after each kind of its writes goes on holding where the one before it did.
+// TestPausePointAcrossRestarts: a controller that dies after each kind of its writes goes on
+// holding where the one before it did.
 func TestPausePointAcrossRestarts(t *testing.T) {
 	w := newWorld(t)
 	var writes atomic.Int64 // several are sent at once
@@ -142,7 +145,8 @@ func TestPausePointAcrossRestarts(t *testing.T) {
 	w.goesInOrder(old)
 }
 
-// A DaemonSet pauses before the pod with a pause point, in the order that the release says, until it is confirmed or taken away.
+// TestDaemonSetPausePoints: a DaemonSet pauses before the pod with a pause point, in the order that
+// the release says, until it is confirmed or taken away.
 func TestDaemonSetPausePoints(t *testing.T) {
 	w := newWorld(t)
 	w.ownNodes(4)

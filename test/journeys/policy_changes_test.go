@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// team has a policy write the annotation team into the template of workloads, whoever writes them, until another call. It returns
-// once the API server goes by it.
+// team has a policy write the annotation team into the template of workloads, whoever writes them,
+// until another call. It returns once the API server goes by it.
 func (w *world) team(name string) {
 	w.Helper()
 	w.ruled("Mutating", "deployments, statefulsets, daemonsets", "CREATE, UPDATE", fmt.Sprintf(`
@@ -56,9 +56,9 @@ func (w *world) wantNoPodOf(team string) {
 
 const saysPolicy = "a mutating admission webhook or policy changes spec.template"
 
-// TestPolicyChangesHoldTheRelease: a mutating policy begins to write something else into a template in mid-release. No pod
-// runs that: the release stops with the reason and a remedy, and continues once the policy is what it was.
-// The command leaves the workload held, and says why.
+// TestPolicyChangesHoldTheRelease: a mutating policy begins to write something else into a template
+// in mid-release. No pod runs that: the release stops with the reason and a remedy, and continues
+// once the policy is what it was. The command leaves the workload held, and says why.
 func TestPolicyChangesHoldTheRelease(t *testing.T) {
 	onEachKind(t, func(w *world, p workloadKind) {
 		w.team("blue")

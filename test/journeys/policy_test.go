@@ -31,7 +31,8 @@ func newGuardedWorld(t *testing.T) *world {
 	return w
 }
 
-// guardWorkloads binds the policies about held workloads and their pods to the namespace of the journey.
+// guardWorkloads binds the policies about held workloads and their pods to the namespace of the
+// journey.
 func (w *world) guardWorkloads() {
 	w.Helper()
 	controllerAccount(w) // the policies name it
@@ -124,7 +125,7 @@ func patching(says string, args ...string) meddling {
 // refusedByKubectl is what kubectl says of a paused Deployment without asking the API server (T7).
 const refusedByKubectl = "paused deployment"
 
-// meddlings are all that the policy is there for.
+// meddlings returns all that the policy is there for.
 func meddlings() map[string]meddling {
 	noHold := `{"metadata":{"annotations":{"rollouts.sluice.dev/hold":null}}}`
 	restarted := `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"now"}}}}}`
@@ -185,8 +186,8 @@ func (w *world) generation() int64 {
 	return d.Generation
 }
 
-// Nobody but the controller changes what Sluice has changed, no pod is lost over it, and in the end the
-// Deployment is the user's again.
+// TestPolicyRefuses: nobody but the controller changes what Sluice has changed, no pod is lost over
+// it, and in the end the Deployment is the user's again.
 func TestPolicyRefuses(t *testing.T) {
 	w := newGuardedWorld(t)
 	c := w.startController()
@@ -211,7 +212,8 @@ func TestPolicyRefuses(t *testing.T) {
 	w.await(web.serves("web:3", 4))
 }
 
-// What is the user's during a release stays so: the size, labels, other annotations.
+// TestPolicyAllows: what is the user's during a release stays so: the size, labels, other
+// annotations.
 func TestPolicyAllows(t *testing.T) {
 	w := newGuardedWorld(t)
 	w.startController()
@@ -235,8 +237,8 @@ func TestPolicyAllows(t *testing.T) {
 	}
 }
 
-// A Deployment that is held can be deleted; the garbage collector, which writes to it before it goes, is
-// not refused.
+// TestPolicyAllowsDeletion: a Deployment that is held can be deleted; the garbage collector, which
+// writes to it before it goes, is not refused.
 func TestPolicyAllowsDeletion(t *testing.T) {
 	for _, cascade := range []string{"background", "foreground", "orphan"} {
 		t.Run(cascade, func(t *testing.T) {
@@ -252,8 +254,8 @@ func TestPolicyAllowsDeletion(t *testing.T) {
 	}
 }
 
-// The policy holds while the controller is down; whoever gives a reason gets past it, in one write or
-// in two, and the audit log has who it was and why.
+// TestPolicyBreakGlass: the policy holds while the controller is down; whoever gives a reason gets
+// past it, in one write or in two, and the audit log has who it was and why.
 func TestPolicyBreakGlass(t *testing.T) {
 	const handBack = `"spec":{"paused":false,"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}}`
 	cases := map[string][]string{
@@ -305,8 +307,8 @@ func (w *world) wantAudited(says string) {
 	})
 }
 
-// A hold that Sluice did not write, and a template as large as they get, are no errors of the policy:
-// the same is refused and allowed. Pausing is always allowed.
+// TestPolicyOnOddDeployments: a hold that Sluice did not write, and a template as large as they
+// get, are no errors of the policy: the same is refused and allowed. Pausing is always allowed.
 func TestPolicyOnOddDeployments(t *testing.T) {
 	large := make([]corev1.EnvVar, 2000)
 	for i := range large {
@@ -336,7 +338,7 @@ func TestPolicyOnOddDeployments(t *testing.T) {
 	}
 }
 
-// The expressions of the policy fit the types that they are about.
+// TestPolicyIsWellTyped: the expressions of the policy fit the types that they are about.
 func TestPolicyIsWellTyped(t *testing.T) {
 	w := newGuardedWorld(t)
 	w.judged = nil

@@ -17,7 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// A release that will not fit starts all the same if its preflight policy allows that, and a rollback is never held up.
+// TestWarnOfWhatWillNotFit: a release that will not fit starts all the same if its preflight policy
+// allows that, and a rollback is never held up.
 func TestWarnOfWhatWillNotFit(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -31,7 +32,8 @@ func TestWarnOfWhatWillNotFit(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:1", 4), web.reason(v1alpha1.ReasonRolledBack)))
 }
 
-// Budgets and autoscalers that conflict with a release cause warnings, and do not delay anything.
+// TestPreflightWarns: Budgets and autoscalers that conflict with a release cause warnings, and do
+// not delay anything.
 func TestPreflightWarns(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -62,7 +64,8 @@ func TestPreflightWarns(t *testing.T) {
 	w.await(all(web.completed, web.withoutCondition(v1alpha1.ConditionPreflightFailed), web.serves("web:2", 4)))
 }
 
-// recordedBeforeTakeOver wants the warnings to have been in the status before the Deployment was changed.
+// recordedBeforeTakeOver wants the warnings to have been in the status before the Deployment was
+// changed.
 func (w *world) recordedBeforeTakeOver() {
 	w.Helper()
 	entries, err := w.journal.all()

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// proxy stands between a controller and the API server, on loopback. It does to requests what networks do, and servers in
-// trouble.
+// proxy stands between a controller and the API server, on loopback. It does to requests what
+// networks do, and servers in trouble.
 type proxy struct {
 	w       *world
 	through *httputil.ReverseProxy
@@ -30,7 +30,8 @@ type proxy struct {
 	left int
 	// stopped, if not nil, is closed when the controller goes on that is behind the proxy.
 	stopped chan struct{}
-	// held, once there is a write in hand, is closed when that may arrive; sent has the status that answers it.
+	// held, once there is a write in hand, is closed when that may arrive; sent has the status that
+	// answers it.
 	held chan struct{}
 	sent chan int
 	// silent says that watches tell nothing; cuts end them.
@@ -55,7 +56,8 @@ type badAnswer struct {
 	any bool
 }
 
-// behindProxy has the controllers of the journey talk to the API server through a proxy from now on.
+// behindProxy has the controllers of the journey talk to the API server through a proxy from now
+// on.
 func (w *world) behindProxy() *proxy {
 	w.Helper()
 	cfg, err := w.access.Config()
@@ -151,8 +153,9 @@ func (b *badAnswer) answer(p *proxy, answer http.ResponseWriter, request *http.R
 	fmt.Fprintf(answer, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"message":"the proxy says so"}`, b.code)
 }
 
-// stop stops the controller behind the proxy as SIGSTOP stops a process: nothing that it sends arrives, and nothing is answered.
-// The write that it sends next is on its way already: it arrives when it is let through.
+// stop stops the controller behind the proxy as SIGSTOP stops a process: nothing that it sends
+// arrives, and nothing is answered. The write that it sends next is on its way already: it arrives
+// when it is let through.
 func (p *proxy) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -242,7 +245,8 @@ func (p *proxy) silence() {
 	p.silent = true
 }
 
-// endWatches ends all watches that there are. The next ones are told that what they ask for is too old, so that all is listed anew.
+// endWatches ends all watches that there are. The next ones are told that what they ask for is too
+// old, so that all is listed anew.
 func (p *proxy) endWatches() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

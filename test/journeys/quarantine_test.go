@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// A rollback in the middle of a release leaves the pods of the good version as they are.
+// TestRollbackKeepsGoodPods: a rollback in the middle of a release leaves the pods of the good
+// version as they are.
 func TestRollbackKeepsGoodPods(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -28,7 +29,8 @@ func TestRollbackKeepsGoodPods(t *testing.T) {
 	}
 }
 
-// podsRunning returns the names of the pods of an image that are not going away, by UID; of all if it is empty.
+// podsRunning returns the names of the pods of an image that are not going away, by UID; of all if
+// it is empty.
 func (s *scene) podsRunning(image string) map[types.UID]string {
 	running := map[types.UID]string{}
 	for uid, pod := range s.pods {
@@ -39,8 +41,8 @@ func (s *scene) podsRunning(image string) map[types.UID]string {
 	return running
 }
 
-// TestFieldsThatTheServerDrops: the API server drops fields of a feature that is not enabled. The release names them,
-// also if nothing else has changed. The API server refuses unknown fields.
+// TestFieldsThatTheServerDrops: the API server drops fields of a feature that is not enabled. The
+// release names them, also if nothing else has changed. The API server refuses unknown fields.
 func TestFieldsThatTheServerDrops(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -58,8 +60,8 @@ func TestFieldsThatTheServerDrops(t *testing.T) {
 	w.await(all(answered, web.completed, web.withoutCondition(v1alpha1.ConditionFieldsDropped)))
 }
 
-// TestQuarantineHolds: a template that was rolled back is not released again while it is given, and another
-// one lifts that.
+// TestQuarantineHolds: a template that was rolled back is not released again while it is given, and
+// another one lifts that.
 func TestQuarantineHolds(t *testing.T) {
 	w := newWorld(t)
 	c := w.startController()

@@ -6,7 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// What can't be a release is refused when it is applied, with the field that is wrong.
+// TestReleaseRefused: what can't be a release is refused when it is applied, with the field that is
+// wrong.
 func TestReleaseRefused(t *testing.T) {
 	cases := map[string]struct{ patch, says string }{
 		"LastStepNotAll":  {`{"spec":{"strategy":{"steps":[{"replicas":1}]}}}`, "the last step must have replicas: 100%"},
@@ -29,8 +30,8 @@ func TestReleaseRefused(t *testing.T) {
 	}
 }
 
-// TestTemplateRefused: a template that the API server does not take starts nothing, and stops nothing that is
-// in progress. The release says why.
+// TestTemplateRefused: a template that the API server does not take starts nothing, and stops
+// nothing that is in progress. The release says why.
 func TestTemplateRefused(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

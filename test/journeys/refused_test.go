@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// ruled has a policy at work in the namespace of the journey, and in no other, until the function that it returns is
-// called. The kind is Validating or Mutating; rule is what the policy does.
+// ruled has a policy at work in the namespace of the journey, and in no other, until the function
+// that it returns is called. The kind is Validating or Mutating; rule is what the policy does.
 func (w *world) ruled(kind, resource, operations, rule string) (end func()) {
 	w.Helper()
 	name := w.namespace + "-" + strings.NewReplacer(", ", "-", "/", "-").Replace(resource)
@@ -70,7 +70,7 @@ func (w *world) awaitRule(try func() error) {
 	cptest.Eventually(w, soon, try)
 }
 
-// released is a Deployment of four pods whose release of web:1 is completed.
+// released returns a Deployment of four pods whose release of web:1 is completed.
 func (w *world) released(change ...func(*v1alpha1.BatchRelease)) *controller {
 	w.Helper()
 	c := w.startController()
@@ -97,14 +97,15 @@ func (s subject) refused(write, says string) check {
 	}
 }
 
-// named is a Deployment by name, for a patch.
+// named returns a Deployment by name, for a patch.
 func (w *world) named(name string) *appsv1.Deployment {
 	d := &appsv1.Deployment{}
 	d.Namespace, d.Name = w.namespace, name
 	return d
 }
 
-// stamping has the template of a Deployment come out with one more x each time that somebody writes it.
+// stamping has the template of a Deployment come out with one more x each time that somebody writes
+// it.
 const stamping = `
   reinvocationPolicy: Never
   mutations:
@@ -116,8 +117,9 @@ const stamping = `
             && "stamp" in oldObject.spec.template.metadata.annotations
             ? oldObject.spec.template.metadata.annotations["stamp"] : "") + "x"}}}}}`
 
-// Where the template of a Deployment comes out stamped each time that somebody writes it, the native controller would
-// replace all pods, past every gate, as soon as the Deployment is handed back. It stays taken over, and that is told.
+// TestDeploymentStampedAtEachWrite: where the template of a Deployment comes out stamped each time
+// that somebody writes it, the native controller would replace all pods, past every gate, as soon
+// as the Deployment is handed back. It stays taken over, and that is told.
 func TestDeploymentStampedAtEachWrite(t *testing.T) {
 	w := newWorld(t)
 	c := w.released()
@@ -145,11 +147,12 @@ func TestDeploymentStampedAtEachWrite(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 4)))
 }
 
-// mostStampedWrites is what a release costs until it is known that its template does not stay what it is, with
-// dry runs and statuses.
+// mostStampedWrites is what a release costs until it is known that its template does not stay what
+// it is, with dry runs and statuses.
 const mostStampedWrites = 40
 
-// A ReplicaSet whose template comes out as another one is found by nobody: none is made.
+// TestReplicaSetRewritten: a ReplicaSet whose template comes out as another one is found by nobody:
+// none is made.
 func TestReplicaSetRewritten(t *testing.T) {
 	w := newWorld(t)
 	w.released()
@@ -181,8 +184,8 @@ func TestReplicaSetRewritten(t *testing.T) {
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
 }
 
-// A policy of the cluster that refuses a take-over, or the deletion of a pod, is named, and nothing changes.
-// The release continues once the policy admits it.
+// TestInPlaceRefused: a policy of the cluster that refuses a take-over, or the deletion of a pod,
+// is named, and nothing changes. The release continues once the policy admits it.
 func TestInPlaceRefused(t *testing.T) {
 	onBothKinds(t, func(w *world, p workloadKind) {
 		before := p.served(w, 4)

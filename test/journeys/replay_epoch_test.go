@@ -9,9 +9,11 @@ import (
 
 // epoch is the time in which a workload is held with one template.
 type epoch struct {
-	// digest is empty until the workload gets the template, if it has no pods and the stable template for that.
+	// digest is empty until the workload gets the template, if it has no pods and the stable
+	// template for that.
 	digest string
-	// revision is the one whose gates count, empty if none was seen; emptied, that there were no pods when it was noted.
+	// revision is the one whose gates count, empty if none was seen; emptied, that there were no
+	// pods when it was noted.
 	revision string
 	emptied  bool
 	since    uint64
@@ -26,14 +28,15 @@ type epoch struct {
 	passed int
 	// returns says that a jump back takes updated pods away.
 	returns bool
-	// image names the template. extra counts the pods that it may have on top, after a StatefulSet was scaled up
-	// with its window open.
+	// image names the template. extra counts the pods that it may have on top, after a StatefulSet
+	// was scaled up with its window open.
 	image string
 	extra int32
 }
 
-// holds begins another epoch if the workload is held with another template than before, and reports whether it has got one. Without
-// pods it has the stable template instead of its own: the gates that are passed then count for the template that it gets afterwards.
+// holds begins another epoch if the workload is held with another template than before, and reports
+// whether it has got one. Without pods it has the stable template instead of its own: the gates
+// that are passed then count for the template that it gets afterwards.
 func (r *replay) holds(workload client.Object, digest string) bool {
 	if forNoPods(workload) {
 		if r.epoch == nil {
@@ -70,7 +73,8 @@ func (r *replay) leaveSteps() {
 	}
 }
 
-// countsFor starts over where the workload has no pods, or has got the first ones, and the gates that were passed are of another revision.
+// countsFor starts over where the workload has no pods, or has got the first ones, and the gates
+// that were passed are of another revision.
 func (r *replay) countsFor(revision string) {
 	e := r.epoch
 	switch {
@@ -89,7 +93,8 @@ func (r *replay) empty() bool {
 	return workload != nil && forNoPods(workload)
 }
 
-// updated are the revision that is released, empty if it is not there yet, and how many of its pods are available.
+// updated are the revision that is released, empty if it is not there yet, and how many of its pods
+// are available.
 func (r *replay) updated(release *v1alpha1.BatchRelease) (revision string, available int32) {
 	d := r.held()
 	switch {
@@ -127,7 +132,8 @@ func (r *replay) gatesPassed(revision string, step v1alpha1.Step) bool {
 	return true
 }
 
-// jumpedOver reports whether the record of a jump answers the gates of the current step that can be skipped.
+// jumpedOver reports whether the record of a jump answers the gates of the current step that can be
+// skipped.
 func (r *replay) jumpedOver() bool {
 	status := &r.release().Status
 	jump := status.Jump

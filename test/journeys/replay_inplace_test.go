@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// heldInPlace is the StatefulSet or DaemonSet while it is held, else nil.
+// heldInPlace returns the StatefulSet or DaemonSet while it is held, else nil.
 func (r *replay) heldInPlace() client.Object {
 	if workload := r.inPlace[r.workload]; workload != nil && held(workload) {
 		return workload
@@ -39,7 +39,8 @@ func (r *replay) updatedInPlace() (revision string, available int32) {
 	return r.newest(workload), available
 }
 
-// newest is the hash of the newest revision in the native history of a workload; empty if there is none.
+// newest returns the hash of the newest revision in the native history of a workload; empty if
+// there is none.
 func (s *scene) newest(workload client.Object) string {
 	number, hash := int64(0), ""
 	for _, revision := range s.history {
@@ -54,7 +55,7 @@ func (r *replay) isUpdated(pod *corev1.Pod) bool {
 	return pod.Spec.Containers[0].Image == r.epoch.image
 }
 
-// placed are the pods in the places that a workload asks for, except those that are going away.
+// placed returns the pods in the places that a workload asks for, except those that are going away.
 func (s *scene) placed(workload client.Object) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range s.podsOwned(workload) {
@@ -65,7 +66,8 @@ func (s *scene) placed(workload client.Object) []*corev1.Pod {
 	return pods
 }
 
-// hasPlace reports whether a pod is in a place that the workload asks for: of a StatefulSet, one of its ordinals.
+// hasPlace reports whether a pod is in a place that the workload asks for: of a StatefulSet, one of
+// its ordinals.
 func hasPlace(workload client.Object, pod *corev1.Pod) bool {
 	s, is := workload.(*appsv1.StatefulSet)
 	if !is {
@@ -75,7 +77,7 @@ func hasPlace(workload client.Object, pod *corev1.Pod) bool {
 	return n >= 0 && n < wantedPods(s)
 }
 
-// index is the ordinal of a pod less the first.
+// index returns the ordinal of a pod less the first.
 func index(s *appsv1.StatefulSet, pod *corev1.Pod) int32 {
 	ordinal, err := strconv.Atoi(strings.TrimPrefix(pod.Name, s.Name+"-"))
 	if err != nil {
@@ -163,7 +165,8 @@ func (s *scene) readyInPlace(workload client.Object) int32 {
 	return ready
 }
 
-// seeGate judges how a workload stands when a step begins to wait for its gates, and notes what pods there are.
+// seeGate judges how a workload stands when a step begins to wait for its gates, and notes what
+// pods there are.
 func (r *replay) seeGate(before, release *v1alpha1.BatchRelease) {
 	workload := r.heldInPlace()
 	if workload != nil && before != nil && before.Status.Attempt != release.Status.Attempt {
@@ -185,7 +188,8 @@ func (r *replay) seeGate(before, release *v1alpha1.BatchRelease) {
 	}
 }
 
-// seeHistory judges that a revision of the native history is gone: its controller keeps as many as the workload says.
+// seeHistory judges that a revision of the native history is gone: its controller keeps as many as
+// the workload says.
 func (r *replay) seeHistory(revision *appsv1.ControllerRevision) {
 	workload := r.inPlace[r.workload]
 	if !r.now.gone || !native(revision) || workload == nil || !owns(workload, revision) {

@@ -23,7 +23,8 @@ type findings struct {
 	// leastReady is the least number of pods that served while the workload was held, and
 	// mostPods the most that its ReplicaSets asked for.
 	leastReady, mostPods int32
-	// mostSeen is the most pods that there were at once while the workload was held, except those that were going away.
+	// mostSeen is the most pods that there were at once while the workload was held, except those
+	// that were going away.
 	mostSeen int32
 	// mostPresent counts those that were going away too.
 	mostPresent int32
@@ -52,7 +53,8 @@ type replay struct {
 	stable map[string]bool
 	// sizes are spec.replicas of the workload, the newest last.
 	sizes []size
-	// seen is the revision up to which the controller had seen Deployments when it decided on its last write.
+	// seen is the revision up to which the controller had seen Deployments when it decided on its
+	// last write.
 	seen uint64
 	// lost has the same for writes without an answer; nil without one.
 	lost revisions
@@ -145,7 +147,7 @@ func (r *replay) see(e entry) {
 	r.leaveSteps()
 }
 
-// held is the Deployment while it is held, else nil.
+// held returns the Deployment while it is held, else nil.
 func (r *replay) held() *appsv1.Deployment {
 	if d := r.deployments[r.workload]; d != nil && held(d) {
 		return d
@@ -286,7 +288,7 @@ func (r *replay) seePod(before *scene) {
 	}
 }
 
-// release is the one that holds the workload.
+// release returns the one that holds the workload.
 func (r *replay) release() *v1alpha1.BatchRelease {
 	var found *v1alpha1.BatchRelease
 	for _, release := range r.releases {
@@ -308,12 +310,13 @@ func (r *replay) steps(release *v1alpha1.BatchRelease) []v1alpha1.Step {
 	}
 }
 
-// most and least return spec.replicas of the workload as the last decision can have seen it.
+// most returns the largest spec.replicas of the workload that the last decision can have seen, and
+// least the smallest.
 func (r *replay) most() int32  { return slices.Max(since(r.sizes, r.seen)) }
 func (r *replay) least() int32 { return slices.Min(since(r.sizes, r.seen)) }
 
-// since returns the sizes that a decision can have seen which rests on a revision: the one of then, and all
-// later ones.
+// since returns the sizes that a decision can have seen which rests on a revision: the one of then,
+// and all later ones.
 func since(sizes []size, seen uint64) []int32 {
 	var all []int32
 	for _, size := range slices.Backward(sizes) {

@@ -8,11 +8,12 @@ import (
 
 // mostRequests is what a release of ten pods in four steps without gates may cost on a busy
 // machine, where pods become ready one by one; watches and what a controller asks once, when it
-// starts, aside. Five of
-// them are events: that it begins, and each step. At a load of 20 on two cores it was 47, on an idle machine it is about 40.
+// starts, aside. Five of them are events: that it begins, and each step. At a load of 20 on two
+// cores it was 47, on an idle machine it is about 40.
 const mostRequests = 51
 
-// Requests are what a control plane has to serve. They do not grow with the number of pods.
+// TestRequestsOfRelease: requests are what a control plane has to serve. They do not grow with the
+// number of pods.
 func TestRequestsOfRelease(t *testing.T) {
 	w := newWorld(t)
 	c := w.startController()

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// A workload that somebody deletes is created in the version that was approved last, and the release
-// asks its gates again.
+// TestDeletedWorkloadComesBackAsApproved: a workload that somebody deletes is created in the
+// version that was approved last, and the release asks its gates again.
 func TestDeletedWorkloadComesBackAsApproved(t *testing.T) {
 	onEachKind(t, func(world *world, p workloadKind) {
 		w := p.onForge(world, step(2), step("100%"))
@@ -58,7 +58,7 @@ func anotherOf(before types.UID) check {
 	}
 }
 
-// neverRuns is an error as soon as there are so many pods of an image.
+// neverRuns returns an error as soon as there are so many pods of an image.
 func (name subject) neverRuns(image string, pods int) check {
 	return func(s *scene) error {
 		if have := len(s.podsRunning(image)); have >= pods {

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// After a rollback Sluice proposes to Git what the cluster has. Merging that makes the two agree: no
-// pod is replaced, and the template is no longer quarantined.
+// TestRevertPullRequest: after a rollback Sluice proposes to Git what the cluster has. Merging that
+// makes the two agree: no pod is replaced, and the template is no longer quarantined.
 func TestRevertPullRequest(t *testing.T) {
 	w := newForgeWorld(t, step(2, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
 	w.startWithForge(never, w.withWebhooks())
@@ -50,8 +50,8 @@ func TestRevertPullRequest(t *testing.T) {
 	}
 }
 
-// Where the policy says so, closing the pull request of an approval rolls back. The commit shows why, and
-// Git is asked to follow.
+// TestClosedApprovalRollsBack: where the policy says so, closing the pull request of an approval
+// rolls back. The commit shows why, and Git is asked to follow.
 func TestClosedApprovalRollsBack(t *testing.T) {
 	policy := pullRequest(v1alpha1.PullRequestGate{})
 	policy.OnReject = v1alpha1.RejectRollback

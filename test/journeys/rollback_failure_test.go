@@ -31,8 +31,8 @@ func (name subject) quarantined(s *scene) error {
 	return nil
 }
 
-// TestTurnsRound: F15, a rejected gate, and a version without progress, roll a release back if its strategy
-// says so. No more pods are lost than may be.
+// TestTurnsRound: F15, a rejected gate, and a version without progress, roll a release back if its
+// strategy says so. No more pods are lost than may be.
 func TestTurnsRound(t *testing.T) {
 	onEachKind(t, func(w *world, p workloadKind) {
 		before := p.served(w, 4)

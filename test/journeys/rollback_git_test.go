@@ -41,7 +41,8 @@ func (w *forgeWorld) git(folder string, args ...string) string {
 	return string(out)
 }
 
-// A merge commit is reverted with git in the middle of the release that it brought: a rollback, at once.
+// TestMergeIsReverted: a merge commit is reverted with git in the middle of the release that it
+// brought: a rollback, at once.
 func TestMergeIsReverted(t *testing.T) {
 	w := newForgeWorld(t, step("50%"), step("100%"))
 	w.startWithForge(never, w.withWebhooks())
@@ -85,8 +86,8 @@ func (w *forgeWorld) awaitRefusal(file, says string) {
 	})
 }
 
-// Git's unchanged tip does not bring back what was rolled back: not by webhook, resync, another file, or the
-// start of another controller.
+// TestUnchangedTipIsNotReleasedAgain: Git's unchanged tip does not bring back what was rolled back:
+// not by webhook, resync, another file, or the start of another controller.
 func TestUnchangedTipIsNotReleasedAgain(t *testing.T) {
 	w := newForgeWorld(t, step(1), step("100%"))
 	first := w.startWithForge(time.Second, w.withWebhooks())

@@ -15,7 +15,8 @@ func (w *world) scale(replicas string) {
 	w.kubectl("scale", "deployment", "web", "--replicas", replicas)
 }
 
-// Scaled at a gate, both versions keep their share, and no pod is updated past it.
+// TestScaledAtGate: Scaled at a gate, both versions keep their share, and no pod is updated past
+// it.
 func TestScaledAtGate(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -39,7 +40,8 @@ func sizeSeen(replicas int32) check {
 	return web.status("the new size to be seen", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Replicas == replicas })
 }
 
-// A real HPA that is given more pods at least, at a gate: both versions keep their share of what it writes.
+// TestScaledByAutoscaler: a real HPA that is given more pods at least, at a gate: both versions
+// keep their share of what it writes.
 func TestScaledByAutoscaler(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -52,8 +54,8 @@ func TestScaledByAutoscaler(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 10)))
 }
 
-// autoscaler is an HPA of the Deployment "web". Without metrics it sees to it that there are as many pods as there
-// are to be at least.
+// autoscaler returns an HPA of the Deployment "web". Without metrics it sees to it that there are
+// as many pods as there are to be at least.
 func autoscaler(least int32) *autoscalingv2.HorizontalPodAutoscaler {
 	return &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},

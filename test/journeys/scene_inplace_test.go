@@ -13,7 +13,7 @@ import (
 
 // What a scene has of StatefulSets and DaemonSets, whose pods are replaced in place.
 
-// workload is the one of a name, of whatever kind; nil if there is none.
+// workload returns the one of a name, of whatever kind; nil if there is none.
 func (s *scene) workload(name string) client.Object {
 	if d := s.deployments[name]; d != nil {
 		return d
@@ -30,7 +30,7 @@ func native(revision *appsv1.ControllerRevision) bool {
 	return owner != nil && (owner.Kind == "StatefulSet" || owner.Kind == "DaemonSet")
 }
 
-// podsOwned are all pods of a workload, those that are going away too.
+// podsOwned returns all pods of a workload, those that are going away too.
 func (s *scene) podsOwned(workload client.Object) []*corev1.Pod {
 	owners := []client.Object{workload}
 	if d, is := workload.(*appsv1.Deployment); is {
@@ -48,7 +48,7 @@ func (s *scene) podsOwned(workload client.Object) []*corev1.Pod {
 	return pods
 }
 
-// templateOf is the pod template of a workload.
+// templateOf returns the pod template of a workload.
 func templateOf(workload client.Object) *corev1.PodTemplateSpec {
 	switch o := workload.(type) {
 	case *appsv1.StatefulSet:
@@ -98,7 +98,7 @@ func (s *scene) daemon() *appsv1.DaemonSet {
 	return set
 }
 
-// pod is the pod of a name that is not going away; nil if there is none.
+// pod returns the pod of a name that is not going away; nil if there is none.
 func (s *scene) pod(name string) *corev1.Pod {
 	for _, pod := range s.pods {
 		if pod.Name == name && alive(pod) {

@@ -103,7 +103,7 @@ func put[K comparable, V any](m map[K]V, key K, value V, gone bool) {
 	m[key] = value
 }
 
-// setsOf are the ReplicaSets of a Deployment, by name.
+// setsOf returns the ReplicaSets of a Deployment, by name.
 func (s *scene) setsOf(d *appsv1.Deployment) []*appsv1.ReplicaSet {
 	var sets []*appsv1.ReplicaSet
 	for _, set := range s.sets {
@@ -120,7 +120,7 @@ func owns(owner, object client.Object) bool {
 	return controller != nil && controller.UID == owner.GetUID()
 }
 
-// updateSet is the ReplicaSet of the Deployment's template, nil if there is none.
+// updateSet returns the ReplicaSet of the Deployment's template, nil if there is none.
 func (s *scene) updateSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	for _, set := range s.setsOf(d) {
 		if digestOf(&set.Spec.Template) == digestOf(&d.Spec.Template) {

@@ -12,7 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// seedDeployment and seedRelease are the manifests of seed 000, word for word but for the API group.
+// seedDeployment and seedRelease are the manifests of seed 000, word for word but for the API
+// group.
 const seedDeployment = `
 apiVersion: apps/v1
 kind: Deployment
@@ -88,7 +89,8 @@ func newSeedWorld(t *testing.T) *world {
 	return w
 }
 
-// wantRow compares what kubectl get batchrelease prints below its header in the columns that the seed has.
+// wantRow compares what kubectl get batchrelease prints below its header in the columns that the
+// seed has.
 func (w *world) wantRow(want ...string) {
 	w.Helper()
 	table := w.kubectl(seedGet...)
@@ -102,7 +104,7 @@ func (w *world) wantRow(want ...string) {
 	}
 }
 
-// Seed 000, "使用示例": a release in three batches, each confirmed by hand.
+// TestSeedReleaseInBatches: Seed 000, "使用示例": a release in three batches, each confirmed by hand.
 func TestSeedReleaseInBatches(t *testing.T) {
 	w := newSeedWorld(t)
 	w.apply(seedRelease)
@@ -120,7 +122,7 @@ func TestSeedReleaseInBatches(t *testing.T) {
 	w.wantStops("1 of 10", "3 of 10")
 }
 
-// Seed 000, "状态转换示例": [1, 50%, 100%] of ten pods.
+// TestSeedStateMachine: Seed 000, "状态转换示例": [1, 50%, 100%] of ten pods.
 func TestSeedStateMachine(t *testing.T) {
 	w := newSeedWorld(t)
 	w.apply(strings.Replace(seedRelease, "30%", "50%", 1))
@@ -134,7 +136,8 @@ func TestSeedStateMachine(t *testing.T) {
 	w.wantStops("1 of 10", "5 of 10")
 }
 
-// Seed 000, "回滚操作": rolled back in the middle of a release, to what ran before it.
+// TestSeedRollbackDuringRelease: Seed 000, "回滚操作": rolled back in the middle of a release, to what
+// ran before it.
 func TestSeedRollbackDuringRelease(t *testing.T) {
 	w := newSeedWorld(t)
 	w.apply(seedRelease)
@@ -149,7 +152,8 @@ func TestSeedRollbackDuringRelease(t *testing.T) {
 	w.wantNoAnnotation("rollback")
 }
 
-// Seed 000, "回滚场景": rolled back after the release, to the version before it, and forward again.
+// TestSeedRollbackAfterRelease: Seed 000, "回滚场景": rolled back after the release, to the version
+// before it, and forward again.
 func TestSeedRollbackAfterRelease(t *testing.T) {
 	w := newSeedWorld(t)
 	w.apply(strings.Replace(seedRelease, "    - replicas: 30%\n", "", 1))
@@ -168,7 +172,8 @@ func TestSeedRollbackAfterRelease(t *testing.T) {
 	w.await(all(nginx.blocksAt(0), nginx.runs(pods{"nginx:1.14.2": 9, "nginx:1.16": 1})))
 }
 
-// wantGates awaits type and decision of what kubectl get gates -A lists of this journey. The decision comes after the release has its gate.
+// wantGates awaits type and decision of what kubectl get gates -A lists of this journey. The
+// decision comes after the release has its gate.
 func (w *world) wantGates(want ...string) {
 	w.Helper()
 	cptest.Eventually(w, soon, func() error {
@@ -202,7 +207,8 @@ func (w *world) wantStops(want ...string) {
 	}
 }
 
-// wantNoAnnotation awaits that no release has the annotation, which is removed after the status is written.
+// wantNoAnnotation awaits that no release has the annotation, which is removed after the status is
+// written.
 func (w *world) wantNoAnnotation(key string) {
 	w.Helper()
 	w.await(func(s *scene) error {

@@ -26,18 +26,19 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// sight holds the revisions up to which a controller had seen objects when it decided on a write. It can't
-// heed later ones: how far it is behind depends on the machine, and no law may.
+// sight holds the revisions up to which a controller had seen objects when it decided on a write.
+// It can't heed later ones: how far it is behind depends on the machine, and no law may.
 //
 // A pass sees what the cache has when it begins, and again after each answer.
 type sight struct {
 	journal *journal
 
 	mu sync.Mutex
-	// cached has the revision up to which the cache has workloads, by kind: one kind may lag behind another.
+	// cached has the revision up to which the cache has workloads, by kind: one kind may lag behind
+	// another.
 	cached revisions
-	// begun is the least revision with which a watch of pods begins; 0 once something was decided on it.
-	// The watch was requested at asked, and nothing may be decided on it much later.
+	// begun is the least revision with which a watch of pods begins; 0 once something was decided on
+	// it. The watch was requested at asked, and nothing may be decided on it much later.
 	begun uint64
 	asked time.Time
 	// passes has the basis of each pass when it looked last.
@@ -61,13 +62,15 @@ func (r revisions) least(other revisions) revisions {
 // basis has the revisions up to which the controller had seen the objects on which a write rests.
 type basis struct {
 	workloads revisions
-	// pods comes from the list of pods or the begin of their watch; without either, from the begin of the pass.
+	// pods comes from the list of pods or the begin of their watch; without either, from the begin
+	// of the pass.
 	pods uint64
 	// sets comes from the last read of ReplicaSets; without one, from the begin of the pass.
 	sets uint64
 }
 
-// follow has the sight know what a cache has. A cache tells of what it has taken in, not of what it is about to.
+// follow has the sight know what a cache has. A cache tells of what it has taken in, not of what it
+// is about to.
 func (s *sight) follow(w *world, c cache.Cache) {
 	w.Helper()
 	s.journal = w.journal
@@ -136,15 +139,16 @@ func (s *sight) look(pass types.UID, pods, sets uint64) {
 	s.passes[pass] = basis{maps.Clone(s.cached), pods, sets}
 }
 
-// watches takes notice of a request that begins to watch pods: the API server answers with what it has now, or later. A watch that goes on
-// from an earlier one begins with nothing.
+// watches takes notice of a request that begins to watch pods: the API server answers with what it
+// has now, or later. A watch that goes on from an earlier one begins with nothing.
 func (s *sight) watches(request *http.Request) {
 	if request.URL.Query().Get("sendInitialEvents") == "true" && path.Base(request.URL.Path) == "pods" {
 		s.setWatched(s.journal.latest())
 	}
 }
 
-// freshFor is how long after a watch was asked for a pass may begin that goes by the pods with which it begins.
+// freshFor is how long after a watch was asked for a pass may begin that goes by the pods with
+// which it begins.
 const freshFor = 5 * time.Second
 
 func (s *sight) watched() uint64 {
@@ -176,7 +180,8 @@ var decoder = sync.OnceValue(func() runtime.Decoder {
 	return serializer.NewCodecFactory(kube.NewScheme()).UniversalDeserializer()
 })
 
-// answered notes in the journal what a write rested on. The answer, nil if there was none, can still be read.
+// answered notes in the journal what a write rested on. The answer, nil if there was none, can
+// still be read.
 func (s *sight) answered(request *http.Request, response *http.Response, rests *basis) {
 	if rests == nil {
 		return
@@ -207,7 +212,8 @@ func (s *sight) answered(request *http.Request, response *http.Response, rests *
 	}
 }
 
-// content is the object in an answer, nil if there is none, and whether all of the answer came. It can still be read.
+// content is the object in an answer, nil if there is none, and whether all of the answer came. It
+// can still be read.
 func content(response *http.Response) (object runtime.Object, whole bool) {
 	if response == nil {
 		return nil, false

@@ -10,8 +10,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Somebody opens the partition at a gate, and writes into the annotation that Sluice has: it is closed again, and the pods that the
-// native controller has updated meanwhile go back.
+// TestStatefulSetWindowForged: somebody opens the partition at a gate, and writes into the
+// annotation that Sluice has: it is closed again, and the pods that the native controller has
+// updated meanwhile go back.
 func TestStatefulSetWindowForged(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

@@ -60,8 +60,8 @@ func (w *world) volumes(claims string, n int) {
 	}
 }
 
-// TestStatefulSetOrdinalsMoved: spec.ordinals.start changes at a gate. No more pods are updated than were
-// approved, in any places.
+// TestStatefulSetOrdinalsMoved: spec.ordinals.start changes at a gate. No more pods are updated
+// than were approved, in any places.
 func TestStatefulSetOrdinalsMoved(t *testing.T) {
 	w := newWorld(t)
 	s := w.halfOfOrdinals(4)
@@ -72,7 +72,8 @@ func TestStatefulSetOrdinalsMoved(t *testing.T) {
 	w.wantUntouched(s, all(web.completed, web.serves("web:2", 4)))
 }
 
-// TestStatefulSetKeepsItsClaims: a pod that is replaced keeps its claim, whatever the user's retention policy.
+// TestStatefulSetKeepsItsClaims: a pod that is replaced keeps its claim, whatever the user's
+// retention policy.
 func TestStatefulSetKeepsItsClaims(t *testing.T) {
 	const keep = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	w := newWorld(t)

@@ -23,8 +23,8 @@ func twoUpdated(s *scene) error {
 	return nil
 }
 
-// TestStatefulSetScaledAtGate: scaled at a gate without a controller, and to 0 and back, no more pods are
-// updated than the step allows.
+// TestStatefulSetScaledAtGate: scaled at a gate without a controller, and to 0 and back, no more
+// pods are updated than the step allows.
 func TestStatefulSetScaledAtGate(t *testing.T) {
 	w := newWorld(t)
 	s := w.halfOfOrdinals(6)

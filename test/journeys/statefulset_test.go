@@ -8,8 +8,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// A StatefulSet is released from its highest ordinal down, gate by gate, and is as it was in the end: its pods are not
-// replaced again. So it is however the native controller makes pods.
+// TestStatefulSetInBatches: a StatefulSet is released from its highest ordinal down, gate by gate,
+// and is as it was in the end: its pods are not replaced again. So it is however the native
+// controller makes pods.
 func TestStatefulSetInBatches(t *testing.T) {
 	for _, policy := range []appsv1.PodManagementPolicyType{parallel, oneByOne} {
 		t.Run(string(policy), func(t *testing.T) {
@@ -27,7 +28,7 @@ func TestStatefulSetInBatches(t *testing.T) {
 	}
 }
 
-// A StatefulSet whose first ordinal is not 0.
+// TestStatefulSetWithOtherOrdinals: a StatefulSet whose first ordinal is not 0.
 func TestStatefulSetWithOtherOrdinals(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -39,7 +40,8 @@ func TestStatefulSetWithOtherOrdinals(t *testing.T) {
 	w.wantUntouched(s, all(web.completed, web.serves("web:2", 4)))
 }
 
-// The user's own OnDelete, and the user's own partition, come back.
+// TestStatefulSetGetsItsStrategyBack: the user's own OnDelete, and the user's own partition, come
+// back.
 func TestStatefulSetGetsItsStrategyBack(t *testing.T) {
 	cases := map[string]appsv1.StatefulSetUpdateStrategy{
 		"OnDelete": {Type: appsv1.OnDeleteStatefulSetStrategyType},
@@ -61,8 +63,9 @@ func TestStatefulSetGetsItsStrategyBack(t *testing.T) {
 	}
 }
 
-// With OnDelete the current revision stays the one that the StatefulSet began with, however its pods were updated by hand. What is
-// lost of a batch comes back in the version that ran before the release all the same (S10).
+// TestStatefulSetUpdatedByHandBefore: with OnDelete the current revision stays the one that the
+// StatefulSet began with, however its pods were updated by hand. What is lost of a batch comes back
+// in the version that ran before the release all the same (S10).
 func TestStatefulSetUpdatedByHandBefore(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -81,8 +84,8 @@ func TestStatefulSetUpdatedByHandBefore(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:1", 4)))
 }
 
-// A StatefulSet with a partition has a template that not all of its pods run. The release waits for them, says what for, and has
-// nothing to roll back to.
+// TestStatefulSetAdoptedOnTheWay: a StatefulSet with a partition has a template that not all of its
+// pods run. The release waits for them, says what for, and has nothing to roll back to.
 func TestStatefulSetAdoptedOnTheWay(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

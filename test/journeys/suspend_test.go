@@ -32,7 +32,7 @@ func queued(is bool) check {
 	return web.status(fmt.Sprintf("a template that waits: %t", is), func(s *v1alpha1.BatchReleaseStatus) bool { return (s.Queued != nil) == is })
 }
 
-// A freeze says why and until when, and ends by itself.
+// TestFrozenUntil: a freeze says why and until when, and ends by itself.
 func TestFrozenUntil(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -51,7 +51,8 @@ func TestFrozenUntil(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 4)))
 }
 
-// A freeze in the repository stops a release at its gate and what is pushed meanwhile; rollbacks go on.
+// TestFrozenByGit: a freeze in the repository stops a release at its gate and what is pushed
+// meanwhile; rollbacks go on.
 func TestFrozenByGit(t *testing.T) {
 	w := newForgeWorld(t, step("50%"), step("100%"))
 	w.startWithForge(never, w.withWebhooks())
@@ -72,8 +73,9 @@ func TestFrozenByGit(t *testing.T) {
 	w.await(all(web.blocksAt(0), queued(false), web.runs(pods{"web:1": 5, "web:4": 5})))
 }
 
-// Suspended in the middle of a batch, a release lets the pod that goes come back updated, and takes no other. What Git brings waits, a
-// rollback does not. What was rolled back is in quarantine until another template comes.
+// TestInPlaceSuspendedInBatch: Suspended in the middle of a batch, a release lets the pod that goes
+// come back updated, and takes no other. What Git brings waits, a rollback does not. What was
+// rolled back is in quarantine until another template comes.
 func TestInPlaceSuspendedInBatch(t *testing.T) {
 	onBothKinds(t, func(w *world, p workloadKind) {
 		before := p.served(w, 6)

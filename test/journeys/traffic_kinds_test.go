@@ -35,7 +35,7 @@ func (w *world) object(namespace, apiVersion, kind string, spec map[string]any) 
 
 func ofUser(o *unstructured.Unstructured) any { return []any{o.Object["spec"], o.GetAnnotations()} }
 
-// read is an object as it is now; nil if there is none.
+// read returns an object as it is now; nil if there is none.
 func (w *world) read(namespace, apiVersion, kind, name string) *unstructured.Unstructured {
 	w.Helper()
 	o := &unstructured.Unstructured{}
@@ -67,7 +67,8 @@ const (
 	gatewayAPI = "gateway.networking.k8s.io/v1"
 )
 
-// An Ingress shares requests by a second one with ingress-nginx' annotations. No data plane is there: what they mean is in their documentation.
+// TestTrafficOfIngress: an Ingress shares requests by a second one with ingress-nginx' annotations.
+// No data plane is there: what they mean is in their documentation.
 func TestTrafficOfIngress(t *testing.T) {
 	w := newTrafficWorld(t)
 	w.drop(httpRoute())
@@ -135,7 +136,8 @@ func TestTrafficOfGRPCRoute(t *testing.T) {
 	}
 }
 
-// A route of another namespace is shared once both namespaces grant it, and not before.
+// TestTrafficOfAnotherNamespace: a route of another namespace is shared once both namespaces grant
+// it, and not before.
 func TestTrafficOfAnotherNamespace(t *testing.T) {
 	w := newTrafficWorld(t)
 	w.drop(httpRoute())

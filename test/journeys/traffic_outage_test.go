@@ -15,8 +15,10 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// T2. All pods of two versions stand side by side while an HPA scales, the native controller is killed and looks at everything again, etcd and the
-// API server are killed, and Sluice is. Nobody but Sluice scales a ReplicaSet, by what the ReplicaSets and the audit log say.
+// TestBlueGreenStaysWhateverRestarts: T2, all pods of two versions stand side by side while an HPA
+// scales, the native controller is killed and looks at everything again, etcd and the API server
+// are killed, and Sluice is. Nobody but Sluice scales a ReplicaSet, by what the ReplicaSets and the
+// audit log say.
 func TestBlueGreenStaysWhateverRestarts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")
@@ -64,7 +66,8 @@ func TestBlueGreenStaysWhateverRestarts(t *testing.T) {
 	w.wantNoneElseScaled()
 }
 
-// noneGoes wants all pods that were deleted to be gone: the simulated kubelet does not try again what an API server that is killed has not answered.
+// noneGoes wants all pods that were deleted to be gone: the simulated kubelet does not try again
+// what an API server that is killed has not answered.
 func noneGoes(s *scene) error {
 	for _, pod := range s.pods {
 		if pod.DeletionTimestamp != nil {
@@ -74,7 +77,7 @@ func noneGoes(s *scene) error {
 	return nil
 }
 
-// newTrafficWorldOn is newTrafficWorld on a control plane of its own.
+// newTrafficWorldOn returns newTrafficWorld on a control plane of its own.
 func newTrafficWorldOn(t *testing.T, cp *controlplane.ControlPlane) *world {
 	t.Helper()
 	cfg, err := cp.Config()
@@ -119,8 +122,9 @@ func (w *world) bound(scaler *autoscalingv2.HorizontalPodAutoscaler, least, most
 	}
 }
 
-// wantNoneElseWrote wants the audit log to have no write of the native controller to the ReplicaSet of the old version since it was made, and to
-// have the HPA's to the Deployment. It may note the revision in the ReplicaSet of the new version, of which wantNoneElseScaled knows the rest.
+// wantNoneElseWrote wants the audit log to have no write of the native controller to the ReplicaSet
+// of the old version since it was made, and to have the HPA's to the Deployment. It may note the
+// revision in the ReplicaSet of the new version, of which wantNoneElseScaled knows the rest.
 func (w *world) wantNoneElseWrote(cp *controlplane.ControlPlane) {
 	w.Helper()
 	old := w.setOf("web:1")
@@ -150,7 +154,7 @@ func (w *world) wantNoneElseWrote(cp *controlplane.ControlPlane) {
 	})
 }
 
-// setOf is the name of the ReplicaSet that runs an image.
+// setOf returns the name of the ReplicaSet that runs an image.
 func (w *world) setOf(image string) string {
 	w.Helper()
 	for _, set := range w.now().sets {

@@ -10,7 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// meets wants the release to be kept by a problem of its traffic with an object, which its conditions name.
+// meets wants the release to be kept by a problem of its traffic with an object, which its
+// conditions name.
 func meets(problem v1alpha1.TrafficProblemType, object string) check {
 	return func(s *scene) error {
 		release := s.releases["web"]

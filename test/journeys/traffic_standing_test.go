@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// A release that is stopped keeps the pods for its requests, whatever its workload is scaled to: down for the night, and up again.
+// TestTrafficStoppedKeepsItsPods: a release that is stopped keeps the pods for its requests,
+// whatever its workload is scaled to: down for the night, and up again.
 func TestTrafficStoppedKeepsItsPods(t *testing.T) {
 	frozen := all(web.observed, web.reason(v1alpha1.ReasonFrozen))
 	for name, stop := range map[string]func(*world){
@@ -39,8 +40,9 @@ func TestTrafficStoppedKeepsItsPods(t *testing.T) {
 	}
 }
 
-// Whoever may push, and not approve, edits the step that waits: it gives the new version no more pods and requests, until somebody approves it as it
-// was, and then waits again. Less takes effect at once.
+// TestTrafficStepEditedAtItsGate: whoever may push, and not approve, edits the step that waits: it
+// gives the new version no more pods and requests, until somebody approves it as it was, and then
+// waits again. Less takes effect at once.
 func TestTrafficStepEditedAtItsGate(t *testing.T) {
 	w := newTrafficWorld(t)
 	w.startController()
@@ -65,8 +67,8 @@ func TestTrafficStepEditedAtItsGate(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 15), givenBack(before)))
 }
 
-// TestTrafficFitsANumberOfPods: a step that asks for a number of pods gives them the requests that they can
-// serve, at its gate and while it is suspended. No further pod comes past the gate.
+// TestTrafficFitsANumberOfPods: a step that asks for a number of pods gives them the requests that
+// they can serve, at its gate and while it is suspended. No further pod comes past the gate.
 func TestTrafficFitsANumberOfPods(t *testing.T) {
 	w := newTrafficWorld(t)
 	w.startController()

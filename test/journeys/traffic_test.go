@@ -20,8 +20,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// newTrafficWorld has a Service "web", a route "web" that sends all requests for / to it and none of those for /api, and a controller that may
-// share requests. No Gateway is there: what the route says is in effect.
+// newTrafficWorld has a Service "web", a route "web" that sends all requests for / to it and none
+// of those for /api, and a controller that may share requests. No Gateway is there: what the route
+// says is in effect.
 func newTrafficWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
@@ -49,7 +50,7 @@ func (w *world) routeRequests() {
 	w.create(httpRoute())
 }
 
-// userService is the Service as its user has it.
+// userService returns the Service as its user has it.
 func userService() *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -57,7 +58,7 @@ func userService() *corev1.Service {
 	}
 }
 
-// httpRoute is the route as its user has it.
+// httpRoute returns the route as its user has it.
 func httpRoute() *unstructured.Unstructured {
 	backend := func(name string) map[string]any { return map[string]any{"name": name, "port": int64(80)} }
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -75,7 +76,7 @@ func httpRoute() *unstructured.Unstructured {
 	}}
 }
 
-// sharing is a release of web:2 whose steps are "pods/requests".
+// sharing returns a release of web:2 whose steps are "pods/requests".
 func sharing(image string, steps ...v1alpha1.Step) *v1alpha1.BatchRelease {
 	r := release(image, steps...)
 	r.Spec.Strategy.Traffic = &v1alpha1.Traffic{
@@ -138,7 +139,7 @@ func givenBack(before any) check {
 	}
 }
 
-// routed is the route before a release.
+// routed returns the route before a release.
 func (w *world) routed() any {
 	w.Helper()
 	return routeOf(w.await(func(s *scene) error {
@@ -149,7 +150,7 @@ func (w *world) routed() any {
 	}))
 }
 
-// Requests come to the new version step by step; then the route is what it was.
+// TestTrafficCanary: requests come to the new version step by step; then the route is what it was.
 func TestTrafficCanary(t *testing.T) {
 	w := newTrafficWorld(t)
 	w.startController()
@@ -165,7 +166,8 @@ func TestTrafficCanary(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 10), givenBack(before)))
 }
 
-// wantNoneElseScaled wants no ReplicaSet to have been scaled by anybody else while the workload was held (T2).
+// wantNoneElseScaled wants no ReplicaSet to have been scaled by anybody else while the workload was
+// held (T2).
 func (w *world) wantNoneElseScaled() {
 	w.Helper()
 	for writer, n := range w.findings(web).scalings {
@@ -186,7 +188,8 @@ func (w *world) autoscale(replicas int32) {
 	}
 }
 
-// A jump back takes requests back at once, and leaves the pods; in the end a rollback does, and the pods go after.
+// TestTrafficBack: a jump back takes requests back at once, and leaves the pods; in the end a
+// rollback does, and the pods go after.
 func TestTrafficBack(t *testing.T) {
 	w := newTrafficWorld(t)
 	w.startController()
@@ -211,7 +214,8 @@ func TestTrafficBack(t *testing.T) {
 // writesOfTraffic is about how many writes a release of two steps with requests takes.
 const writesOfTraffic = 22
 
-// Killed at any write (each with -every-moment, else one in three), before it or after it, the next process goes on to the same end.
+// TestTrafficKilled: Killed at any write (each with -every-moment, else one in three), before it or
+// after it, the next process goes on to the same end.
 func TestTrafficKilled(t *testing.T) {
 	for name, when := range map[string]moment{"Before": before, "After": after} {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +237,7 @@ func TestTrafficKilled(t *testing.T) {
 	}
 }
 
-// nthWrite is when the nth write to the namespace is sent.
+// nthWrite returns when the nth write to the namespace is sent.
 func (w *world) nthWrite(n int64, when moment) killAt {
 	var sent atomic.Int64 // several are sent at once
 	return func(r *http.Request) moment {

@@ -12,9 +12,11 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// The traps D1 to D8 of DaemonSets that are held (rollout/mover/daemonset), by hand on the real native controller.
+// The traps D1 to D8 of DaemonSets that are held (rollout/mover/daemonset), by hand on the real
+// native controller.
 
-// holdNodesByHand deploys web:1 on nodes of the journey and holds it as Sluice does: OnDelete and web:2 in one write.
+// holdNodesByHand deploys web:1 on nodes of the journey and holds it as Sluice does: OnDelete and
+// web:2 in one write.
 func (w *world) holdNodesByHand(n int) []node {
 	w.Helper()
 	w.judged = nil
@@ -46,7 +48,7 @@ func daemonIs(what string, is func(*appsv1.DaemonSet) bool) check {
 	}
 }
 
-// podOn is the name of the pod on a node.
+// podOn returns the name of the pod on a node.
 func (w *world) podOn(n node) string {
 	w.Helper()
 	for _, pod := range w.now().pods {
@@ -64,7 +66,7 @@ func (w *world) setPhase(pod string, phase corev1.PodPhase) {
 	w.kubectl("patch", "pod", pod, "--subresource=status", "--type=merge", "-p", fmt.Sprintf(`{"status":{"phase":%q}}`, phase))
 }
 
-// D1: a node that comes gets a pod of the template that there is.
+// TestTrapD1NewNodeIsUpdated: D1, a node that comes gets a pod of the template that there is.
 func TestTrapD1NewNodeIsUpdated(t *testing.T) {
 	w := newWorld(t)
 	w.holdNodesByHand(2)
@@ -72,7 +74,8 @@ func TestTrapD1NewNodeIsUpdated(t *testing.T) {
 	w.await(all(web.runs(pods{"web:1": 2, "web:2": 1}), seenNatively))
 }
 
-// D2: with RollingUpdate, old pods that do not serve are deleted whatever maxUnavailable says.
+// TestTrapD2RollingUpdateTakesWhatDoesNotServe: D2, with RollingUpdate, old pods that do not serve
+// are deleted whatever maxUnavailable says.
 func TestTrapD2RollingUpdateTakesWhatDoesNotServe(t *testing.T) {
 	w := newWorld(t)
 	w.judged = nil
@@ -85,7 +88,8 @@ func TestTrapD2RollingUpdateTakesWhatDoesNotServe(t *testing.T) {
 	w.await(web.runs(pods{"web:2": 3})) // none of which serves, with one that may be missing
 }
 
-// D3 and D4: a pod that somebody deletes, or that fails, comes back updated.
+// TestTrapD3WhatIsLostComesBackUpdated: D3 and D4, a pod that somebody deletes, or that fails,
+// comes back updated.
 func TestTrapD3WhatIsLostComesBackUpdated(t *testing.T) {
 	w := newWorld(t)
 	nodes := w.holdNodesByHand(3)
@@ -95,7 +99,7 @@ func TestTrapD3WhatIsLostComesBackUpdated(t *testing.T) {
 	w.await(all(nodes[1].has("web:2"), nodes[2].has("web:1"), web.runs(pods{"web:1": 1, "web:2": 2}), seenNatively))
 }
 
-// D5: a pod comes back only when the one before it is gone.
+// TestTrapD5OneAfterTheOther: D5, a pod comes back only when the one before it is gone.
 func TestTrapD5OneAfterTheOther(t *testing.T) {
 	w := newWorld(t)
 	nodes := w.holdNodesByHand(2)
@@ -107,7 +111,8 @@ func TestTrapD5OneAfterTheOther(t *testing.T) {
 	w.await(all(nodes[0].has("web:2"), web.serves("web:2", 2)))
 }
 
-// D6: a pod on a node that is to have none any more runs on, and does not come back. The status says so after the next sync.
+// TestTrapD6MisscheduledPodStays: D6, a pod on a node that is to have none any more runs on, and
+// does not come back. The status says so after the next sync.
 func TestTrapD6MisscheduledPodStays(t *testing.T) {
 	w := newWorld(t)
 	nodes := w.holdNodesByHand(2)
@@ -122,7 +127,8 @@ func TestTrapD6MisscheduledPodStays(t *testing.T) {
 	})))
 }
 
-// D7: of two pods on a node, which maxSurge has made, OnDelete leaves the older one.
+// TestTrapD7OnDeleteEndsASurge: D7, of two pods on a node, which maxSurge has made, OnDelete leaves
+// the older one.
 func TestTrapD7OnDeleteEndsASurge(t *testing.T) {
 	w := newWorld(t)
 	w.judged = nil
@@ -145,7 +151,8 @@ func TestTrapD7OnDeleteEndsASurge(t *testing.T) {
 	w.await(web.serves("web:1", 2))
 }
 
-// D8: a template that there was before has its old revision again, and its pods are those wanted at once.
+// TestTrapD8AnOlderTemplateHasItsRevision: D8, a template that there was before has its old
+// revision again, and its pods are those wanted at once.
 func TestTrapD8AnOlderTemplateHasItsRevision(t *testing.T) {
 	w := newWorld(t)
 	w.holdNodesByHand(2)

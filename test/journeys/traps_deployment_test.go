@@ -17,7 +17,8 @@ import (
 const pausedAndRecreate = `{"spec":{"paused":true,"strategy":{"type":"Recreate","rollingUpdate":null},` +
 	`"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`
 
-// takeOverByHand deploys web:1 and takes it over without Sluice. It returns the ReplicaSet of web:1.
+// takeOverByHand deploys web:1 and takes it over without Sluice. It returns the ReplicaSet of
+// web:1.
 func (w *world) takeOverByHand(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	w.Helper()
 	w.judged = nil
@@ -43,8 +44,8 @@ func (w *world) createByHand(old *appsv1.ReplicaSet, replicas int32, annotations
 	return set
 }
 
-// awaitNative waits until the native controller has looked at the spec as the API server has it now: the journal may still be behind
-// a write that this journey has just made.
+// awaitNative waits until the native controller has looked at the spec as the API server has it
+// now: the journal may still be behind a write that this journey has just made.
 func (w *world) awaitNative() *scene {
 	w.Helper()
 	generation := w.deployment().Generation
@@ -70,8 +71,8 @@ func (w *world) scaleSet(name string, replicas int) {
 	w.kubectl("scale", "replicaset", name, "--replicas", fmt.Sprint(replicas))
 }
 
-// T1: while one ReplicaSet has pods, the native controller sets it to spec.replicas, paused or
-// not. With two it leaves both alone.
+// TestTrap1LoneActiveSetIsResized: T1, while one ReplicaSet has pods, the native controller sets it
+// to spec.replicas, paused or not. With two it leaves both alone.
 func TestTrap1LoneActiveSetIsResized(t *testing.T) {
 	w := newWorld(t)
 	old := w.takeOverByHand(deployment(4))
@@ -113,7 +114,8 @@ func (w *world) scaledBy(manager, set string, from, to int32) check {
 	}
 }
 
-// T2: a new ReplicaSet that is complete by its desired-replicas annotation sends the others to 0.
+// TestTrap2SaturatedSetEmptiesTheOthers: T2, a new ReplicaSet that is complete by its
+// desired-replicas annotation sends the others to 0.
 func TestTrap2SaturatedSetEmptiesTheOthers(t *testing.T) {
 	w := newWorld(t)
 	old := w.takeOverByHand(deployment(3))
@@ -121,7 +123,7 @@ func TestTrap2SaturatedSetEmptiesTheOthers(t *testing.T) {
 	w.await(w.scaledBy("kube-controller-manager", old.Name, 3, 0))
 }
 
-// T2 avoided: without that annotation both stay.
+// TestTrap2Avoided: T2 avoided, without that annotation both stay.
 func TestTrap2Avoided(t *testing.T) {
 	w := newWorld(t)
 	old := w.takeOverByHand(deployment(3))
@@ -129,7 +131,8 @@ func TestTrap2Avoided(t *testing.T) {
 	w.await(all(asks("web-byhand", 3), asks(old.Name, 3), seenByNative(6)))
 }
 
-// T3: with two active ReplicaSets nobody follows spec.replicas. Sluice does: see TestScaledAtGate.
+// TestTrap3NobodyFollowsTheSize: T3, with two active ReplicaSets nobody follows spec.replicas.
+// Sluice does: see TestScaledAtGate.
 func TestTrap3NobodyFollowsTheSize(t *testing.T) {
 	w := newWorld(t)
 	old := w.takeOverByHand(deployment(3))
@@ -140,7 +143,8 @@ func TestTrap3NobodyFollowsTheSize(t *testing.T) {
 	w.await(all(asks("web-byhand", 1), asks(old.Name, 3)))
 }
 
-// T4: ReplicaSets without pods beyond revisionHistoryLimit are deleted, paused or not.
+// TestTrap4EmptySetIsDeleted: T4, ReplicaSets without pods beyond revisionHistoryLimit are deleted,
+// paused or not.
 func TestTrap4EmptySetIsDeleted(t *testing.T) {
 	w := newWorld(t)
 	old := w.takeOverByHand(deployment(2, noHistory))
@@ -157,7 +161,8 @@ func TestTrap4EmptySetIsDeleted(t *testing.T) {
 
 func noHistory(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32(0)) }
 
-// T4 survived: Sluice keeps templates where the native controller does not look.
+// TestTrap4RollbackWithoutHistory: T4 survived, Sluice keeps templates where the native controller
+// does not look.
 func TestTrap4RollbackWithoutHistory(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -174,7 +179,8 @@ func TestTrap4RollbackWithoutHistory(t *testing.T) {
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
 }
 
-// T5: nobody makes the ReplicaSet of the new template while the workload is paused.
+// TestTrap5NoNewSetWhilePaused: T5, nobody makes the ReplicaSet of the new template while the
+// workload is paused.
 func TestTrap5NoNewSetWhilePaused(t *testing.T) {
 	w := newWorld(t)
 	old := w.takeOverByHand(deployment(2))
@@ -183,7 +189,7 @@ func TestTrap5NoNewSetWhilePaused(t *testing.T) {
 	}
 }
 
-// T5: what Sluice makes instead the native controller takes for its own.
+// TestTrap5NewSetIsAdopted: T5, what Sluice makes instead the native controller takes for its own.
 func TestTrap5NewSetIsAdopted(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -197,7 +203,7 @@ func TestTrap5NewSetIsAdopted(t *testing.T) {
 	}
 }
 
-// T6: unpaused while the strategy is Recreate, every old pod goes.
+// TestTrap6ResumeIsAnOutage: T6, unpaused while the strategy is Recreate, every old pod goes.
 func TestTrap6ResumeIsAnOutage(t *testing.T) {
 	w := newWorld(t)
 	old := w.takeOverByHand(deployment(4))
@@ -207,11 +213,12 @@ func TestTrap6ResumeIsAnOutage(t *testing.T) {
 	w.await(w.scaledBy("kube-controller-manager", old.Name, 4, 0))
 }
 
-// putBackLate are the laws that the native controller breaks with a Deployment that somebody has unpaused, or that are broken to make
-// up for it, if it acts before Sluice does.
+// putBackLate are the laws that the native controller breaks with a Deployment that somebody has
+// unpaused, or that are broken to make up for it, if it acts before Sluice does.
 var putBackLate = []law{enoughRun, oldStays, neverFewer}
 
-// T6 put back at once: the release stands, and goes on when somebody has acknowledged it.
+// TestTrap6PutBack: T6 put back at once, the release stands, and goes on when somebody has
+// acknowledged it.
 func TestTrap6PutBack(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -225,8 +232,9 @@ func TestTrap6PutBack(t *testing.T) {
 	w.awaitConfirming(all(web.completed, web.serves("web:2", 4)))
 }
 
-// T6 put back late: while no controller runs the native one deletes the old pods and makes all of them updated ones. They go back
-// to what the step says, with those that run the version before.
+// TestTrap6PutBackLate: T6 put back late, while no controller runs the native one deletes the old
+// pods and makes all of them updated ones. They go back to what the step says, with those that run
+// the version before.
 func TestTrap6PutBackLate(t *testing.T) {
 	w := newWorld(t)
 	c := w.startController()
@@ -242,7 +250,7 @@ func TestTrap6PutBackLate(t *testing.T) {
 	w.awaitConfirming(all(web.completed, web.serves("web:2", 4)))
 }
 
-// T7: kubectl rollout undo refuses, our own rollback does not.
+// TestTrap7UndoIsRefused: T7, kubectl rollout undo refuses, our own rollback does not.
 func TestTrap7UndoIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -261,7 +269,7 @@ func (w *world) version() uint64 {
 	return revisionOf(w.deployment())
 }
 
-// deployment is the Deployment as the API server has it now.
+// deployment returns the Deployment as the API server has it now.
 func (w *world) deployment() *appsv1.Deployment {
 	w.Helper()
 	d := named[appsv1.Deployment]("web")

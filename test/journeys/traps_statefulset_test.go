@@ -15,9 +15,10 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
-// The traps S1, S2 and S4 to S7 of StatefulSets that are held (rollout/mover/statefulset), by hand on the real native controller.
+// The traps S1, S2 and S4 to S7 of StatefulSets that are held (rollout/mover/statefulset), by hand
+// on the real native controller.
 
-// ordinals is a StatefulSet "web" of so many pods of web:1.
+// ordinals returns a StatefulSet "web" of so many pods of web:1.
 func ordinals(replicas int32, policy appsv1.PodManagementPolicyType) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -31,7 +32,8 @@ func ordinals(replicas int32, policy appsv1.PodManagementPolicyType) *appsv1.Sta
 
 const parallel, oneByOne = appsv1.ParallelPodManagement, appsv1.OrderedReadyPodManagement
 
-// holdByHand makes a StatefulSet and holds it with the template of web:2, which may have annotations.
+// holdByHand makes a StatefulSet and holds it with the template of web:2, which may have
+// annotations.
 func (w *world) holdByHand(replicas int32, policy appsv1.PodManagementPolicyType, annotations string) {
 	w.Helper()
 	w.judged = nil
@@ -75,7 +77,7 @@ func (w *world) scaleOrdinals(replicas int) {
 	w.patchOrdinals(fmt.Sprintf(`{"replicas":%d}`, replicas))
 }
 
-// ordinalsAre is a check of the StatefulSet.
+// ordinalsAre returns a check of the StatefulSet.
 func ordinalsAre(what string, are func(*appsv1.StatefulSet) bool) check {
 	return func(s *scene) error {
 		if set := s.stateful(); set == nil || !are(set) {
@@ -85,7 +87,8 @@ func ordinalsAre(what string, are func(*appsv1.StatefulSet) bool) check {
 	}
 }
 
-// images wants pods with these images, by ordinal; "" is a place without a pod, and a pod that is not ready has a "!" after it.
+// images wants pods with these images, by ordinal; "" is a place without a pod, and a pod that is
+// not ready has a "!" after it.
 func images(want ...string) check {
 	return func(s *scene) error {
 		got := make([]string, len(want))
@@ -106,7 +109,8 @@ func images(want ...string) check {
 	}
 }
 
-// S1: below the partition every pod is one of the version before, from it on one of the new, whoever asked for it.
+// TestTrapS1PodsComeBackByThePartition: S1, below the partition every pod is one of the version
+// before, from it on one of the new, whoever asked for it.
 func TestTrapS1PodsComeBackByThePartition(t *testing.T) {
 	w := newWorld(t)
 	w.holdByHand(3, parallel, "null")
@@ -124,7 +128,8 @@ func TestTrapS1PodsComeBackByThePartition(t *testing.T) {
 	w.await(images("web:1", "web:1", "web:1", "web:2", "web:1"))
 }
 
-// S2: the native controller replaces all that a partition reaches, with nobody's help. With OnDelete it replaces none.
+// TestTrapS2TheNativeControllerDeletesToo: S2, the native controller replaces all that a partition
+// reaches, with nobody's help. With OnDelete it replaces none.
 func TestTrapS2TheNativeControllerDeletesToo(t *testing.T) {
 	w := newWorld(t)
 	w.holdByHand(4, parallel, "null")
@@ -136,7 +141,8 @@ func TestTrapS2TheNativeControllerDeletesToo(t *testing.T) {
 	w.await(images("web:1", "web:2", "web:2", "web:2"))
 }
 
-// S4: in order, a pod that is broken stops the native controller, whatever template there is. Only its deletion helps.
+// TestTrapS4ABrokenPodStopsTheRest: S4, in order, a pod that is broken stops the native controller,
+// whatever template there is. Only its deletion helps.
 func TestTrapS4ABrokenPodStopsTheRest(t *testing.T) {
 	w := newWorld(t)
 	w.holdByHand(3, oneByOne, fmt.Sprintf(`{%q:%q}`, controlplane.BehaviourAnnotation, controlplane.NeverReady))
@@ -154,7 +160,8 @@ func TestTrapS4ABrokenPodStopsTheRest(t *testing.T) {
 	w.await(images("web:1", "web:1", "web:1"))
 }
 
-// S5: with no pods the update revision becomes the current one: all that come next are new, whatever the partition is.
+// TestTrapS5WithoutPodsTheUpdateIsComplete: S5, with no pods the update revision becomes the
+// current one: all that come next are new, whatever the partition is.
 func TestTrapS5WithoutPodsTheUpdateIsComplete(t *testing.T) {
 	w := newWorld(t)
 	w.holdByHand(2, parallel, "null")
@@ -166,7 +173,8 @@ func TestTrapS5WithoutPodsTheUpdateIsComplete(t *testing.T) {
 	w.await(images("web:2", "web:2"))
 }
 
-// S6: a template that there was before takes its old revision, which may be the current one: pods come back in it everywhere.
+// TestTrapS6AnOlderTemplateHasItsRevision: S6, a template that there was before takes its old
+// revision, which may be the current one: pods come back in it everywhere.
 func TestTrapS6AnOlderTemplateHasItsRevision(t *testing.T) {
 	w := newWorld(t)
 	w.holdByHand(2, parallel, "null")
@@ -181,7 +189,7 @@ func TestTrapS6AnOlderTemplateHasItsRevision(t *testing.T) {
 	w.await(images("web:1", "web:1"))
 }
 
-// S7: a pod that has ended is made again, by the partition.
+// TestTrapS7WhatHasEndedIsMadeAgain: S7, a pod that has ended is made again, by the partition.
 func TestTrapS7WhatHasEndedIsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	w.holdByHand(2, parallel, "null")
@@ -190,8 +198,10 @@ func TestTrapS7WhatHasEndedIsMadeAgain(t *testing.T) {
 	w.await(all(another("web-1", before), images("web:1", "web:1")))
 }
 
-// S10: with OnDelete the current revision stays what it was, however all pods are updated by hand. Whatever is lost comes back in
-// it as soon as the StatefulSet has another template and a partition. With RollingUpdate and the same template it becomes the one that they run.
+// TestTrapS10OnDeleteKeepsTheCurrentRevision: S10, with OnDelete the current revision stays what it
+// was, however all pods are updated by hand. Whatever is lost comes back in it as soon as the
+// StatefulSet has another template and a partition. With RollingUpdate and the same template it
+// becomes the one that they run.
 func TestTrapS10OnDeleteKeepsTheCurrentRevision(t *testing.T) {
 	for name, first := range map[string]bool{"Template": false, "StrategyFirst": true} {
 		t.Run(name, func(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 // goesOn is how long after the end of an outage a write may come at the latest.
 const goesOn = 15 * time.Second
 
-// noAnswer has the API server ask a webhook that does not answer before each write to workloads of the namespace, and to pods
-// that are deleted, until the function that it returns is called.
+// noAnswer has the API server ask a webhook that does not answer before each write to workloads of
+// the namespace, and to pods that are deleted, until the function that it returns is called.
 func (w *world) noAnswer(try func() error) (end func()) {
 	w.Helper()
 	return w.noAnswerFor(`{apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments, statefulsets, daemonsets]}
@@ -41,8 +41,8 @@ func (w *world) noAnswerFor(rules string, try func() error) (end func()) {
 	return end
 }
 
-// asksWebhook has the API server ask a webhook before each write of some rules in the namespace. The function that it
-// returns removes the webhook.
+// asksWebhook has the API server ask a webhook before each write of some rules in the namespace.
+// The function that it returns removes the webhook.
 func (w *world) asksWebhook(clientConfig, rules string) (remove func()) {
 	w.Helper()
 	name := w.namespace + "-webhook"
@@ -111,8 +111,8 @@ func (c *controller) noteOutage(request *http.Request, response *http.Response, 
 	}
 }
 
-// within ends an outage, after which the first write is to be done soon, and awaits the scene that comes of it. How long the pods
-// take is no matter.
+// within ends an outage, after which the first write is to be done soon, and awaits the scene that
+// comes of it. How long the pods take is no matter.
 func (w *world) within(limit time.Duration, end func(), done check) {
 	w.Helper()
 	await, before := w.fromNow(), time.Now()
@@ -130,7 +130,8 @@ func (w *world) within(limit time.Duration, end func(), done check) {
 	}
 }
 
-// goesOnAfter returns when the first write was done that had failed, or the first of all if none had.
+// goesOnAfter returns when the first write was done that had failed, or the first of all if none
+// had.
 func (c *controller) goesOnAfter(before time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,8 +143,9 @@ func (c *controller) goesOnAfter(before time.Time) time.Time {
 	return time.Time{}
 }
 
-// A write that the API server can't decide on, since a webhook does not answer, is told as one that is refused: with who does not answer.
-// An approval is not asked for again, a rollback says why it does not move, and the release goes on seconds after the end of it.
+// TestWebhookDoesNotAnswer: a write that the API server can't decide on, since a webhook does not
+// answer, is told as one that is refused: with who does not answer. An approval is not asked for
+// again, a rollback says why it does not move, and the release goes on seconds after the end of it.
 func TestWebhookDoesNotAnswer(t *testing.T) {
 	onEachKind(t, webhookDoesNotAnswer)
 }
@@ -178,8 +180,8 @@ func webhookDoesNotAnswer(w *world, p workloadKind) {
 	w.within(goesOn+10*time.Second, end, all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 4)))
 }
 
-// TestGateThatCanNotBeWritten: the release reports a Gate write that a policy refuses or a webhook leaves unanswered.
-// The approval counts as soon as the Gate can be written.
+// TestGateThatCanNotBeWritten: the release reports a Gate write that a policy refuses or a webhook
+// leaves unanswered. The approval counts as soon as the Gate can be written.
 func TestGateThatCanNotBeWritten(t *testing.T) {
 	rules := map[string]struct {
 		rule func(w *world, try func() error) (end func())

@@ -20,7 +20,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// soon is how long a journey waits for what takes moments on a quiet machine: long enough for a busy one.
+// soon is how long a journey waits for what takes moments on a quiet machine: long enough for a
+// busy one.
 const soon = 2 * time.Minute
 
 // world is a namespace with a journal, in which the test plays the users.
@@ -39,7 +40,8 @@ type world struct {
 	logs        []*logbook
 	// options, if set, changes what controllers are started with.
 	options func(*app.Options)
-	// excuse is for the laws that the journey breaks itself; nil if there is none. Its test judges it if other journeys share it.
+	// excuse is for the laws that the journey breaks itself; nil if there is none. Its test judges
+	// it if other journeys share it.
 	excuse *excuse
 	shares bool
 	// judged are the workloads that are checked against the laws.
@@ -53,13 +55,14 @@ func newWorld(t *testing.T) *world {
 	return makeWorld(t)
 }
 
-// makeWorld is newWorld for a journey that others wait for.
+// makeWorld returns newWorld for a journey that others wait for.
 func makeWorld(t *testing.T) *world {
 	t.Helper()
 	return worldOn(t, cptest.Access(t), cptest.Config(t), cptest.Namespace(t))
 }
 
-// worldOn is a journey in a namespace of a control plane. The journal is about more kinds besides, if there are any.
+// worldOn returns a journey in a namespace of a control plane. The journal is about more kinds
+// besides, if there are any.
 func worldOn(t *testing.T, access controlplane.Access, cfg *rest.Config, namespace string, more ...client.ObjectList) *world {
 	t.Helper()
 	c, err := client.NewWithWatch(cfg, cptest.ClientOptions(t, cfg))
@@ -122,7 +125,8 @@ func (w *world) await(done func(*scene) error) *scene {
 	}
 }
 
-// fromNow has what it returns await, like await, a scene from now on. It misses none, however short it lasts.
+// fromNow has what it returns await, like await, a scene from now on. It misses none, however short
+// it lasts.
 func (w *world) fromNow() func(done check) *scene {
 	s, at := w.journal.begin()
 	return func(done check) *scene {
@@ -238,16 +242,17 @@ func (w *world) releaseImage(image string) {
 	w.release(podTemplate(image, nil))
 }
 
-// patchRelease changes the release "web" by a merge patch. Once it returns the journal has the change, so
-// that what is then awaited is not found in what was before.
+// patchRelease changes the release "web" by a merge patch. Once it returns the journal has the
+// change, so that what is then awaited is not found in what was before.
 func (w *world) patchRelease(patch string) {
 	w.Helper()
 	w.edit(named[v1alpha1.BatchRelease]("web"), mergePatch(patch), "kubectl-patch")
 	w.catchUp()
 }
 
-// edit changes an object as kubectl does, by the name of a field manager of its. To start kubectl takes more CPU time
-// than many a journey's controller: journeys that run often, and are not about a command, do without.
+// edit changes an object as kubectl does, by the name of a field manager of its. To start kubectl
+// takes more CPU time than many a journey's controller: journeys that run often, and are not about
+// a command, do without.
 func (w *world) edit(object client.Object, patch client.Patch, manager string) {
 	w.Helper()
 	if err := w.Patch(w.Context(), w.mine(object), patch, client.FieldOwner(manager)); err != nil {
@@ -278,8 +283,8 @@ func (w *world) confirm(name string) {
 	}
 }
 
-// awaitConfirming is await with each manual gate of the release "web" confirmed as it opens, and each change
-// that was put back acknowledged.
+// awaitConfirming returns await with each manual gate of the release "web" confirmed as it opens,
+// and each change that was put back acknowledged.
 func (w *world) awaitConfirming(done check) *scene {
 	w.Helper()
 	confirmed := map[string]bool{}

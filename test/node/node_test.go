@@ -42,7 +42,7 @@ func exit(code int, err error) {
 	os.Exit(code)
 }
 
-// outside is the command that runs a script inside, with all that it makes outside in tmp.
+// outside returns the command that runs a script inside, with all that it makes outside in tmp.
 func outside(t *testing.T, tmp, script string) *exec.Cmd {
 	t.Helper()
 	if os.Geteuid() != 0 {

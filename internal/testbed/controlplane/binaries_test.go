@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// writeModule writes a module with a program that prints its version, and one that does not compile.
+// writeModule writes a module with a program that prints its version, and one that does not
+// compile.
 func writeModule(t *testing.T, programs ...program) *module {
 	t.Helper()
 	dir := t.TempDir()
@@ -112,7 +113,8 @@ func TestLockFile(t *testing.T) {
 	unlockSecond()
 }
 
-// A kubelet of another version than its API server would be another cluster.
+// TestNodeIsOfTheSameVersion: a kubelet of another version than its API server would be another
+// cluster.
 func TestNodeIsOfTheSameVersion(t *testing.T) {
 	t.Parallel()
 	versions := map[string]string{}

@@ -59,8 +59,8 @@ func podReady(pod *corev1.Pod) bool {
 	return condition(pod, corev1.PodReady).Status == corev1.ConditionTrue
 }
 
-// A pod that is taken for not ready because its node was silent is ready again when the node is heard: nothing else was wrong
-// with it.
+// TestPodOfASilentNodeIsReadyAgain: a pod that is taken for not ready because its node was silent
+// is ready again when the node is heard: nothing else was wrong with it.
 func TestPodOfASilentNodeIsReadyAgain(t *testing.T) {
 	t.Parallel()
 	client, namespace := clientset(t, cptest.Config(t)), cptest.Namespace(t)

@@ -158,7 +158,8 @@ func TestStartSaysWhyNot(t *testing.T) {
 	}
 }
 
-// One control plane serves this test's parts, which ask for what only a control plane of its own shows.
+// TestOptions: one control plane serves this test's parts, which ask for what only a control plane
+// of its own shows.
 func TestOptions(t *testing.T) {
 	dir := t.TempDir()
 	cp := start(t, controlplane.Options{

@@ -18,7 +18,8 @@ import (
 // official is what the tests' release has as each program.
 const official = "#!/bin/sh\necho official\n"
 
-// offer serves programs and has them pinned by a module whose two programs are of Kubernetes, and compile.
+// offer serves programs and has them pinned by a module whose two programs are of Kubernetes, and
+// compile.
 func offer(t *testing.T, serve http.HandlerFunc) (*module, *bytes.Buffer) {
 	t.Helper()
 	m := writeModule(t,
@@ -81,7 +82,8 @@ func TestOfficialProgramsAreDownloaded(t *testing.T) {
 	}
 }
 
-// Whatever the server does, the programs are there in the end, built, and one line says why.
+// TestProgramsAreBuiltWhereDownloadsFail: whatever the server does, the programs are there in the
+// end, built, and one line says why.
 func TestProgramsAreBuiltWhereDownloadsFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		serve http.HandlerFunc
@@ -128,7 +130,8 @@ func TestProgramsAreBuiltWhereDownloadsFail(t *testing.T) {
 	}
 }
 
-// A line on which little or nothing arrives is given up: building is quicker.
+// TestSlowDownloadsAreGivenUp: a line on which little or nothing arrives is given up: building is
+// quicker.
 func TestSlowDownloadsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	hang := func(sent string) http.HandlerFunc {
@@ -172,7 +175,7 @@ func TestSlowDownloadsAreGivenUp(t *testing.T) {
 	}
 }
 
-// What is said of a download goes to logs that others read.
+// TestPasswordOfAMirrorIsNotShown: what is said of a download goes to logs that others read.
 func TestPasswordOfAMirrorIsNotShown(t *testing.T) {
 	t.Parallel()
 	for name, serve := range map[string]http.HandlerFunc{
@@ -196,7 +199,8 @@ func TestPasswordOfAMirrorIsNotShown(t *testing.T) {
 	}
 }
 
-// An upgrade that forgets the checksums would have everybody build what could be downloaded.
+// TestChecksumsAreOfThePinnedVersion: an upgrade that forgets the checksums would have everybody
+// build what could be downloaded.
 func TestChecksumsAreOfThePinnedVersion(t *testing.T) {
 	t.Parallel()
 	for _, s := range []set{controlPlane, node} {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
-// now is the time by which tests without a clock of their own sign.
+// now returns the time by which tests without a clock of their own sign.
 func (w *world) now() time.Time { return time.Now() }
 
 // signJWT is what an app signs a request with.

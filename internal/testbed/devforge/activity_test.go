@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
-// The forge tells who moved a branch and how, whatever the commits say.
+// TestActivityTellsWhoPushed: the forge tells who moved a branch and how, whatever the commits say.
 func TestActivityTellsWhoPushed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, devforge.Options{})
@@ -42,7 +42,7 @@ func TestActivityTellsWhoPushed(t *testing.T) {
 	}
 }
 
-// activity is all that the forge lists, page by page.
+// activity returns all that the forge lists, page by page.
 func (w *world) activity(query string) []string {
 	w.t.Helper()
 	var lines []string

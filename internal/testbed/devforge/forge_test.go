@@ -16,7 +16,8 @@ import (
 
 const repository = "shop/web"
 
-// git sends packs above http.postBuffer in chunks while the server already answers.
+// TestPushOfManyMegabytes: git sends packs above http.postBuffer in chunks while the server already
+// answers.
 func TestPushOfManyMegabytes(t *testing.T) {
 	t.Parallel()
 	forge := startForge(t, devforge.Options{})
@@ -105,7 +106,8 @@ func TestUsersMustSayWhoTheyAre(t *testing.T) {
 	}
 }
 
-// A client that stalls in mid-push keeps its git processes waiting for input.
+// TestCloseEndsWhatIsUnderWay: a client that stalls in mid-push keeps its git processes waiting for
+// input.
 func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

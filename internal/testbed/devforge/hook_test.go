@@ -57,7 +57,7 @@ func (w *world) hook(r *receiver, events ...string) int64 {
 	return id
 }
 
-// delivered are the events that were sent so far, with their actions.
+// delivered returns the events that were sent so far, with their actions.
 func (w *world) delivered() []string {
 	w.t.Helper()
 	must(w.t, w.WaitDeliveries(w.ctx()))

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// packet is a line as git sends it.
+// packet returns a line as git sends it.
 func packet(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
 
 func TestPushCommands(t *testing.T) {

@@ -48,7 +48,7 @@ func newWorld(t *testing.T, opts devforge.Options) *world {
 
 func (w *world) ctx() context.Context { return w.t.Context() }
 
-// client is go-github as it is used with GitHub Enterprise Server.
+// client returns go-github as it is used with GitHub Enterprise Server.
 func (w *world) client(token string) *github.Client {
 	client, err := github.NewClient(nil).WithAuthToken(token).WithEnterpriseURLs(w.URL(), w.URL())
 	must(w.t, err)
@@ -96,7 +96,7 @@ func (w *world) pull(number int) *github.PullRequest {
 	return pull
 }
 
-// tip is the commit of a branch, as git sees it.
+// tip returns the commit of a branch, as git sees it.
 func (w *world) tip(branch string) string {
 	w.t.Helper()
 	url := strings.Replace(w.CloneURL(repository), "http://", "http://x:"+w.tokens["bob"]+"@", 1)
@@ -141,7 +141,7 @@ func wantStatus(t *testing.T, reason string, err error, want int) {
 	}
 }
 
-// statusOf is 0 for an error that is no answer.
+// statusOf returns 0 for an error that is no answer.
 func statusOf(err error) int {
 	var plain *github.ErrorResponse
 	var primary *github.RateLimitError

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each commit is named as git names it, and stands where it was asked for.
+// TestCommits: each commit is named as git names it, and stands where it was asked for.
 func TestCommits(t *testing.T) {
 	t.Parallel()
 	r, err := Init(t.TempDir(), "app")

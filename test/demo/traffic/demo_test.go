@@ -26,10 +26,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// stepLine is what the summary has of a step: its weight, the share that was measured, and how many requests that was measured of.
+// stepLine is what the summary has of a step: its weight, the share that was measured, and how many
+// requests that was measured of.
 var stepLine = regexp.MustCompile(`(?m)^ +(\d+)%   [█░]+ +(\d+\.\d\d)%  of (\d+) requests, 0 failed$`)
 
-// TestCanaryIsDrawn runs the demo as people do: it ends well, no request has failed, and the new version has answered the share of each step.
+// TestCanaryIsDrawn runs the demo as people do: it ends well, no request has failed, and the new
+// version has answered the share of each step.
 func TestCanaryIsDrawn(t *testing.T) {
 	if os.Getenv(node.HostEnv) == "" || os.Getenv(node.TraefikEnv) == "" {
 		t.Skip("needs nodes with real containers: make test-node")
@@ -64,7 +66,8 @@ func TestCanaryIsDrawn(t *testing.T) {
 		weight, _ := strconv.ParseFloat(step[1], 64)
 		share, _ := strconv.ParseFloat(step[2], 64)
 		requests, _ := strconv.Atoi(step[3])
-		// Traefik takes turns, so that few requests are enough. Those that are under way when a step begins are the step before's.
+		// Traefik takes turns, so that few requests are enough. Those that are under way when a step
+		// begins are the step before's.
 		const point, enough = 2, 500
 		exactly := weight == 100
 		if off := math.Abs(share - weight); off > point || share == 0 || exactly && off > 0 || requests < enough {

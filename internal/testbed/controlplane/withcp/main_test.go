@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// withcp is the command that runs withcp, with all that it makes in tmp.
+// withcp returns the command that runs withcp, with all that it makes in tmp.
 func withcp(t *testing.T, tmp string, args ...string) *exec.Cmd {
 	t.Helper()
 	if testing.Short() {
