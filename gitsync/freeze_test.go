@@ -128,7 +128,7 @@ func TestFreezeThatIsWrong(t *testing.T) {
 	w.wantFrozen("mended", map[string]bool{"api": false, "web": true})
 }
 
-// TestFreezeOfPerson: what a person has frozen is that person's.
+// TestFreezeOfPerson: a push does not end a freeze by a person.
 func TestFreezeOfPerson(t *testing.T) {
 	w := newWorld(t)
 	w.push(map[string]string{"web.yaml": releaseText("web", steps) + "---\n" + deploymentText("web", "web:1")})

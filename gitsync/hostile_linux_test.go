@@ -159,7 +159,7 @@ func watchMemory(t *testing.T, pid int) (peak func() int64) {
 	return highest.Load
 }
 
-// resident is how much memory a process holds, 0 if it has ended.
+// resident returns the resident memory of a process, 0 if it has ended.
 func resident(pid int) int64 {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")

@@ -78,7 +78,7 @@ func endlessly(begin, again []byte, pause time.Duration) http.HandlerFunc {
 	}
 }
 
-// bomb is the beginning of a pack of 400,000 files, and one of them: a MiB of nothing.
+// bomb returns the beginning of a pack of 400,000 files, and one of them: a MiB of zeros.
 func bomb() (begin, file []byte) {
 	begin = binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), 400_000)
 	const size = 1 << 20

@@ -156,7 +156,7 @@ func TestOtherVolumesAreRefused(t *testing.T) {
 	}
 }
 
-// TestOtherKindsAreRefused: what other controllers release is refused with file and line, and
+// TestOtherKindsAreRefused: workloads of other controllers are refused with file and line, and
 // nothing is written.
 func TestOtherKindsAreRefused(t *testing.T) {
 	w := newWorld(t)

@@ -181,8 +181,8 @@ func TestStatusListsFiftyErrors(t *testing.T) {
 	w.wantImage("web", "web:1")
 }
 
-// TestRefusedByTheAPIServer: what the API server refuses is an error of its file, and the others go
-// on.
+// TestRefusedByTheAPIServer: an object that the API server refuses is an error of its file, and
+// the others are applied.
 func TestRefusedByTheAPIServer(t *testing.T) {
 	w := newWorld(t)
 	w.push(merge(app("web", "web:1"), app("api", "api:1")))
@@ -321,8 +321,8 @@ func (w *world) wantEvent(reason string, words ...string) {
 	})
 }
 
-// TestSuspendIsPeoples: what a person has stopped does not go on with the next push, even if the
-// manifest says suspend: false; what Git stops is Git's to let go on.
+// TestSuspendIsPeoples: a release that a person suspended is not resumed by the next push, even if
+// the manifest says suspend: false. A suspension from Git ends by Git.
 func TestSuspendIsPeoples(t *testing.T) {
 	w := newWorld(t)
 	says := func(line string) map[string]string {

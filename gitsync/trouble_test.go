@@ -66,8 +66,8 @@ func TestForcePushHolds(t *testing.T) {
 	w.wantImage("web", "web:3")
 }
 
-// TestTroubleWithTheRepository: whatever becomes of the repository, what runs is left alone, and it
-// is followed again when it is back.
+// TestTroubleWithTheRepository: running releases are left alone whatever happens to the
+// repository, which is followed again when it is back.
 func TestTroubleWithTheRepository(t *testing.T) {
 	w := newWorld(t)
 	var trouble atomic.Pointer[http.Handler]
@@ -152,7 +152,7 @@ func TestWrongFolderAndLimits(t *testing.T) {
 	w.wantImage("web", "web:1")
 }
 
-// randomText hardly compresses.
+// randomText returns text that hardly compresses.
 func randomText(n int) string {
 	var text strings.Builder
 	for state := uint64(1); text.Len() < n; {

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync"
 )
 
-// TestAccidentsDeleteNothing: whatever a manifest becomes by accident, its release stays as it was,
-// and the place is told. Git's own ways to take a release out still do.
+// TestAccidentsDeleteNothing: a release stays as it was when its manifest is broken by accident,
+// and the place is reported. Git's own ways to remove a release still do.
 func TestAccidentsDeleteNothing(t *testing.T) {
 	w := newWorld(t)
 	whole := merge(app("web", "web:1"), app("api", "api:1"), app("db", "db:1"), app("job", "job:1"))

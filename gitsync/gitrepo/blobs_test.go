@@ -102,7 +102,8 @@ func TestOnlyFilesThatAreReadAreFetched(t *testing.T) {
 	wantFile(t, snapshot, "apps/web.yaml", "web: 2\n")
 }
 
-// TestLargeRepositoryWithoutFilter is read whole, within the limit, as before.
+// TestLargeRepositoryWithoutFilter: without a filter, a large repository is read whole, within the
+// limit.
 func TestLargeRepositoryWithoutFilter(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
@@ -113,7 +114,8 @@ func TestLargeRepositoryWithoutFilter(t *testing.T) {
 	wantContent(t, read(t, r, s.selecting(apps), gitrepo.Known{}), largeFiles())
 }
 
-// TestServersOfTheOldProtocol filter, and don't know the new protocol: they are read whole.
+// TestServersOfTheOldProtocol: servers that filter, and don't know the new protocol, are read
+// whole.
 func TestServersOfTheOldProtocol(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -135,7 +137,7 @@ func TestServersOfTheOldProtocol(t *testing.T) {
 	}
 }
 
-// TestLargeFilesAmongThoseThatAreRead are listed, and can't be read.
+// TestLargeFilesAmongThoseThatAreRead: large files are listed, and can't be read.
 func TestLargeFilesAmongThoseThatAreRead(t *testing.T) {
 	t.Parallel()
 	s := largeServer(t, nil)
@@ -155,8 +157,8 @@ func TestLargeFilesAmongThoseThatAreRead(t *testing.T) {
 // pkt returns a line of Git's protocol.
 func pkt(data string) string { return fmt.Sprintf("%04x%s", len(data)+4, data) }
 
-// TestHostileAnswersToRequestsForFiles are refused, each with what is wrong, and take neither time
-// nor memory beyond the limits.
+// TestHostileAnswersToRequestsForFiles: hostile answers are refused, each with its fault, and take
+// neither time nor memory beyond the limits.
 func TestHostileAnswersToRequestsForFiles(t *testing.T) {
 	t.Parallel()
 	endless := func(begin, repeated string) func(http.ResponseWriter) {

@@ -261,8 +261,8 @@ func TestEndlessReferences(t *testing.T) {
 	wantError(t, err, gitrepo.LimitExceeded, "references", "1 MiB")
 }
 
-// TestEndlessLinesBeforeThePack: what comes before a pack has a limit of its own: a server could go
-// on for ever there, and all of it is kept.
+// TestEndlessLinesBeforeThePack: the lines before a pack have a limit of their own, because all of
+// them are kept and a server could send them for ever.
 func TestEndlessLinesBeforeThePack(t *testing.T) {
 	t.Parallel()
 	hash := strings.Repeat("1", 40)

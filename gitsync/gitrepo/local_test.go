@@ -86,7 +86,7 @@ func openLocal(t *testing.T, folder string) *Local {
 	return local
 }
 
-// errorIn is what is wrong with a file, without its path.
+// errorIn returns the error of a file, without its path.
 func errorIn(err error) error {
 	if located, ok := errors.AsType[*fs.PathError](err); ok {
 		return located.Err

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMemoryIsOneBudget: whatever is set, the lanes and what is kept between fetches never exceed
-// it together.
+// TestMemoryIsOneBudget: for any setting, the lanes and the kept objects together stay within the
+// memory limit.
 func TestMemoryIsOneBudget(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -163,7 +163,7 @@ func TestReadFollowsTheBranch(t *testing.T) {
 	wantContent(t, one, map[string]string{"a.yaml": "a: 1\n", "deep/er/b.yaml": "b: 1\n", "empty": ""})
 }
 
-// TestWordsOfCommits: what a commit says of itself is shown on pages and in terminals.
+// TestWordsOfCommits: a commit's texts are cleaned, because pages and terminals show them.
 func TestWordsOfCommits(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ü", 201)

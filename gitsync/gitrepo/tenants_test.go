@@ -53,8 +53,8 @@ func TestHangingServersHoldUpNobodyElse(t *testing.T) {
 	all.Wait()
 }
 
-// TestMemoryOfAllSources: what is kept of many sources is bounded, and each can be read all the
-// same.
+// TestMemoryOfAllSources: the kept objects of many sources are bounded, and each source can still
+// be read.
 func TestMemoryOfAllSources(t *testing.T) {
 	s := newServer(t, nil)
 	files := map[string]string{}

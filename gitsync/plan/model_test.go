@@ -56,7 +56,7 @@ func (c *cluster) clone() *cluster {
 	return &other
 }
 
-// observe is what gitsync sees, with caches that don't lag: what they lag behind is laid over them.
+// observe returns gitsync's snapshot, with caches that don't lag, because overlays hide a lag.
 func (c *cluster) observe(desired Desired) Observed {
 	seen := Observed{
 		Now: now, Releases: map[Key]*v1alpha1.BatchRelease{}, Workloads: map[Workload]bool{}, Claims: map[Workload][]string{},
@@ -125,7 +125,7 @@ func diskOf(release *spec.Release) string {
 	return claims[0].Spec.Resources.Requests.Storage().String()
 }
 
-// carryOut is what the API server does with a write.
+// carryOut applies a write as the API server does.
 func (c *cluster) carryOut(t *rapid.T, write Write) Fate {
 	if c.refuses[write.Sent()] {
 		return Failed
@@ -176,8 +176,8 @@ func (c *cluster) apply(t *rapid.T, w ApplyRelease) {
 	}
 }
 
-// pass is one look at a commit. It reports how many writes it made, and whether it died after one
-// of them.
+// pass plays one pass over a commit. It returns the number of its writes, and whether it died
+// after one of them.
 func (c *cluster) pass(t *rapid.T, desired Desired, applied map[Key]Applied, dies func() bool) (int, bool) {
 	sent := map[Sent]Fate{}
 	for writes := 0; ; {
@@ -199,7 +199,7 @@ func (c *cluster) pass(t *rapid.T, desired Desired, applied map[Key]Applied, die
 	}
 }
 
-// mustBeAllowed are the laws that hold at every write.
+// mustBeAllowed checks the laws of every write.
 func (c *cluster) mustBeAllowed(t *rapid.T, desired Desired, write Write) {
 	switch w := write.(type) {
 	case DeleteRelease:
@@ -254,7 +254,7 @@ func (c *cluster) mustBeAllowed(t *rapid.T, desired Desired, write Write) {
 	}
 }
 
-// read is what a repository of some files asks for.
+// read returns the desired state of a repository with some files.
 func read(t interface{ Fatal(...any) }, prune bool, commit string, files map[string]string) Desired {
 	tree := fstest.MapFS{}
 	for name, text := range files {

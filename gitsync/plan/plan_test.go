@@ -125,8 +125,8 @@ func same(a, b *cluster) string {
 		cmp.Diff(a.workloads, b.workloads) + cmp.Diff(a.shared, b.shared)
 }
 
-// TestStoppedAfterAnyWrite: whichever writes are the last of a process, the next one has the same
-// result. What is at rest is left alone, by a process that remembers nothing too.
+// TestStoppedAfterAnyWrite: a process that continues after any last write of another has the same
+// result. A process without memory, too, leaves everything at rest alone.
 func TestStoppedAfterAnyWrite(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -159,7 +159,8 @@ func TestStoppedAfterAnyWrite(t *testing.T) {
 	})
 }
 
-// TestEndIsWhatGitAsks: what a commit asks for is there, unless another source writes it.
+// TestEndIsWhatGitAsks: in the end every object of the commit exists, unless another source writes
+// it.
 func TestEndIsWhatGitAsks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -87,7 +87,7 @@ func TestOneProcessIsForTheQuick(t *testing.T) {
 	}
 }
 
-// TestSpentIsForgotten: what was spent long ago no longer counts.
+// TestSpentIsForgotten: time spent long ago no longer counts.
 func TestSpentIsForgotten(t *testing.T) {
 	t.Parallel()
 	pool := NewPool(Options{Processes: 2})

@@ -24,10 +24,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// request is what a process of these tests is asked to do.
+// request is the task of a process of these tests.
 type request struct {
 	Do string
-	// URL and Folder are what it tries to get at.
+	// URL and Folder are the targets that it tries to reach.
 	URL, Folder string
 }
 
@@ -123,7 +123,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestNothingCanBeDone: whatever is tried in the process fails, and leaves no trace outside.
+// TestNothingCanBeDone: every attempt in the process fails, and leaves no trace outside.
 func TestNothingCanBeDone(t *testing.T) {
 	t.Parallel()
 	var visits atomic.Int32

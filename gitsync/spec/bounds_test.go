@@ -20,8 +20,8 @@ func textBomb() string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\na: &a " + strings.Repeat("x", 400_000) + "\nb: [*a" + strings.Repeat(", *a", 15_000) + "]\n"
 }
 
-// TestAliasBombs: whatever is parsed as YAML is looked into for aliases before, whatever its name
-// and wherever it stands.
+// TestAliasBombs: every file that is parsed as YAML is checked for aliases first, in any place and
+// with any name.
 func TestAliasBombs(t *testing.T) {
 	t.Parallel()
 	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
@@ -85,7 +85,7 @@ func TestTooManyObjects(t *testing.T) {
 		"kustomization.yaml: the kustomization makes more than 2000 objects")
 }
 
-// TestBuildBytes: what kustomize needs for a file is bounded, too.
+// TestBuildBytes: the files that kustomize builds from are bounded, too.
 func TestBuildBytes(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"kustomization.yaml": "configMapGenerator: [{name: x, files: [a, b, c, d, e, f, g, h, i]}]\n"}
@@ -215,7 +215,8 @@ func TestManyProblems(t *testing.T) {
 	}
 }
 
-// TestDenseDocuments: what is small as text and large once it is parsed is refused before it is.
+// TestDenseDocuments: a document that is small as text and large once parsed is refused before
+// parsing.
 func TestDenseDocuments(t *testing.T) {
 	t.Parallel()
 	dense := "list: [" + strings.Repeat("{},", 300_000) + "{}]\nkind: Deployment\n"

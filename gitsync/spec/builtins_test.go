@@ -70,7 +70,7 @@ func TestBuiltins(t *testing.T) {
 	}
 }
 
-// TestRemoteEntries: what would be fetched is refused at the line of the entry, with what to do.
+// TestRemoteEntries: a remote entry is refused at its line, with a remedy.
 func TestRemoteEntries(t *testing.T) {
 	t.Parallel()
 	wantErrors(t, read(t, map[string]string{"kustomization.yaml": "resources:\n- web.yaml\n- https://example.com/x?ref=v1\n", web: deployment("web", "web:1")}),

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestClaimsRefusedIsShort: whoever writes thousands of volume claim templates, with names as long
-// as they like, does not fill the status.
+// TestClaimsRefusedIsShort: thousands of volume claim templates, with names of any length, don't
+// fill the status.
 func TestClaimsRefusedIsShort(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -24,8 +24,8 @@ func TestClaimsRefusedIsShort(t *testing.T) {
 	}
 }
 
-// TestClaimsPlace: what is wrong with volume claim templates is said at their line, whoever builds
-// the StatefulSet.
+// TestClaimsPlace: an error of volume claim templates has their line, whichever tool builds the
+// StatefulSet.
 func TestClaimsPlace(t *testing.T) {
 	t.Parallel()
 	set := "# the database\n" + statefulSet("db", "db:1", "1Gi")

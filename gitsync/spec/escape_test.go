@@ -84,8 +84,9 @@ func TestMultiplyOutOfTheRepository(t *testing.T) {
 	}
 }
 
-// TestHiddenLines: what YAML takes for a line of its own, and a reviewer sees as the end of a
-// comment, counts nowhere: not in a manifest, nor in a kustomization, its resources or its patches.
+// TestHiddenLines: text that is a line of its own for YAML, and the end of a comment for a
+// reviewer, counts nowhere: not in a manifest, nor in a kustomization, its resources or its
+// patches.
 func TestHiddenLines(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]string{"CR": "\r", "NEL": "\u0085", "LS": "\u2028", "PS": "\u2029"} {

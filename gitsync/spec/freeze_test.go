@@ -106,8 +106,7 @@ func TestFreezeSchema(t *testing.T) {
 	}
 }
 
-// FuzzReadFreeze: whatever is in the file, it freezes something, or somebody is told what is wrong
-// with it.
+// FuzzReadFreeze: any file either freezes a release or is reported with its error.
 func FuzzReadFreeze(f *testing.F) {
 	for _, seed := range []string{"reason: x", "reason: x\nuntil: 2027-01-04T09:00:00Z", "selector: {}", "a: &a [*a]", "reason: x\nselector: {matchLabels: {a: b}}\nnamespaces: [c]"} {
 		f.Add([]byte(seed))

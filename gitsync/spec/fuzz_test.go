@@ -30,8 +30,8 @@ func addSeeds(f *testing.F) {
 	}
 }
 
-// FuzzRead: whatever is in a file, reading it ends without panic, and what is read of it is
-// something that can be applied, or an error on a line that the file has.
+// FuzzRead: reading any file ends without panic, with objects that can be applied, or with an
+// error on a line of the file.
 func FuzzRead(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -68,8 +68,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzKustomization: whatever is in a kustomization, building it ends without panic and reads
-// nothing else.
+// FuzzKustomization: building any kustomization ends without panic, and reads no other file.
 func FuzzKustomization(f *testing.F) {
 	addSeeds(f)
 	for _, seed := range []string{

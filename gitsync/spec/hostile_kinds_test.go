@@ -88,8 +88,8 @@ func TestHostileWorkloads(t *testing.T) {
 	}
 }
 
-// TestManyReleasesWithoutAWorkload: what to say of a release whose workload there is not takes no
-// look at all others.
+// TestManyReleasesWithoutAWorkload: the message for a release without a workload is found without
+// a search of all others.
 func TestManyReleasesWithoutAWorkload(t *testing.T) {
 	t.Parallel()
 	const perFile, files = 1_000, 20

@@ -84,7 +84,7 @@ func imageOf(t *testing.T, r *Release) string {
 	return template.Spec.Containers[0].Image
 }
 
-// TestAcrossKinds: what two manifests say together is checked where both are there.
+// TestAcrossKinds: rules across two manifests are checked where both exist.
 func TestAcrossKinds(t *testing.T) {
 	t.Parallel()
 	surging := func(surge string) string {
@@ -185,7 +185,7 @@ func TestStrategyOfKinds(t *testing.T) {
 	}
 }
 
-// TestChangedClaims: what the API server fills in does not count, and all else does.
+// TestChangedClaims: values that the API server fills in don't count, and all others do.
 func TestChangedClaims(t *testing.T) {
 	t.Parallel()
 	const kept = "[{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, creationTimestamp: null}, " +

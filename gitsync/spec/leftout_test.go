@@ -25,7 +25,8 @@ func ignoringReader(t *testing.T, ignore ...string) *Reader {
 	return NewReader(Options{Namespace: "shop", Builder: builds.For(t.Context(), sandbox.Owner{}), Ignore: ignore, Ignorer: gitrepo.Ignore})
 }
 
-// TestNoManifestIsLeftOut: what is plainly no manifest is no error, and everything else is read.
+// TestNoManifestIsLeftOut: a file that is plainly no manifest is no error, and every other one is
+// read.
 func TestNoManifestIsLeftOut(t *testing.T) {
 	t.Parallel()
 	template := "{{- if .Values.a }}\n" + deployment("web", "{{ .Values.image }}") + "{{- end }}\n"
@@ -96,7 +97,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestIgnore: what .sluiceignore and the source name is not read.
+// TestIgnore: files that .sluiceignore or the source names are not read.
 func TestIgnore(t *testing.T) {
 	t.Parallel()
 	wrong := release("wrong", "a: 1")
@@ -186,9 +187,9 @@ func overlaid() map[string]string {
 	}
 }
 
-// TestBaseOfBrokenOverlay: a base is not released on its own because its overlay is broken: its
-// template is not the one of the overlay. What was built of it is kept, and a base that no broken
-// kustomization names is released.
+// TestBaseOfBrokenOverlay: a base is not released on its own because its overlay is broken, whose
+// template differs. Objects built of it are kept, and a base that no broken kustomization names is
+// released.
 func TestBaseOfBrokenOverlay(t *testing.T) {
 	t.Parallel()
 	const overlay = "overlays/prod/kustomization.yaml"

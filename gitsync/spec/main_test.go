@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 // builds are the processes of all tests of this package.
 var builds = sandbox.NewPool(sandbox.Options{})
 
-// serve is Build, and for inputs that say so kustomize alone, with nothing in its way but the
-// sandbox.
+// serve calls Build, and for inputs that ask for it kustomize alone, with only the sandbox around
+// it.
 func serve(input []byte) ([]byte, error) {
 	bare, found := bytes.CutPrefix(input, []byte("unchecked\x00"))
 	if !found {

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 )
 
-// TestOverrides: what Flux and Argo CD change in what they apply is found, with its place, if it
-// concerns a release.
+// TestOverrides: fields that Flux and Argo CD change on apply are found, with their place, if they
+// concern a release.
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	flux := func(spec string) string {
@@ -80,7 +80,7 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// TestOverridesAreIgnored: what is for another cluster is left out where people say so.
+// TestOverridesAreIgnored: overrides for another cluster are left out where people declare them.
 func TestOverridesAreIgnored(t *testing.T) {
 	t.Parallel()
 	files := app()

@@ -40,8 +40,8 @@ func attacks() []string {
 	return all
 }
 
-// traps are what nothing in a repository may reach: an address that counts who comes, and programs
-// in the path that leave a mark.
+// traps are forbidden targets: an address that counts its requests, and programs in the path that
+// leave a mark.
 type traps struct {
 	url    string
 	visits *atomic.Int32
@@ -70,9 +70,8 @@ func (s *traps) check(tb testing.TB, what string) {
 	}
 }
 
-// FuzzSandbox: whatever a repository's kustomizations say, nothing is fetched and nothing is run.
-// The check of references is left out of every second build, so that the process itself has to
-// hold, too.
+// FuzzSandbox: a repository's kustomizations fetch nothing and run nothing. Every second build
+// omits the check of references, so that the process itself has to hold, too.
 func FuzzSandbox(f *testing.F) {
 	traps := setTraps(f)
 	for _, attack := range attacks() {

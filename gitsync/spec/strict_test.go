@@ -214,7 +214,7 @@ func TestWhatGeneratorsWrite(t *testing.T) {
 	wantReleases(t, result, "shop/web")
 }
 
-// TestQuotesAreForTexts: what is no text is not to be put into quotes.
+// TestQuotesAreForTexts: the error asks for quotes only where a text is wanted.
 func TestQuotesAreForTexts(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{

@@ -14,7 +14,7 @@ func withTraffic(routes, step string) string {
 
 const route = "{kind: HTTPRoute, name: web, service: web}"
 
-// TestTrafficIsRead: what the CRD has of routes and requests is refused where it stands.
+// TestTrafficIsRead: routes and requests against the CRD's rules are refused at their line.
 func TestTrafficIsRead(t *testing.T) {
 	t.Parallel()
 	const of = "r.yaml:10: spec.strategy.traffic.routes[0]"

@@ -12,8 +12,8 @@ import (
 
 const lfsPointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 
-// TestWhatIsNoManifestAnyMore: what a file becomes by accident is an error, and not a release that
-// was taken out.
+// TestWhatIsNoManifestAnyMore: a manifest that is broken by accident is an error, and not a
+// removed release.
 func TestWhatIsNoManifestAnyMore(t *testing.T) {
 	t.Parallel()
 	good := release("web", strategy+template)
@@ -114,7 +114,8 @@ func TestBesideKustomization(t *testing.T) {
 	}
 }
 
-// TestBesideIsLimited: what nobody asked for is read within the limits of the source.
+// TestBesideIsLimited: files that are read beside the requested ones count toward the source's
+// limits.
 func TestBesideIsLimited(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"kustomization.yaml": "resources: []\n", "a/1.txt": "", "a/2.txt": "", "a/3.txt": ""}

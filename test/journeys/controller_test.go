@@ -33,12 +33,12 @@ type controller struct {
 	dead   atomic.Bool
 	// killAt, if set, says at which request it dies.
 	killAt killAt
-	// halt, if set, is where it is held up.
+	// halt, if set, is the request at which it is held up.
 	halt *halt
 	// sent counts its writes in the namespace.
 	sent atomic.Int64
 
-	// sight is what its writes can have rested on.
+	// sight holds the answers that its writes can rest on.
 	sight sight
 
 	mu sync.Mutex
@@ -136,7 +136,7 @@ func (w *world) applyShipped(path string) {
 	shared.applied[key] = true
 }
 
-// shipped is where a file or folder of config is.
+// shipped returns the path of a file or folder of config.
 func (w *world) shipped(path string) string {
 	w.Helper()
 	found, err := controlplane.InCheckout(filepath.Join("config", path))
@@ -146,8 +146,8 @@ func (w *world) shipped(path string) string {
 	return found
 }
 
-// controllerAccount returns the account as which the product is installed: what a journey does not
-// get as it, a user would not get either.
+// controllerAccount returns the account of the installed product, so that journeys have a user's
+// rights and no more.
 func controllerAccount(w *world) *rest.Config {
 	w.Helper()
 	w.applyShipped("rbac")
@@ -205,15 +205,15 @@ func (c *controller) died(*scene) error {
 	return nil
 }
 
-// requests are those that it has sent to the namespace, by verb and resource, watches aside. The
-// audit log would have them too, but only some time after what they have changed can be seen.
+// requests returns the number of its requests to the namespace, by verb and resource, without
+// watches. The audit log has them too, but only some time after their changes are visible.
 func (c *controller) requests() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.requested)
 }
 
-// writes are those of the requests that change something.
+// writes returns the number of requests that change an object.
 func (c *controller) writes() map[string]int {
 	writes := c.requests()
 	maps.DeleteFunc(writes, func(request string, _ int) bool {
@@ -269,7 +269,7 @@ func (c *controller) hasAnswer(request *http.Request, err error) {
 	}
 }
 
-// fuse halts or kills the controller at a request. What a dead one sends reaches nobody.
+// fuse halts or kills the controller at a request. Requests of a dead one are dropped.
 type fuse struct {
 	next       http.RoundTripper
 	controller *controller
@@ -354,7 +354,7 @@ func (w *world) logger(name string, s *sight) logr.Logger {
 	return funcr.New(write, funcr.Options{LogTimestamp: true, Verbosity: passVerbosity})
 }
 
-// logbook is what one controller has said.
+// logbook holds the log of one controller.
 type logbook struct {
 	name  string
 	mu    sync.Mutex

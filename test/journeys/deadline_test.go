@@ -73,7 +73,7 @@ func failed(state string) check {
 	})
 }
 
-// TestRetry: what keeps the pods from starting may be fixed without a new template.
+// TestRetry: a retry continues a release whose pods can start without a new template.
 func TestRetry(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

@@ -17,8 +17,8 @@ import (
 
 const changedImage = "spec.template.spec.containers[web].image: web:1 -> web:9"
 
-// TestDriftIsReported: a template that somebody changes by hand is told, with the fields that
-// differ, until it is what it was.
+// TestDriftIsReported: a template changed by hand is reported, with the fields that differ, until
+// it is as before.
 func TestDriftIsReported(t *testing.T) {
 	w := newWorld(t)
 	c := w.startController()

@@ -10,15 +10,16 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// ending is how the namespace of the release "web" is left, but for what is another in each run,
-// such as UIDs and times: by I7 runs of the same wishes end alike, whatever went wrong on the way.
+// ending is the final state of the namespace of the release "web", without values that differ in
+// each run, such as UIDs and times. By I7, runs with the same wishes end alike, whatever went
+// wrong on the way.
 type ending struct {
 	Workload            appsv1.DeploymentSpec
 	Labels, Annotations map[string]string
 	// Sets and Ready are counted by image; a ReplicaSet without pods does not count.
 	Sets  map[string]int32
 	Ready map[string]int32
-	// Release is the status; ReleaseAnnotations and Finalizers are those of the BatchRelease.
+	// Release is the status; ReleaseAnnotations and Finalizers belong to the BatchRelease.
 	Release            v1alpha1.BatchReleaseStatus
 	ReleaseAnnotations map[string]string
 	Finalizers         []string

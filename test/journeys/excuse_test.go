@@ -18,7 +18,7 @@ type excuse struct {
 	broken map[law]int
 }
 
-// excused excuses laws in the journeys that share the excuse: those of a test's subtests.
+// excused excuses laws in all journeys that share the excuse: the subtests of one test.
 func excused(t *testing.T, laws ...law) *excuse {
 	t.Helper()
 	e := newExcuse(laws)

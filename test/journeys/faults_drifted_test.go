@@ -8,9 +8,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestMeddlingAtAnyMoment: somebody who resumes the Deployment at any moment, or takes our
-// annotation off it, means nothing while it is not held. While it is, that is put back, and once it
-// is acknowledged the release comes to the end that it would have had (F11).
+// TestMeddlingAtAnyMoment: F11, resuming the Deployment or removing our annotation at any moment
+// means nothing while it is not held. While it is held, both are reverted, and after an
+// acknowledgement the release ends as without.
 func TestMeddlingAtAnyMoment(t *testing.T) {
 	cases := map[string]struct {
 		patch  string

@@ -74,8 +74,8 @@ func (w *world) mine(object client.Object) client.Object {
 	return object
 }
 
-// TestLeavesBeforeEachWrite: whatever leaves, before any write of a release, and after the last: no
-// Deployment stays held, and nothing stays behind.
+// TestLeavesBeforeEachWrite: whether the release, the CRDs or the controller leaves, before any
+// write of a release or after the last, no Deployment stays held, and no object stays behind.
 func TestLeavesBeforeEachWrite(t *testing.T) {
 	for name, d := range departures() {
 		gone := excused(t, d.breaks...)

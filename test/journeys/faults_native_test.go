@@ -47,7 +47,7 @@ func TestNativeTurns(t *testing.T) {
 	}
 }
 
-// awaitTouching is await with a turn of the native controller provoked by each new size of a
+// awaitTouching calls await, and provokes a sync of the native controller with each new size of a
 // ReplicaSet.
 func (w *world) awaitTouching(done check) {
 	w.Helper()

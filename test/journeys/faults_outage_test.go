@@ -35,9 +35,9 @@ var outages = map[string]outage{
 	},
 }
 
-// F08, F31. etcd and the API server stop in the middle of releases, each with a write on its way,
-// for longer than leaders keep their leases: the controllers end. When they are back the next
-// controllers bring each release to the end that it would have had.
+// TestAPIServerIsAway: F08 and F31, etcd and the API server stop in the middle of releases, each
+// with a write on its way, for longer than leaders keep their leases, so that the controllers end.
+// When they are back, the next controllers bring each release to the same end as without.
 func TestAPIServerIsAway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")

@@ -15,10 +15,10 @@ const releaseWrites = 18
 // takenOver is the first write of a release after the one that takes the workload over.
 const takenOver = 3
 
-// F14, F10: rolled back before a write of a release of web:2 (each with -every-moment, else one in
-// three), at its end, or after it, by people or by Git, all pods run web:1 again, and as many serve
-// meanwhile as must. Where nothing of a release has been done yet there is none to roll back, so
-// that the annotation comes after the take-over.
+// TestRolledBackAtAnyMoment: F14 and F10, rolled back before a write of a release of web:2 (each
+// with -every-moment, else one in three), at its end, or after it, by people or by Git, all pods
+// run web:1 again, and enough serve meanwhile. A release without any write has nothing to roll
+// back, so the annotation comes after the take-over.
 func TestRolledBackAtAnyMoment(t *testing.T) {
 	annotate := func(w *world) { w.rollBack() }
 	cases := map[string]struct {

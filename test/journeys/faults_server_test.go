@@ -52,8 +52,8 @@ func failingServer(kinds []string) *scenario {
 // measured, of 5 that failed.
 const resent = 2
 
-// TestWatchesFallSilentAtAnyMoment: F05, Watches that stay open and tell nothing, and then end:
-// what they have not told is listed anew, and the release ends as without.
+// TestWatchesFallSilentAtAnyMoment: F05, watches stay open, send nothing, and then end. Their
+// objects are listed again, and the release ends as without.
 func TestWatchesFallSilentAtAnyMoment(t *testing.T) {
 	const silence = 2 * time.Second // the fault itself
 	s := scenario{

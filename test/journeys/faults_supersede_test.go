@@ -9,9 +9,8 @@ import (
 )
 
 // TestSupersededAtAnyMoment: F13, a new template comes before any write of a release, or after it,
-// and one more while that one is released. Whether it takes the place of the one before or waits
-// for it, no gate that had passed counts for another template, nothing gets stuck, and the last one
-// is what runs.
+// and one more while that one is released. Whether it replaces the one before or waits for it, no
+// passed gate counts for another template, nothing gets stuck, and the last one runs in the end.
 func TestSupersededAtAnyMoment(t *testing.T) {
 	for _, policy := range []v1alpha1.SupersedePolicy{v1alpha1.SupersedeRestart, v1alpha1.SupersedeQueue} {
 		t.Run(string(policy), func(t *testing.T) {

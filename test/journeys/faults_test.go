@@ -22,19 +22,19 @@ var everyMoment = flag.Bool("every-moment", false, "run each scenario of faults 
 // run that happens before the controller's first write, in the second before the second, and so on
 // to the last run, in which it happens when all is done. See the package's documentation.
 type scenario struct {
-	// workload is what is there before the release: six pods unless it is set.
+	// workload returns the workload before the release: one of six pods unless set.
 	workload func() *appsv1.Deployment
 	// release is a release of web:2 in three batches unless it is set.
 	release func() *v1alpha1.BatchRelease
 	// earlier, if set, brings the release to where the moments begin.
 	earlier func(*world)
-	// happens is what happens. The controller is halted meanwhile: this must not wait for it.
+	// happens makes the event while the controller is halted; it must not wait for the controller.
 	happens func(*world)
-	// later, if set, is what happens when the controller goes on. It may wait for the controller.
+	// later, if set, runs when the controller continues. It may wait for the controller.
 	later func(*world)
-	// ends is what each run comes to: completed, with all pods of web:2, unless it is set.
+	// ends checks the end of each run: completed, with all pods of web:2, unless set.
 	ends check
-	// wished, if set, is what people wish for by what happens, said before the release instead.
+	// wished, if set, makes the wishes of the event, before the release.
 	wished func(*world)
 	// proxied has the controller talk to the API server through a proxy.
 	proxied bool
@@ -63,7 +63,7 @@ const slack = 10
 // afterTheEnd is how many writes after those of a run without it no run comes to.
 const afterTheEnd = 30
 
-// tally is what comes of a scenario's runs.
+// tally counts the outcomes of a scenario's runs.
 type tally struct {
 	mu           sync.Mutex
 	runs, broken int
@@ -135,7 +135,7 @@ func threeBatches() *v1alpha1.BatchRelease {
 	return releaseOf(podTemplate("web:2", delayed), step(1), step("50%", none()), step("100%"))
 }
 
-// outcome is what a run came to.
+// outcome is the result of a run.
 type outcome struct {
 	writes int64
 	ending ending
@@ -198,7 +198,7 @@ func (s *scenario) disturbed(t *testing.T, write int64, calm *outcome) *outcome 
 	return have
 }
 
-// outcome is what a controller has come to, once it is at rest.
+// outcome returns the result of a controller, once it is at rest.
 func (s *scenario) outcome(c *controller) *outcome {
 	c.w.Helper()
 	writes := c.rest()

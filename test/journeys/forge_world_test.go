@@ -193,7 +193,7 @@ func (u user) postStatus(sha, context, state string) {
 	u.Do("POST", "statuses/"+sha, map[string]string{"context": context, "state": state}, nil)
 }
 
-// statuses are what the forge lists of a commit, oldest first.
+// statuses returns the forge's statuses of a commit, oldest first.
 func (w *forgeWorld) statuses(sha, context string) []string {
 	w.Helper()
 	var listed []struct{ Context, State, Description string }

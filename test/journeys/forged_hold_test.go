@@ -75,9 +75,9 @@ func TestDaemonSetForeignForged(t *testing.T) {
 	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
 }
 
-// TestHoldForgedBeforeTheRelease: somebody has a workload look as if it were held before its first
-// release: there is nothing to roll back to, which is said, and the workload is handed back before
-// the release goes away.
+// TestHoldForgedBeforeTheRelease: a workload forged to look held before its first release has
+// nothing to roll back to. The status reports that, and the workload is handed back before the
+// release is removed.
 func TestHoldForgedBeforeTheRelease(t *testing.T) {
 	for kind, c := range map[string]struct {
 		secured string
@@ -115,8 +115,8 @@ func TestHoldForgedBeforeTheRelease(t *testing.T) {
 	}
 }
 
-// TestHoldForgedAtRest: somebody gives a workload at rest another template, and has it look as if
-// it were held for its release: it gets back what was released.
+// TestHoldForgedAtRest: a workload at rest that was given another template, and forged to look
+// held for its release, gets the released template back.
 func TestHoldForgedAtRest(t *testing.T) {
 	w := newWorld(t)
 	w.judged = nil

@@ -106,8 +106,8 @@ func TestStatefulSetRevisionNamedAsTheOneBefore(t *testing.T) {
 	w.wantUntouched(s, all(web.completed, web.serves("web:2", 4)))
 }
 
-// TestGateOfAnotherRelease: a hash by which the gates of one release would have the names of
-// another's: those are left alone.
+// TestGateOfAnotherRelease: gates of another release are left alone where a hash gives them the
+// same names.
 func TestGateOfAnotherRelease(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -138,9 +138,9 @@ func TestGateOfAnotherRelease(t *testing.T) {
 	}
 }
 
-// TestStatefulSetCurrentRevisionDeleted: somebody deletes the ControllerRevision of the version
-// before, at a gate: from then on what is lost comes back updated, which is told. The release can
-// be rolled back all the same.
+// TestStatefulSetCurrentRevisionDeleted: after the ControllerRevision of the stable version is
+// deleted at a gate, lost pods come back updated, which is reported. The release can still be
+// rolled back.
 func TestStatefulSetCurrentRevisionDeleted(t *testing.T) {
 	w := newWorld(t)
 	w.halfOfOrdinals(4)
@@ -186,9 +186,9 @@ func TestDaemonSetPodsLabelledAsTheOneBefore(t *testing.T) {
 	w.wantUntouched(d, all(web.completed, web.serves("web:2", 3), web.withoutCondition(v1alpha1.ConditionReplicaFailure)))
 }
 
-// TestStatefulSetOrdinalsMovedThereAndBack: somebody moves the ordinals so that only updated pods
-// are left, and back: if Sluice is not faster, the native controller makes all others updated too
-// (S5). That is told.
+// TestStatefulSetOrdinalsMovedThereAndBack: the ordinals are moved so that only updated pods are
+// left, and back. Unless Sluice is faster, the native controller updates all others too (S5),
+// which is reported.
 func TestStatefulSetOrdinalsMovedThereAndBack(t *testing.T) {
 	for _, runs := range []bool{true, false} {
 		t.Run(fmt.Sprintf("ControllerRuns=%t", runs), func(t *testing.T) {

@@ -46,10 +46,9 @@ func controlledBy(workload client.Object, kind string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*metav1.NewControllerRef(workload, appsv1.SchemeGroupVersion.WithKind(kind))}
 }
 
-// TestDaemonSetRevisionUnderAnotherName: somebody has made a ControllerRevision of the template
-// before it was released, under a name of their own, which the native controller takes for its own,
-// and many that look like it. Pods are labelled with that name. They count, and none is replaced
-// twice.
+// TestDaemonSetRevisionUnderAnotherName: before the release, a user made a ControllerRevision of
+// the template under another name, which the native controller adopts, and many that look like it.
+// Pods carry that name. They count, and none is replaced twice.
 func TestDaemonSetRevisionUnderAnotherName(t *testing.T) {
 	w := newWorld(t)
 	w.ownNodes(3)

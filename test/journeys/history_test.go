@@ -186,9 +186,9 @@ func (p workloadKind) nextFrom(w *world, image, commit string) {
 		encode(fromCommit(commit, "Ada", image)), encode(p.template(w, image, nil))))
 }
 
-// TestInPlaceHistoryAndDrift: the history has who brought each template and who let it through, and
-// any can be gone back to by its commit. What somebody changes at rest is reverted in steps where
-// the release says so. A restart is no drift.
+// TestInPlaceHistoryAndDrift: the history names the author and the approver of each template, and
+// any of them can be rolled back to by its commit. Changes at rest are reverted in steps where the
+// release asks for it. A restart is no drift.
 func TestInPlaceHistoryAndDrift(t *testing.T) {
 	onBothKinds(t, func(w *world, p workloadKind) {
 		before := p.served(w, 4)

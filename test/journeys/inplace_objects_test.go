@@ -89,7 +89,7 @@ func (w *world) replacedByHand(name string, then check) {
 	w.await(all(another(name, uid), then))
 }
 
-// resize scales the StatefulSet as an HPA does.
+// resizeSet scales the StatefulSet as an HPA does.
 func (w *world) resizeSet(replicas int) {
 	w.Helper()
 	w.kubectl("scale", "statefulset", "web", "--replicas", fmt.Sprint(replicas))

@@ -106,8 +106,8 @@ func differences(path string, manifest, live any) []string {
 	return found
 }
 
-// respecting returns a manifest with the fields that are ignored as the cluster has them: what a
-// sync with RespectIgnoreDifferences applies.
+// respecting returns a manifest with the cluster's values of ignored fields, as a sync with
+// RespectIgnoreDifferences applies it.
 func respecting(t *testing.T, manifest map[string]any, live *unstructured.Unstructured, ignored []string) map[string]any {
 	t.Helper()
 	for _, pointer := range ignored {

@@ -43,7 +43,7 @@ func contentOf(t *testing.T, object client.Object) map[string]any {
 	return content
 }
 
-// argoHealth is what Argo CD makes of an object by the script in the docs.
+// argoHealth returns the health that Argo CD computes for an object by the script in the docs.
 func argoHealth(t *testing.T, kind string, object client.Object) string {
 	t.Helper()
 	var config struct {
@@ -89,8 +89,8 @@ func luaValue(vm *lua.LState, value any) lua.LValue {
 	}
 }
 
-// fluxHealth is what Flux makes of a release by the expressions in the docs: the first that holds
-// says it.
+// fluxHealth returns the health that Flux computes for a release by the expressions in the docs:
+// the first that holds.
 func fluxHealth(t *testing.T, release *v1alpha1.BatchRelease) string {
 	t.Helper()
 	var kustomization struct {

@@ -27,8 +27,8 @@ type entry struct {
 	revision uint64
 	object   client.Object
 	gone     bool
-	// rests is what the controller had seen when it decided on this; nil if this is not known to be
-	// its doing.
+	// rests is the basis of the controller's decision; nil if another client may have made the
+	// change.
 	rests *basis
 }
 
@@ -193,21 +193,21 @@ func (j *journal) unanswered(seen revisions) {
 	j.lost = j.lost.least(seen)
 }
 
-// now is the scene as it is, and what is closed when it changes.
+// now returns the current scene, and a channel that is closed when it changes.
 func (j *journal) now() (*scene, <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.scene.clone(), j.changed
 }
 
-// begin is the scene as it is, and how many entries made it.
+// begin returns the current scene, and the number of entries that made it.
 func (j *journal) begin() (*scene, int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.scene.clone(), len(j.entries)
 }
 
-// since are the entries after so many, and what is closed when there is another.
+// since returns the entries after the given number, and a channel that is closed at the next one.
 func (j *journal) since(entries int) ([]entry, <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -232,7 +232,7 @@ func (j *journal) lostSight() revisions {
 	return j.lost
 }
 
-// all are the entries so far, and an error if some are missing.
+// all returns the entries so far, and an error if some are missing.
 func (j *journal) all() ([]entry, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -22,8 +22,8 @@ const (
 	historyStays law = "the rule that history is kept" // a ControllerRevision of the native controller is deleted
 )
 
-// judgeShut: I8, a StatefulSet that is held has the partition that its hold notes, and a DaemonSet
-// has OnDelete.
+// judgeShut checks I8: a held StatefulSet has the partition that its hold notes, and a held
+// DaemonSet has OnDelete.
 func (r *replay) judgeShut(workload client.Object) {
 	switch o := workload.(type) {
 	case *appsv1.StatefulSet:
@@ -50,7 +50,7 @@ func openTo(s *appsv1.StatefulSet) int32 {
 	return int32(window)
 }
 
-// judgeWindow: I3, a StatefulSet is opened only while pods are to be updated.
+// judgeWindow checks I3: a StatefulSet is opened only while pods are to be updated.
 func (r *replay) judgeWindow(before, workload client.Object) {
 	s, is := workload.(*appsv1.StatefulSet)
 	was, existed := before.(*appsv1.StatefulSet)
@@ -74,8 +74,8 @@ func (r *replay) updatedIn(workload client.Object) int32 {
 	return updated
 }
 
-// allowed is how many pods the last step whose predecessors' gates have evidence lets run the
-// template.
+// allowed returns the number of pods that may run the template: that of the last step before which
+// all gates have evidence.
 func (r *replay) allowed() int32 {
 	release := r.release()
 	if release == nil {
@@ -85,8 +85,8 @@ func (r *replay) allowed() int32 {
 	return max(target(r.steps(release)[r.epoch.passed], r.most()), r.epoch.had) + r.epoch.extra
 }
 
-// judgeBirth: I3, a StatefulSet gets no more updated pods than approved. A DaemonSet's pods are all
-// updated: it is judged by the pods that go.
+// judgeBirth checks I3: a StatefulSet gets no more updated pods than approved. All pods of a
+// DaemonSet are updated, so it is judged by the pods that go.
 func (r *replay) judgeBirth(workload client.Object, pod *corev1.Pod) {
 	if _, is := workload.(*appsv1.StatefulSet); !is || !r.isUpdated(pod) {
 		return
@@ -96,7 +96,7 @@ func (r *replay) judgeBirth(workload client.Object, pod *corev1.Pod) {
 	}
 }
 
-// judgeGoing: a pod that ran until now goes, and so many are left that serve.
+// judgeGoing checks the pods that still serve when a running pod goes.
 func (r *replay) judgeGoing(workload client.Object, pod *corev1.Pod, ready int32) {
 	if !r.isOurDoing(workload, pod) {
 		return

@@ -12,8 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// law is what the journal is checked against. See docs/architecture.md for the invariants that they
-// come from.
+// law is a rule that the journal must keep. docs/architecture.md has its invariants.
 type law string
 
 const (
@@ -30,14 +29,14 @@ const (
 	toldApart  law = "the rule that writes are told apart"
 )
 
-// judgeHold: I8, a workload that is held is never unpaused with Recreate.
+// judgeHold checks I8: a held workload is never unpaused with Recreate.
 func (r *replay) judgeHold(d *appsv1.Deployment) {
 	if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType && !d.Spec.Paused {
 		r.breaks(heldPaused, "unpaused with Recreate while it is held")
 	}
 }
 
-// judgeScale: a write of ours took a ReplicaSet from had, nil if there was none, to set.
+// judgeScale checks a write of ours to a ReplicaSet, from had, nil if it was created, to set.
 func (r *replay) judgeScale(before *scene, had, set *appsv1.ReplicaSet) {
 	d := r.held()
 	updates := digestOf(&set.Spec.Template) == r.epoch.digest
@@ -57,10 +56,10 @@ func (r *replay) judgeScale(before *scene, had, set *appsv1.ReplicaSet) {
 	}
 }
 
-// judgeGrowth: I1, a write that adds pods leaves at most replicas + maxSurge of them, those that
-// run and are not yet deleted along with those that are yet to be made. Without surge it may be one
-// more where a ReplicaSet would be alone else: the first pod beside one other that has pods, and
-// the last where all others have none (T1).
+// judgeGrowth checks I1: a write that adds pods leaves at most replicas + maxSurge of them,
+// counting running pods that are not deleted yet and pods that are not created yet. Without surge
+// one more is allowed where a ReplicaSet would be alone otherwise: the first pod beside one other
+// set with pods, and the last where all others have none (T1).
 func (r *replay) judgeGrowth(before *scene, had, set *appsv1.ReplicaSet) {
 	d := r.held()
 	limit := max(r.most()+r.bounds(r.most()).surge, r.mostForRequests())
@@ -78,9 +77,9 @@ func (r *replay) judgeGrowth(before *scene, had, set *appsv1.ReplicaSet) {
 	}
 }
 
-// judgeShrink holds I2: no write takes available pods below replicas - maxUnavailable, if the
-// unavailable ones of each ReplicaSet go first, as they do. A write is judged by the pods that its
-// decision can have seen: those of another ReplicaSet may fail between the two.
+// judgeShrink checks I2: no write takes available pods below replicas - maxUnavailable, given that
+// the unavailable pods of each ReplicaSet go first. It judges a write by the pods that its
+// decision can have seen, because pods of another ReplicaSet may fail between the two.
 func (r *replay) judgeShrink(before *scene, d *appsv1.Deployment) {
 	floor := r.least() - r.bounds(r.least()).unavailable
 	if left := r.seenAssured(r.scene, d); left < r.seenAssured(before, d) && left < floor {
@@ -103,7 +102,7 @@ func (r *replay) seenAssured(s *scene, d *appsv1.Deployment) int32 {
 	return assured
 }
 
-// judgeLoss: I2 as the pods have it. A pod that goes does so by the last write that took pods away.
+// judgeLoss checks I2 by the pods. It attributes a lost pod to the last write that took pods away.
 func (r *replay) judgeLoss(ready int32) {
 	floor := r.least() - r.bounds(r.least()).unavailable
 	if r.left != nil {
@@ -114,8 +113,8 @@ func (r *replay) judgeLoss(ready int32) {
 	}
 }
 
-// judgeShare: I3, updated pods stay within the target of the last step whose predecessors'
-// gates have evidence. Pods that ran the template before count as given.
+// judgeShare checks I3: updated pods stay within the target of the last step before which all
+// gates have evidence. Pods that ran the template before the release count as allowed.
 func (r *replay) judgeShare(set *appsv1.ReplicaSet) {
 	release := r.release()
 	if release == nil {
@@ -129,19 +128,19 @@ func (r *replay) judgeShare(set *appsv1.ReplicaSet) {
 	}
 }
 
-// judgeFall: I5, within a release the updated pods get fewer only if spec.replicas does, or to a
-// step that is jumped back to and takes them away.
+// judgeFall checks I5: within a release, the number of updated pods falls only with spec.replicas,
+// or by a jump back that takes them away.
 func (r *replay) judgeFall(had, set *appsv1.ReplicaSet) {
 	if !r.epoch.fell && !(r.returned() && replicas(set) >= target(r.steps(r.release())[r.epoch.passed], r.least())) {
 		r.breaks(neverFewer, "updated pods fall from %d to %d", replicas(had), replicas(set))
 	}
 }
 
-// returned reports whether a jump back that takes pods away is what goes on.
+// returned reports whether a jump back that takes pods away is in progress.
 func (r *replay) returned() bool { return r.epoch.returns && r.release() != nil }
 
-// judgeRise: I6, no other template is raised but that which runs next to it, when spec.replicas
-// grows or updated pods are taken away.
+// judgeRise checks I6: only the template beside the released one grows, when spec.replicas grows
+// or updated pods are taken away.
 func (r *replay) judgeRise(had, set *appsv1.ReplicaSet) {
 	if r.servesRequests(set) {
 		return
@@ -151,7 +150,7 @@ func (r *replay) judgeRise(had, set *appsv1.ReplicaSet) {
 	}
 }
 
-// total is what all ReplicaSets of a Deployment ask for.
+// total returns the sum of replicas of a Deployment's ReplicaSets.
 func (s *scene) total(d *appsv1.Deployment) int32 {
 	var total int32
 	for _, set := range s.setsOf(d) {
@@ -160,7 +159,7 @@ func (s *scene) total(d *appsv1.Deployment) int32 {
 	return total
 }
 
-// peak is how many pods of a Deployment there may be until all ReplicaSets have their sizes.
+// peak returns the largest number of a Deployment's pods until all ReplicaSets have their sizes.
 func (s *scene) peak(d *appsv1.Deployment) int32 {
 	var peak int32
 	for _, set := range s.setsOf(d) {
@@ -169,7 +168,7 @@ func (s *scene) peak(d *appsv1.Deployment) int32 {
 	return peak
 }
 
-// assured is how many pods are available if of each ReplicaSet the worst go first.
+// assured returns the number of available pods if the worst of each ReplicaSet go first.
 func (s *scene) assured(d *appsv1.Deployment) int32 {
 	var assured int32
 	for _, set := range s.setsOf(d) {
@@ -215,7 +214,8 @@ func percentOf(value intstr.IntOrString, replicas int32, up bool) int32 {
 	return int32(n)
 }
 
-// target is how many pods a step updates: rounded up, and short of 100% one old pod stays.
+// target returns the number of pods that a step updates: rounded up, and below 100% one old pod
+// stays.
 func target(step v1alpha1.Step, replicas int32) int32 {
 	if step.Replicas == intstr.FromString("100%") {
 		return replicas

@@ -55,8 +55,7 @@ func (s *scene) readyEndpoints(service string) int {
 	return ready
 }
 
-// seeRoute judges a route that was written: whoever gets more by it than before has endpoints that
-// are ready.
+// seeRoute checks a written route: a side that gets more requests than before has ready endpoints.
 func (r *replay) seeRoute(before *scene, route *unstructured.Unstructured) {
 	had := map[string]int32{"web": hundred}
 	if old := before.routes[route.GetName()]; old != nil {
@@ -72,8 +71,8 @@ func (r *replay) seeRoute(before *scene, route *unstructured.Unstructured) {
 	}
 }
 
-// sideOf is the Service that selects a ReplicaSet, and what the routes give it, in percent; nothing
-// if none does.
+// sideOf returns the Service that selects a ReplicaSet, and its weight in the routes, in percent;
+// nothing if there is none.
 func (s *scene) sideOf(set *appsv1.ReplicaSet) (service string, share int32) {
 	for _, name := range []string{"web-stable", "web-canary"} {
 		of := s.services[name]
@@ -89,8 +88,8 @@ func (s *scene) sideOf(set *appsv1.ReplicaSet) (service string, share int32) {
 	return service, share
 }
 
-// judgeServing: pods that requests need don't go. A side that is left needs them for spec.replicas
-// - maxUnavailable alone.
+// judgeServing checks that no pod goes which requests need. A side that is left needs pods for
+// spec.replicas - maxUnavailable alone.
 func (r *replay) judgeServing(before *scene, had, set *appsv1.ReplicaSet) {
 	if len(r.routes) == 0 || replicas(set) >= replicas(had) || r.least() == 0 {
 		return
@@ -106,7 +105,8 @@ func (r *replay) judgeServing(before *scene, had, set *appsv1.ReplicaSet) {
 	}
 }
 
-// mostForRequests is how many pods the steps of a release ask for whose requests are shared.
+// mostForRequests returns the largest number of pods in the steps of a release that shares
+// requests.
 func (r *replay) mostForRequests() int32 {
 	release := r.release()
 	if release == nil || release.Spec.Strategy.Traffic == nil {
@@ -131,8 +131,8 @@ func (r *replay) servesRequests(set *appsv1.ReplicaSet) bool {
 	return stable != nil && stable.Spec.Selector[appsv1.DefaultDeploymentUniqueLabelKey] == set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
-// judgePast: while a route is shared by nobody, no pod of the version that is released is ready
-// beside others, or requests would reach it that the steps don't give it.
+// judgePast checks that no released pod is ready beside others while no route is shared: requests
+// would reach it against the steps.
 func (r *replay) judgePast() {
 	release := r.release()
 	if release == nil || release.Spec.Strategy.Traffic == nil || release.DeletionTimestamp != nil || r.epoch == nil || r.epoch.rollback || len(r.routes) == 0 {

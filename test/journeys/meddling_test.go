@@ -47,7 +47,7 @@ func patched(kind, reason, text string) past {
 	return past{args: []string{"patch", kind, "web", "-p", text}, reason: reason}
 }
 
-// pasts returns changes of a kind. The first ones are those of every kind.
+// pasts returns changes of a kind. The changes of every kind come first.
 func pasts(kind string) map[string]past {
 	changes := map[string]past{
 		"SetImage": {args: []string{"set", "image", kind + "/web", "web=web:9", "--field-manager", "meddler"}, reason: v1alpha1.ReasonTemplateChanged},

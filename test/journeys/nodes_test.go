@@ -62,8 +62,7 @@ func (w *world) ownNodes(n int) []node {
 	return nodes
 }
 
-// addNode makes a node for the journey. What it returns takes it away; the end of the test does so
-// too.
+// addNode adds a node for the journey. remove, or the end of the test, removes it.
 func (w *world) addNode(number int) (added node, remove func()) {
 	w.Helper()
 	name := fmt.Sprintf("%s-%d", w.namespace, number)

@@ -99,7 +99,7 @@ func window(schedule string) v1alpha1.GatePolicy {
 	return v1alpha1.GatePolicy{Window: &v1alpha1.WindowGate{Schedule: schedule}}
 }
 
-// named is an object of which only the name is known.
+// named returns an object with only a name.
 func named[T any, P interface {
 	*T
 	client.Object

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// driftedPastGit: the release stands, or says so, because its template is not Git's.
+// driftedPastGit checks that the release stops, or reports, because its template is not Git's.
 func driftedPastGit(s *scene) error {
 	r := s.releases["web"]
 	if r == nil {
@@ -25,8 +25,8 @@ func driftedPastGit(s *scene) error {
 	return nil
 }
 
-// TestTemplateChangedPastGit: whoever adds to a template without Git gets no pod of it: not in
-// mid-release, not with the gate's confirmation, not afterwards, and not with the next push.
+// TestTemplateChangedPastGit: a change of a template without Git gets no pod: not in mid-release,
+// not with the gate's confirmation, not afterwards, and not with the next push.
 func TestTemplateChangedPastGit(t *testing.T) {
 	w := newForgeWorld(t, step("50%"), step("100%"))
 	w.startWithForge(never, w.withWebhooks())
@@ -58,9 +58,8 @@ func TestTemplateChangedPastGit(t *testing.T) {
 	}
 }
 
-// TestReleaseByHandInAnEmergency: what Git does not have can be released all the same, by somebody
-// who says that it is not Git's: no commit is blamed for it, and Git's template comes back with the
-// source.
+// TestReleaseByHandInAnEmergency: a template that is not in Git can be released by a user who
+// declares that. No commit is blamed for it, and Git's template comes back with the source.
 func TestReleaseByHandInAnEmergency(t *testing.T) {
 	w := newForgeWorld(t, step("50%"), step("100%"))
 	w.startWithForge(never, w.withWebhooks())

@@ -66,7 +66,7 @@ func (w *world) takePausePoint(pod *corev1.Pod) {
 	w.kubectl("annotate", "pod", pod.Name, v1alpha1.PausePointAnnotation+"-")
 }
 
-// confirmPausePoint is what gates.md tells users to do.
+// confirmPausePoint acts as gates.md tells users to.
 func (w *world) confirmPausePoint(pod *corev1.Pod) {
 	w.Helper()
 	w.kubectl("patch", "batchrelease", "web", "--subresource=status", "--type=merge", "-p",

@@ -56,9 +56,9 @@ func (w *world) wantNoPodOf(team string) {
 
 const saysPolicy = "a mutating admission webhook or policy changes spec.template"
 
-// TestPolicyChangesHoldTheRelease: a mutating policy begins to write something else into a template
-// in mid-release. No pod runs that: the release stops with the reason and a remedy, and continues
-// once the policy is what it was. The command leaves the workload held, and says why.
+// TestPolicyChangesHoldTheRelease: in mid-release a mutating policy begins to change a template in
+// another way. No pod runs the result: the release stops with the reason and a remedy, and
+// continues once the policy is as before. The command leaves the workload held, and reports why.
 func TestPolicyChangesHoldTheRelease(t *testing.T) {
 	onEachKind(t, func(w *world, p workloadKind) {
 		w.team("blue")

@@ -94,14 +94,14 @@ func (w *world) awaitPolicy(probe client.Object, name string) {
 	}
 }
 
-// applied is deployed with kubectl apply.
+// applied deploys with kubectl apply.
 func (w *world) applied(d *appsv1.Deployment) {
 	w.Helper()
 	w.apply(manifestOf(d))
 	w.await(web.serves(imageOf(d), *d.Spec.Replicas))
 }
 
-// manifestOf is what a user has in a file.
+// manifestOf returns a user's manifest of the Deployment.
 func manifestOf(d *appsv1.Deployment) string {
 	d.APIVersion, d.Kind = "apps/v1", "Deployment"
 	return string(encode(withoutStatus(d)))
@@ -111,7 +111,7 @@ func runsImage(image string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = image }
 }
 
-// meddling is what somebody tries on a Deployment that is held, and what the answer is.
+// meddling is a user's write to a held Deployment, and its answer.
 type meddling struct {
 	stdin string
 	args  []string
@@ -186,8 +186,8 @@ func (w *world) generation() int64 {
 	return d.Generation
 }
 
-// TestPolicyRefuses: nobody but the controller changes what Sluice has changed, no pod is lost over
-// it, and in the end the Deployment is the user's again.
+// TestPolicyRefuses: only the controller changes its own fields, no pod is lost over an attempt,
+// and in the end the Deployment is the user's again.
 func TestPolicyRefuses(t *testing.T) {
 	w := newGuardedWorld(t)
 	c := w.startController()
@@ -212,7 +212,7 @@ func TestPolicyRefuses(t *testing.T) {
 	w.await(web.serves("web:3", 4))
 }
 
-// TestPolicyAllows: what is the user's during a release stays so: the size, labels, other
+// TestPolicyAllows: users can change their own fields during a release: the size, labels, other
 // annotations.
 func TestPolicyAllows(t *testing.T) {
 	w := newGuardedWorld(t)
@@ -254,8 +254,8 @@ func TestPolicyAllowsDeletion(t *testing.T) {
 	}
 }
 
-// TestPolicyBreakGlass: the policy holds while the controller is down; whoever gives a reason gets
-// past it, in one write or in two, and the audit log has who it was and why.
+// TestPolicyBreakGlass: the policy holds while the controller is down. A user who gives a reason
+// gets past it, in one write or in two, and the audit log has the user and the reason.
 func TestPolicyBreakGlass(t *testing.T) {
 	const handBack = `"spec":{"paused":false,"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}}`
 	cases := map[string][]string{

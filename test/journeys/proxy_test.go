@@ -25,7 +25,7 @@ type proxy struct {
 	server  *httptest.Server
 
 	mu sync.Mutex
-	// bad is what the next requests meet, left so many times.
+	// bad is the answer to the next requests, left the number of them.
 	bad  *badAnswer
 	left int
 	// stopped, if not nil, is closed when the controller goes on that is behind the proxy.
@@ -43,7 +43,7 @@ type proxy struct {
 	met int
 }
 
-// badAnswer is what a request meets in place of the API server's answer.
+// badAnswer replaces the API server's answer to a request.
 type badAnswer struct {
 	code int
 	// retryAfter is the header of this name; empty for none.
@@ -89,7 +89,7 @@ func (w *world) behindProxy() *proxy {
 	return p
 }
 
-// config is that of a client that goes through the proxy.
+// config returns the configuration of a client that goes through the proxy.
 func (p *proxy) config(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Host, cfg.TLSClientConfig = p.server.URL, rest.TLSClientConfig{}
@@ -126,7 +126,7 @@ func (p *proxy) meet(bad badAnswer, times int) {
 	p.bad, p.left = &bad, times
 }
 
-// meets is what a request meets; nil if that is the API server.
+// meets returns the bad answer to a request; nil for the API server's.
 func (p *proxy) meets(request *http.Request) *badAnswer {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,8 +6,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestReleaseRefused: what can't be a release is refused when it is applied, with the field that is
-// wrong.
+// TestReleaseRefused: an invalid release is refused when it is applied, with the wrong field.
 func TestReleaseRefused(t *testing.T) {
 	cases := map[string]struct{ patch, says string }{
 		"LastStepNotAll":  {`{"spec":{"strategy":{"steps":[{"replicas":1}]}}}`, "the last step must have replicas: 100%"},

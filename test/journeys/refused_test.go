@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// ruled has a policy at work in the namespace of the journey, and in no other, until the function
-// that it returns is called. The kind is Validating or Mutating; rule is what the policy does.
+// ruled applies a policy in the journey's namespace alone, until end is called. The kind is
+// Validating or Mutating, and rule is the policy's expression.
 func (w *world) ruled(kind, resource, operations, rule string) (end func()) {
 	w.Helper()
 	name := w.namespace + "-" + strings.NewReplacer(", ", "-", "/", "-").Replace(resource)

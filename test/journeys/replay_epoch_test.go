@@ -93,8 +93,8 @@ func (r *replay) empty() bool {
 	return workload != nil && forNoPods(workload)
 }
 
-// updated are the revision that is released, empty if it is not there yet, and how many of its pods
-// are available.
+// updated returns the released revision, empty if it is not there yet, and the number of its
+// available pods.
 func (r *replay) updated(release *v1alpha1.BatchRelease) (revision string, available int32) {
 	d := r.held()
 	switch {

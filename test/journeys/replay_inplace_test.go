@@ -22,7 +22,7 @@ func (r *replay) heldInPlace() client.Object {
 	return nil
 }
 
-// updatedInPlace is updated for a StatefulSet or a DaemonSet.
+// updatedInPlace returns the same as updated, for a StatefulSet or a DaemonSet.
 func (r *replay) updatedInPlace() (revision string, available int32) {
 	workload := r.heldInPlace()
 	if workload == nil {

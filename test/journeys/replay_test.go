@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/hold"
 )
 
-// findings are what a journal tells of a workload.
+// findings are the results of a journal for a workload.
 type findings struct {
 	// broken are the laws that were broken, in the order in which they were.
 	broken []breach
@@ -94,7 +94,7 @@ func examine(entries []entry, lost revisions, workload string) findings {
 	return r.findings
 }
 
-// breach is what broke a law, and at which revision of the cluster.
+// breach is a broken law, with the revision of the cluster.
 type breach struct {
 	law      law
 	revision uint64

@@ -12,8 +12,8 @@ import (
 // cores it was 47, on an idle machine it is about 40.
 const mostRequests = 51
 
-// TestRequestsOfRelease: requests are what a control plane has to serve. They do not grow with the
-// number of pods.
+// TestRequestsOfRelease: the requests that a control plane has to serve don't grow with the number
+// of pods.
 func TestRequestsOfRelease(t *testing.T) {
 	w := newWorld(t)
 	c := w.startController()

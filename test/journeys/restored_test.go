@@ -68,7 +68,7 @@ func (name subject) neverRuns(image string, pods int) check {
 	}
 }
 
-// awaitUnless is await of a check that is to come while another one holds.
+// awaitUnless awaits a check while another one holds.
 func (w *forgeWorld) awaitUnless(done, holds check) {
 	w.Helper()
 	w.await(func(s *scene) error {

@@ -87,7 +87,7 @@ func (w *forgeWorld) awaitRevert(state v1alpha1.RevertState) v1alpha1.Revert {
 	return revert
 }
 
-// contents are those of a file on a branch.
+// contents returns the contents of a file on a branch.
 func (w *forgeWorld) contents(branch, path string) string {
 	w.Helper()
 	var file struct{ Content string }

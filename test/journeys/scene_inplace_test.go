@@ -62,7 +62,8 @@ func templateOf(workload client.Object) *corev1.PodTemplateSpec {
 	}
 }
 
-// wantedPods is how many pods a workload is to have, as far as its native controller knows.
+// wantedPods returns the desired number of a workload's pods, as far as its native controller
+// knows.
 func wantedPods(workload client.Object) int32 {
 	switch o := workload.(type) {
 	case *appsv1.StatefulSet:
@@ -76,7 +77,7 @@ func wantedPods(workload client.Object) int32 {
 	}
 }
 
-// partition is that of a StatefulSet; -1 with the strategy OnDelete.
+// partition returns the partition of a StatefulSet; -1 with the strategy OnDelete.
 func partition(s *appsv1.StatefulSet) int32 {
 	if s.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return -1
@@ -87,7 +88,7 @@ func partition(s *appsv1.StatefulSet) int32 {
 	return 0
 }
 
-// stateful and daemon are the workload "web" of the kind that a journey is about.
+// stateful returns the workload "web" of a journey of StatefulSets, and daemon that of DaemonSets.
 func (s *scene) stateful() *appsv1.StatefulSet {
 	set, _ := s.inPlace["web"].(*appsv1.StatefulSet)
 	return set
@@ -108,7 +109,7 @@ func (s *scene) pod(name string) *corev1.Pod {
 	return nil
 }
 
-// uids are those of the pods there are, by name.
+// uids returns the UIDs of the existing pods, by name.
 func (s *scene) uids() map[string]string {
 	uids := map[string]string{}
 	for _, pod := range s.pods {

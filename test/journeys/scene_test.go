@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
-// scene is what a namespace holds at a revision. Objects in it are never changed.
+// scene holds the objects of a namespace at a revision. They are immutable.
 type scene struct {
 	releases    map[string]*v1alpha1.BatchRelease
 	deployments map[string]*appsv1.Deployment

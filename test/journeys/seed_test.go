@@ -72,7 +72,7 @@ var (
 
 const nginx subject = "yuyy-nginx"
 
-// columns of a table that kubectl printed: the words of its last line.
+// columns returns the words of the last line of a table that kubectl printed.
 func columns(table string) []string {
 	lines := strings.Split(strings.TrimSpace(table), "\n")
 	return strings.Fields(lines[len(lines)-1])

@@ -166,7 +166,7 @@ func (s *sight) setWatched(revision uint64) {
 	s.begun, s.asked = revision, time.Now()
 }
 
-// of is what a request rests on; nil if that is not known.
+// of returns the basis of a request; nil if it is not known.
 func (s *sight) of(request *http.Request) *basis {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,8 +212,8 @@ func (s *sight) answered(request *http.Request, response *http.Response, rests *
 	}
 }
 
-// content is the object in an answer, nil if there is none, and whether all of the answer came. It
-// can still be read.
+// content returns the object in an answer, nil if there is none, and whether all of the answer
+// came. The answer can still be read.
 func content(response *http.Response) (object runtime.Object, whole bool) {
 	if response == nil {
 		return nil, false

@@ -10,9 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestStatefulSetWindowForged: somebody opens the partition at a gate, and writes into the
-// annotation that Sluice has: it is closed again, and the pods that the native controller has
-// updated meanwhile go back.
+// TestStatefulSetWindowForged: at a gate a user opens the partition, and writes it into Sluice's
+// annotation. It is closed again, and pods that the native controller updated meanwhile go back.
 func TestStatefulSetWindowForged(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

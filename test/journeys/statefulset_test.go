@@ -63,9 +63,9 @@ func TestStatefulSetGetsItsStrategyBack(t *testing.T) {
 	}
 }
 
-// TestStatefulSetUpdatedByHandBefore: with OnDelete the current revision stays the one that the
-// StatefulSet began with, however its pods were updated by hand. What is lost of a batch comes back
-// in the version that ran before the release all the same (S10).
+// TestStatefulSetUpdatedByHandBefore: S10, with OnDelete the current revision stays the
+// StatefulSet's first one, however its pods were updated by hand. Lost pods of a batch still come
+// back in the version that ran before the release.
 func TestStatefulSetUpdatedByHandBefore(t *testing.T) {
 	w := newWorld(t)
 	w.startController()

@@ -73,9 +73,9 @@ func TestFrozenByGit(t *testing.T) {
 	w.await(all(web.blocksAt(0), queued(false), web.runs(pods{"web:1": 5, "web:4": 5})))
 }
 
-// TestInPlaceSuspendedInBatch: Suspended in the middle of a batch, a release lets the pod that goes
-// come back updated, and takes no other. What Git brings waits, a rollback does not. What was
-// rolled back is in quarantine until another template comes.
+// TestInPlaceSuspendedInBatch: a release suspended in the middle of a batch lets the terminating
+// pod come back updated, and replaces no other. A template from Git waits, a rollback does not. A
+// version that was rolled back stays in quarantine until another template comes.
 func TestInPlaceSuspendedInBatch(t *testing.T) {
 	onBothKinds(t, func(w *world, p workloadKind) {
 		before := p.served(w, 6)

@@ -67,8 +67,8 @@ const (
 	gatewayAPI = "gateway.networking.k8s.io/v1"
 )
 
-// TestTrafficOfIngress: an Ingress shares requests by a second one with ingress-nginx' annotations.
-// No data plane is there: what they mean is in their documentation.
+// TestTrafficOfIngress: an Ingress shares requests by a second one with ingress-nginx'
+// annotations. No data plane runs: the annotations are judged by their documentation.
 func TestTrafficOfIngress(t *testing.T) {
 	w := newTrafficWorld(t)
 	w.drop(httpRoute())

@@ -15,10 +15,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestBlueGreenStaysWhateverRestarts: T2, all pods of two versions stand side by side while an HPA
-// scales, the native controller is killed and looks at everything again, etcd and the API server
-// are killed, and Sluice is. Nobody but Sluice scales a ReplicaSet, by what the ReplicaSets and the
-// audit log say.
+// TestBlueGreenStaysWhateverRestarts: T2, all pods of two versions run side by side while an HPA
+// scales, the native controller is killed and syncs everything again, etcd and the API server are
+// killed, and so is Sluice. Only Sluice scales a ReplicaSet, by the ReplicaSets and the audit log.
 func TestBlueGreenStaysWhateverRestarts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a control plane")

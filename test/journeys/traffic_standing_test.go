@@ -40,8 +40,8 @@ func TestTrafficStoppedKeepsItsPods(t *testing.T) {
 	}
 }
 
-// TestTrafficStepEditedAtItsGate: whoever may push, and not approve, edits the step that waits: it
-// gives the new version no more pods and requests, until somebody approves it as it was, and then
+// TestTrafficStepEditedAtItsGate: an author who may push but not approve edits the waiting step.
+// It gives the new version no more pods and requests until the original step is approved, and then
 // waits again. Less takes effect at once.
 func TestTrafficStepEditedAtItsGate(t *testing.T) {
 	w := newTrafficWorld(t)

@@ -20,9 +20,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// newTrafficWorld has a Service "web", a route "web" that sends all requests for / to it and none
-// of those for /api, and a controller that may share requests. No Gateway is there: what the route
-// says is in effect.
+// newTrafficWorld returns a world with a Service "web", a route "web" that sends it all requests
+// for / and none of those for /api, and a controller that may share requests. No Gateway runs:
+// routes take effect at once.
 func newTrafficWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
@@ -32,7 +32,7 @@ func newTrafficWorld(t *testing.T) *world {
 	return w
 }
 
-// trafficKinds list what a release with traffic is about besides.
+// trafficKinds returns the further kinds of a release with traffic.
 func trafficKinds() []client.ObjectList {
 	routes := &unstructured.UnstructuredList{}
 	routes.SetAPIVersion("gateway.networking.k8s.io/v1")
@@ -117,7 +117,7 @@ func gets(percent int32) check {
 	}
 }
 
-// routeOf is what the user has of the route.
+// routeOf returns the user's part of the route.
 func routeOf(s *scene) any {
 	route := s.routes["web"]
 	if route == nil {
@@ -126,7 +126,7 @@ func routeOf(s *scene) any {
 	return []any{route.Object["spec"], route.GetAnnotations()}
 }
 
-// given wants the route to be what it was, and the Services to be gone.
+// givenBack checks that the route is as before, and that the Services are gone.
 func givenBack(before any) check {
 	return func(s *scene) error {
 		if diff := cmp.Diff(before, routeOf(s)); diff != "" {
@@ -150,7 +150,8 @@ func (w *world) routed() any {
 	}))
 }
 
-// TestTrafficCanary: requests come to the new version step by step; then the route is what it was.
+// TestTrafficCanary: the weight of the new version grows step by step, and then the route is as
+// before.
 func TestTrafficCanary(t *testing.T) {
 	w := newTrafficWorld(t)
 	w.startController()

@@ -263,7 +263,7 @@ func TestTrap7UndoIsRefused(t *testing.T) {
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
 }
 
-// version is that of the Deployment as it is now.
+// version returns the current resource version of the Deployment.
 func (w *world) version() uint64 {
 	w.Helper()
 	return revisionOf(w.deployment())

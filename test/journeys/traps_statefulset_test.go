@@ -198,10 +198,10 @@ func TestTrapS7WhatHasEndedIsMadeAgain(t *testing.T) {
 	w.await(all(another("web-1", before), images("web:1", "web:1")))
 }
 
-// TestTrapS10OnDeleteKeepsTheCurrentRevision: S10, with OnDelete the current revision stays what it
-// was, however all pods are updated by hand. Whatever is lost comes back in it as soon as the
-// StatefulSet has another template and a partition. With RollingUpdate and the same template it
-// becomes the one that they run.
+// TestTrapS10OnDeleteKeepsTheCurrentRevision: S10, with OnDelete the current revision stays the
+// same, however all pods are updated by hand. Lost pods come back in it as soon as the StatefulSet
+// has another template and a partition. With RollingUpdate and the same template it becomes the
+// revision that they run.
 func TestTrapS10OnDeleteKeepsTheCurrentRevision(t *testing.T) {
 	for name, first := range map[string]bool{"Template": false, "StrategyFirst": true} {
 		t.Run(name, func(t *testing.T) {

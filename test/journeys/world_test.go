@@ -106,8 +106,8 @@ func (w *world) findings(workload subject) findings {
 	return examine(entries, w.journal.lostSight(), string(workload))
 }
 
-// await waits until done returns nil for the scene, and returns that scene. What done returns
-// says what is missing.
+// await waits until done returns nil for the scene, and returns that scene. The error of done
+// names the missing part.
 func (w *world) await(done func(*scene) error) *scene {
 	w.Helper()
 	deadline := time.After(soon)
@@ -154,7 +154,7 @@ func (w *world) fromNow() func(done check) *scene {
 	}
 }
 
-// now is what the namespace holds, as far as the journal knows.
+// now returns the current content of the namespace, as far as the journal knows.
 func (w *world) now() *scene {
 	scene, _ := w.journal.now()
 	return scene
