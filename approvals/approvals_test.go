@@ -196,8 +196,8 @@ func (w *world) requests(userAgent string, resources ...string) map[string]int {
 	return counts
 }
 
-// TestRestart: what is confirmed, or soaked to its end, while no controller runs passes when
-// one does, and what was decided before is not written again.
+// TestRestart: gates that are confirmed, or soaked to the end, while no controller runs pass when
+// one does, and earlier decisions are not written again.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

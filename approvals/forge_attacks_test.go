@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
-// fourEyes returns the policy of the cookbook: somebody else than those who made the change.
+// fourEyes returns the policy of the cookbook: an approver other than the authors of the change.
 func fourEyes() v1alpha1.PullRequestGate {
 	return v1alpha1.PullRequestGate{MinApprovals: 1, ForbidSelfApproval: true}
 }
@@ -324,7 +324,8 @@ var attacks = map[string]approvalCase{
 	},
 }
 
-// TestAttacksOnApprovals: what was tried to get past the rules of approval does not, and says why.
+// TestAttacksOnApprovals: no attempt gets past the rules of approval, and each is answered with
+// the reason.
 func TestAttacksOnApprovals(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

@@ -147,9 +147,8 @@ func (w *forgeWorld) sweep(kinds []string) {
 		len(requests), kinds, len(shops), seen.early, len(shops)-seen.ended, seen.pulls, most, len(clean.requests()), took)
 }
 
-// TestEachLookAtAStatusMeetsEachBadAnswer: F17, the same for the requests by which the status of a
-// commit is read: what stands in the way of a gate is not overlooked, and what opens it is seen in
-// the end.
+// TestEachLookAtAStatusMeetsEachBadAnswer: F17, the same for the requests that read the status of
+// a commit: an obstacle is not overlooked, and the status that opens the gate is seen in the end.
 func TestEachLookAtAStatusMeetsEachBadAnswer(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)
@@ -179,9 +178,9 @@ func TestEachLookAtAStatusMeetsEachBadAnswer(t *testing.T) {
 	t.Logf("F17: each of 2 requests for the status of a commit met %d bad answers: %s", len(badAnswers), seen)
 }
 
-// TestForgeThatIsDownHoldsUpNobodyElse: F17, a forge that answers badly to all that one source asks
-// holds up that source's gates, and nothing else: what other sources release, and what of this one
-// needs no forge.
+// TestForgeThatIsDownHoldsUpNobodyElse: F17, a forge that answers one source badly holds up that
+// source's gates, and nothing else: neither releases of other sources, nor the parts of this one
+// that need no forge.
 func TestForgeThatIsDownHoldsUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

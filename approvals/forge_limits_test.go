@@ -14,7 +14,7 @@ type limited struct {
 	name   string
 	kind   devforge.FaultKind
 	status int
-	// wait is what the answer says; 0 where it says nothing.
+	// wait is the time in the answer; 0 if there is none.
 	wait time.Duration
 }
 
@@ -150,8 +150,8 @@ func (s *shop) limitEnd() time.Time {
 	return s.limitedAt().Add(s.limit().wait)
 }
 
-// sentWhileLimited counts the requests that came in before the limit was over. What was in flight
-// when the answer came does not count.
+// sentWhileLimited counts the requests that came in before the limit was over, without those in
+// flight when the answer came.
 func (s *shop) sentWhileLimited() int {
 	s.Helper()
 	const underWay = time.Second
@@ -166,7 +166,7 @@ func (s *shop) sentWhileLimited() int {
 	return count
 }
 
-// caughtUp is how long after the limit the next request came.
+// caughtUp returns the time from the end of the limit to the next request.
 func (s *shop) caughtUp() time.Duration {
 	s.Helper()
 	end := s.limitEnd()

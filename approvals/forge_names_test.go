@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// accounts are those that the source of the shop keeps.
+// accounts returns the accounts that the shop's source keeps.
 func (s *shop) accounts() []v1alpha1.NamedAccount {
 	s.Helper()
 	source := &v1alpha1.ReleaseSource{}
@@ -24,8 +24,8 @@ func (s *shop) accounts() []v1alpha1.NamedAccount {
 	return source.Status.Accounts
 }
 
-// TestLoginThatChangesHands: Whom a login means is kept when it is first met. Somebody who has the
-// login later is not an approver, before the policy says so with the number.
+// TestLoginThatChangesHands: the account of a login is kept when it is first met. A later owner of
+// the login is no approver before the policy names their number.
 func TestLoginThatChangesHands(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

@@ -81,7 +81,7 @@ func (s *shop) team(members ...string) {
 	}
 }
 
-// approvalCase is what people do with a pull request, and what the gate makes of it.
+// approvalCase holds people's actions on a pull request, and the gate's decision.
 type approvalCase struct {
 	reason string
 	policy v1alpha1.PullRequestGate

@@ -24,7 +24,7 @@ import (
 )
 
 // shop is a repository of its own on the forge of a world, with a source and a release from it.
-// What is done to the requests for one of them is met by no other.
+// Faults of its requests affect no other shop.
 type shop struct {
 	*forgeWorld
 	name string
@@ -87,7 +87,7 @@ func withOwnToken(s *shop) {
 	}
 }
 
-// call is what somebody asks of the repository; it must succeed.
+// call sends a request to the repository, which must succeed.
 func (s *shop) call(login, method, path string, body, answer any) {
 	s.Helper()
 	if status := s.try(login, method, path, body, answer); status >= http.StatusMultipleChoices {
@@ -147,7 +147,7 @@ func (s *shop) sync() string {
 	return tip.SHA
 }
 
-// records are what the commit has of the release's approval.
+// records returns the commit's records of the release's approval.
 func (s *shop) records(commit string) []v1alpha1.ApprovalRecord {
 	s.Helper()
 	if s.release == nil {
@@ -242,7 +242,7 @@ func (s *shop) told() []string {
 	return lines
 }
 
-// decision is what the gate says now.
+// decision returns the gate's current decision.
 func (s *shop) decision() v1alpha1.Decision {
 	s.Helper()
 	return s.readGate(s.gate).Status.Decision
@@ -264,7 +264,7 @@ func (s *shop) awaitEnd(state string) {
 	})
 }
 
-// requests are those for the repository that we have sent, in the order in which they came in.
+// requests returns our requests for the repository, in the order of arrival.
 func (s *shop) requests() []devforge.Request {
 	sent := slices.DeleteFunc(s.forge.Requests(), func(r devforge.Request) bool {
 		return r.User != "sluice" || r.Path != s.root() && !strings.HasPrefix(r.Path, s.root()+"/")

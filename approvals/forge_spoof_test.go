@@ -19,7 +19,7 @@ func endToEnd(conclusions ...v1alpha1.CheckConclusion) v1alpha1.GatePolicy {
 	return v1alpha1.GatePolicy{CheckRun: &v1alpha1.CheckRunGate{Name: "e2e", App: "tester", Conclusions: conclusions}}
 }
 
-// reportCase is what is posted for a release commit on the forge, and what a gate makes of it.
+// reportCase holds the posts for a release commit on the forge, and the gate's decision.
 type reportCase struct {
 	reason string
 	policy v1alpha1.GatePolicy
@@ -28,7 +28,7 @@ type reportCase struct {
 	says string
 }
 
-// posts are statuses of the release commit: who, in which context, and what.
+// posts returns a function that posts statuses of the release commit: login, context and state.
 func posts(lines ...[3]string) func(*shop) {
 	return func(s *shop) {
 		for _, line := range lines {

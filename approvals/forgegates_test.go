@@ -104,7 +104,7 @@ func TestApprovalIsForced(t *testing.T) {
 	}
 }
 
-// TestApprovalIsFoundAgain: whoever comes after a crash finds what was opened before.
+// TestApprovalIsFoundAgain: the process after a crash finds the pull request of the one before.
 func TestApprovalIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

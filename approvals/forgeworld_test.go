@@ -108,7 +108,7 @@ func (w *forgeWorld) sync(source string) {
 	}
 }
 
-// records are those of all releases in the world, at a commit.
+// records returns the records of all releases in the world, at a commit.
 func (w *forgeWorld) records(commit string) []v1alpha1.ApprovalRecord {
 	w.Helper()
 	var releases v1alpha1.BatchReleaseList
@@ -134,7 +134,7 @@ func (w *forgeWorld) records(commit string) []v1alpha1.ApprovalRecord {
 	return found
 }
 
-// loopbackForges may be on loopback, and have so long to answer.
+// loopbackForges returns clients for forges on loopback, with a timeout.
 func loopbackForges(timeout time.Duration) *github.Clients {
 	return github.NewClients(github.Options{Timeout: timeout, AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}})
 }

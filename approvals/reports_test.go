@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// statuses are what the forge lists of the release commit in a context, oldest first.
+// statuses returns the forge's statuses of the release commit in a context, oldest first.
 func (w *forgeWorld) statuses(context string) []string {
 	w.Helper()
 	var listed []struct{ Context, State, Description string }
@@ -84,8 +84,8 @@ func TestReportsOfNamedCluster(t *testing.T) {
 	})
 }
 
-// TestOlderReportNeverStands: what a process left on its way and came in late is told over by the
-// next one, which compares what it finds with what was told last.
+// TestOlderReportNeverStands: a late report of an ended process is replaced by the next process,
+// which compares the forge's report with the last one sent.
 func TestOlderReportNeverStands(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

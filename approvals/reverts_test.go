@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge/forgetest"
 )
 
-// templateOf is a template in JSON, and a manifest with it that people have written.
+// templateOf returns a template in JSON, and a manifest with it as people write it.
 func templateOf(s *shop, image string) (template, manifest string) {
 	template = fmt.Sprintf(`{"spec":{"containers":[{"name":"web","image":%q}]}}`, image)
 	manifest = fmt.Sprintf("# ours\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s, namespace: %s}\n"+
@@ -165,8 +165,8 @@ func TestEachRequestOfARevertMeetsBadAnswers(t *testing.T) {
 	t.Logf("each of %d requests of a revert met 3 bad answers: %d pull request each at most, %d left open", len(met)/3, most, open)
 }
 
-// troubled are shops like this one: for each request that it has sent, one for each bad answer. met
-// tells of each how often it met that.
+// troubled returns shops like this one, one for each bad answer to each request that it has sent.
+// met counts how often a shop met its answer.
 func (s *shop) troubled() (shops []*shop, met []func() int) {
 	s.Helper()
 	for i, r := range s.learn() {

@@ -18,7 +18,7 @@ type broken struct {
 
 const couldNow = " can approve it now, which still counts, or 'kubectl delete gate web-7f9c-3-1-0 -n shop' asks again"
 
-// brokenRules break one rule each: it alone keeps the gate shut.
+// brokenRules returns changes that break one rule each, which alone keeps the gate shut.
 func brokenRules() map[string]broken {
 	const (
 		anew  = ": 'kubectl delete gate web-7f9c-3-1-0 -n shop' asks again"

@@ -133,8 +133,8 @@ func TestCommitStatus(t *testing.T) {
 	}
 }
 
-// TestContextsOfOurOwn: what we say of a release opens none of its gates; what another cluster says
-// may.
+// TestContextsOfOurOwn: our own statuses of a release open none of its gates; those of another
+// cluster may.
 func TestContextsOfOurOwn(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -116,15 +116,14 @@ func reviewed() approving {
 	return s
 }
 
-// brought is how a release of one commit came: by a push, or by a pull request that somebody
-// proposed.
+// brought is the origin of a release of one commit: a push, or a pull request.
 type brought struct {
 	author, committer, coAuthor forge.Account
 	signed                      bool
-	// pusher has pushed it; nobody if the forge merged it, or does not tell.
+	// pusher is the account that pushed it; empty if the forge merged it, or does not know.
 	pusher forge.Account
 	merged bool
-	// proposal is who opened its pull request; nobody if there is none.
+	// proposal is the author of its pull request; empty if there is none.
 	proposal forge.Account
 	// hidden: the forge does not tell of all who pushed to its branch.
 	hidden bool

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// somebody draws one of a few accounts, nobody among them.
+// somebody draws one of a few accounts, the empty one among them.
 func somebody(t *rapid.T, label string) forge.Account {
 	return rapid.SampledFrom([]forge.Account{sluice, webflow, ada, bob, carol, dave, {}, {Login: "carol"}}).Draw(t, label)
 }
@@ -183,7 +183,7 @@ func TestAGatePassesIfAndOnlyIfEveryRuleHolds(t *testing.T) {
 	})
 }
 
-// TestOneBrokenRuleIsEnough: whatever else is true, a rule that is broken keeps the gate shut.
+// TestOneBrokenRuleIsEnough: one broken rule keeps the gate shut, in spite of all other facts.
 func TestOneBrokenRuleIsEnough(t *testing.T) {
 	t.Parallel()
 	rules := brokenRules()
@@ -208,8 +208,8 @@ func TestOneBrokenRuleIsEnough(t *testing.T) {
 	})
 }
 
-// TestAnyFactsAreJudged: whatever a forge says, and however much of it is missing, it is judged
-// without a panic, the same again, and what has passed stays so.
+// TestAnyFactsAreJudged: any facts of a forge, however incomplete, are judged without a panic and
+// with the same result again, and a passed gate stays so.
 func TestAnyFactsAreJudged(t *testing.T) {
 	t.Parallel()
 	policies := []v1alpha1.GatePolicy{

@@ -56,7 +56,7 @@ func TestAMergeThatKeepsEveryRulePasses(t *testing.T) {
 	}
 }
 
-// TestWhatKeepsNoRuleFromHolding: what is different from one good approval to the next.
+// TestWhatKeepsNoRuleFromHolding: facts that may differ between good approvals break no rule.
 func TestWhatKeepsNoRuleFromHolding(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -15,8 +15,7 @@ func (s approving) kept(name string, id int64) {
 	s.source.Status.Accounts = append(s.source.Status.Accounts, v1alpha1.NamedAccount{Kind: v1alpha1.AccountUser, Name: name, ID: id})
 }
 
-// TestNamed: what a policy names is kept by number, except what is not known and what has its
-// number.
+// TestNamed: accounts in a policy are kept by number, except unknown ones and those with a number.
 func TestNamed(t *testing.T) {
 	t.Parallel()
 	scene := mergeAlone()

@@ -21,8 +21,8 @@ var zones = []string{
 	"Africa/Cairo", "Australia/Lord_Howe", "America/St_Johns", "Asia/Kathmandu", "Africa/Casablanca",
 }
 
-// TestSoakIsNeverEarly: whatever the clock does between looks, a soak passes at the first look
-// at which its time is over, and not before; until then it asks for a look at its end.
+// TestSoakIsNeverEarly: for any clock, a soak passes at the first check after its time is over,
+// and not before; until then it asks for a check at its end.
 func TestSoakIsNeverEarly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -37,8 +37,8 @@ var errCrash = errors.New("crash")
 // process does one thing after the other, until it crashes.
 type process struct {
 	testing.TB
-	// effects are those of all processes so far, and crash is the one that is the last of its
-	// process; 0 for none.
+	// effects counts the effects of all processes so far, and crash is the last one of its process;
+	// 0 for none.
 	effects, crash int
 }
 
@@ -118,7 +118,7 @@ func newGateWorld(t testing.TB, crash int) *gateWorld {
 	}
 }
 
-// facts are those that the stage of the gate takes.
+// facts returns the facts that the gate's stage requires.
 func (w *gateWorld) facts() lifecycle.GateFacts {
 	facts := lifecycle.GateFacts{
 		Facts: gate.Facts{Release: w.release, Source: w.source},
@@ -137,7 +137,7 @@ func (w *gateWorld) facts() lifecycle.GateFacts {
 	return facts
 }
 
-// approval is what the forge says of a pull request.
+// approval returns the forge's answer on a pull request.
 func (w *gateWorld) approval(p *pull) *forge.Approval {
 	state := forge.PullClosed
 	if p.Open {
@@ -364,7 +364,7 @@ func TestGateEndsAlikeAfterACrash(t *testing.T) {
 	}
 }
 
-// TestNextOfGate: what is to be done follows from what the gate says and what is known.
+// TestNextOfGate: the next effect follows from the gate and the known facts.
 func TestNextOfGate(t *testing.T) {
 	t.Parallel()
 	opened := func(w *gateWorld) { w.run() }

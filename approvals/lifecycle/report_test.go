@@ -19,8 +19,8 @@ import (
 type reportWorld struct {
 	process
 	release *v1alpha1.BatchRelease
-	// statuses are those of each commit, the last one last, and deployments the states of each, by
-	// its task.
+	// statuses has the statuses of each commit, the last one last, and deployments the states of
+	// each, by its task.
 	statuses    map[string][]forge.StatusRequest
 	deployments map[string][]forge.DeploymentState
 	tasks       []string
@@ -197,7 +197,8 @@ func TestReportEndsAlikeAfterACrash(t *testing.T) {
 	}
 }
 
-// TestRepeatedStatus: what the forge has lost, or has of a process before, is told again once.
+// TestRepeatedStatus: a status that the forge has lost, or has of an earlier process, is sent
+// again once.
 func TestRepeatedStatus(t *testing.T) {
 	t.Parallel()
 	w := newReportWorld(t, 0)

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden bodies anew")
 
-// asked is a release that waits for the gate after its second batch, with a batch of three pods.
+// asked returns a release that waits for the gate after its second batch, of three pods.
 func asked() (*v1alpha1.Gate, *v1alpha1.BatchRelease, Batch) {
 	s := rolling(good).blockedOn(approval())
 	s.release.Spec.Strategy.Steps[1].Gates = []v1alpha1.GatePolicy{{PullRequest: &v1alpha1.PullRequestGate{}}}
@@ -112,8 +112,8 @@ func compare(t *testing.T, file, got string) {
 
 var span = regexp.MustCompile("`[^`\n]*`")
 
-// TestNothingIsInjected: whatever others chose stands in spans of code that it can't leave: the
-// rest of the body is the same as without it. A title has of it what the name of an image can have.
+// TestNothingIsInjected: text of other authors stays in its span of code, and the rest of the body
+// is the same as without it. A title has only the characters of an image's name.
 func TestNothingIsInjected(t *testing.T) {
 	t.Parallel()
 	harmless := func(value string) (string, string) {

@@ -23,12 +23,12 @@ import (
 type world struct {
 	*rapid.T
 	sim *sim.State
-	// report, refusal and revert are what approvals writes of the release.
+	// report, refusal and revert are the objects that approvals writes for the release.
 	report, refusal *v1alpha1.ForgeReport
 	revert          *v1alpha1.Revert
 	// commits counts those that were pushed, and revisions those that were new.
 	commits, revisions int
-	// pulls are the pull requests of gates, and said is what the gates say.
+	// pulls are the pull requests of gates, and said the gates' decisions.
 	pulls map[string]int64
 	said  map[string]string
 	// told is all that each commit was told, in order; attempts says of which attempt each was.
@@ -65,7 +65,7 @@ func (w *world) release() *v1alpha1.BatchRelease {
 	return release.DeepCopy()
 }
 
-// gates are those of the planner; pull requests ask for the manual ones.
+// gates returns the planner's gates; pull requests ask for the manual ones.
 func (w *world) gates() []v1alpha1.Gate {
 	var gates []v1alpha1.Gate
 	for _, made := range w.sim.Gates {
@@ -165,8 +165,8 @@ func (w *world) step() {
 	choices[rapid.IntRange(0, len(choices)-1).Draw(w.T, "next")]()
 }
 
-// upgrade is the moment in which a version comes that writes down what it tells as values, after
-// one that did not.
+// upgrade removes the contents of reports, as after an upgrade from a version that did not record
+// them.
 func (w *world) upgrade() {
 	for _, last := range []*v1alpha1.ForgeReport{w.report, w.refusal} {
 		if last != nil {
@@ -254,9 +254,8 @@ func isEnd(post Post) bool {
 // remembered is how many ends a status keeps in mind.
 const remembered = 5
 
-// TestTheLastStatusTellsTheOutcome: whatever the planner takes a release through, however much of
-// it is seen, and whatever is lost on the way, in the end the outcome of every commit has been
-// reported, and nothing is left to report.
+// TestTheLastStatusTellsTheOutcome: for any course of the releases, any subset of it that is seen,
+// and any loss, the outcome of every commit is reported in the end, and no report is left.
 func TestTheLastStatusTellsTheOutcome(t *testing.T) {
 	t.Parallel()
 	kinds := map[v1alpha1.ReportKind]int{}
@@ -335,7 +334,7 @@ func (w *world) outcome() {
 	}
 }
 
-// TestDescriptionsFit: whatever people and programs say, a forge takes the result.
+// TestDescriptionsFit: a forge accepts descriptions from any text of people and programs.
 func TestDescriptionsFit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

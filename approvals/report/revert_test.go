@@ -31,7 +31,7 @@ func TestRevertWords(t *testing.T) {
 	}
 }
 
-// TestRevertRefusedHints: what people are told to run names a commit of Git, and is nothing else.
+// TestRevertRefusedHints: the command in a hint names a commit of Git, and nothing else.
 func TestRevertRefusedHints(t *testing.T) {
 	t.Parallel()
 	const by = "put the template of revision 58d4 back into kustomization.yaml by hand, Sluice can't: it is built"

@@ -70,7 +70,7 @@ func because(kind v1alpha1.ReportKind, why string) v1alpha1.ReportContent {
 	return v1alpha1.ReportContent{Kind: kind, Batch: 2, Batches: 4, Cause: said(why)}
 }
 
-// back is what was reported of a commit that is rolled back from.
+// back returns the report on a commit that is rolled back.
 func back(kind v1alpha1.ReportKind, cause *v1alpha1.ReportCause) v1alpha1.ReportContent {
 	return v1alpha1.ReportContent{Kind: kind, Revision: "58d4", Cause: cause}
 }
@@ -127,7 +127,7 @@ func (s *scene) standing(state v1alpha1.ReleaseState, message string) *scene {
 	return s
 }
 
-// reverts is why a rollback was begun that a revert in Git asked for.
+// reverts returns the record of a rollback that a revert in Git requested.
 func reverts() *v1alpha1.RollbackRecord {
 	return &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: "7f9c"}
 }

@@ -58,7 +58,7 @@ func (v tree) change(t *rapid.T) tree {
 	return made
 }
 
-// value is what the tree means.
+// value returns the value that the tree represents.
 func (v tree) value() any {
 	switch {
 	case v.parts == nil:
@@ -161,8 +161,8 @@ func file(t *rapid.T, v tree) string {
 	return before + w.out.String() + after
 }
 
-// TestAnyTemplateIsPutBack: whatever the two templates are and however they are written, the one is
-// put in the place of the other, and all around it stays as it is.
+// TestAnyTemplateIsPutBack: any template replaces any other, however both are written, and
+// everything around it stays as it is.
 func TestAnyTemplateIsPutBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,8 +14,8 @@ var update = flag.Bool("update", false, "write what comes out into testdata")
 
 var web = Release{Namespace: "shop", Name: "web", Kind: "Deployment", Workload: "web", Default: "shop"}
 
-// golden is a file of testdata: what it shows, two files, and what becomes of them. The last line
-// of each has no end.
+// golden is a file of testdata: the reason, two files, and the result. The last line of each has
+// no end.
 type golden struct{ reason, now, then, want string }
 
 func readGolden(t testing.TB, path string) golden {

@@ -99,8 +99,8 @@ func TestAttackSlowBodies(t *testing.T) {
 	}
 }
 
-// TestAttackFloodBehindAnIngress: the ingress before the receiver is one address. What a stranger
-// sends by it takes nothing from what is signed.
+// TestAttackFloodBehindAnIngress: all requests through an ingress come from one address. A
+// stranger's requests through it take nothing from signed ones.
 func TestAttackFloodBehindAnIngress(t *testing.T) {
 	t.Parallel()
 	c := &cluster{}

@@ -47,7 +47,7 @@ func (c *cluster) Patch(context.Context, client.Object, client.Patch, ...client.
 	return nil
 }
 
-// FuzzServeHTTP: whatever is sent is answered, and does nothing unless it is signed.
+// FuzzServeHTTP: every request is answered, and does nothing unless it is signed.
 func FuzzServeHTTP(f *testing.F) {
 	for _, event := range []string{"push", "pull_request", "pull_request_review", "status", "check_run", "check_suite", "ping"} {
 		for _, example := range forgetest.Examples(f, event) {
@@ -76,7 +76,7 @@ func FuzzServeHTTP(f *testing.F) {
 	})
 }
 
-// BenchmarkForged: what somebody without the secret can make us do.
+// BenchmarkForged: the work that a request without the secret costs.
 func BenchmarkForged(b *testing.B) {
 	c := &cluster{}
 	receiver := webhook.New(c, c, webhook.Options{})

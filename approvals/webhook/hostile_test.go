@@ -20,8 +20,8 @@ import (
 	"github.com/sluice-dev/sluice/approvals/webhook"
 )
 
-// TestForged: what is not signed gets one answer, whatever is wrong with it, and nothing is done
-// but to look for the secret.
+// TestForged: every unsigned request gets the same answer, and has no effect but a read of the
+// secret.
 func TestForged(t *testing.T) {
 	w := newWorld(t)
 	w.source("no-secret", func(s *v1alpha1.ReleaseSource) { s.Spec.WebhookSecretRef = nil })
@@ -77,7 +77,8 @@ func TestForged(t *testing.T) {
 	w.want(w.hook("push", push("main")), http.StatusAccepted, "accepted")
 }
 
-// TestFloodOfForgeries: whoever has no secret can have it read every two seconds, and no more.
+// TestFloodOfForgeries: requests without the secret cause one read of it in two seconds, and no
+// more.
 func TestFloodOfForgeries(t *testing.T) {
 	w := newWorld(t)
 	w.requests.take()
@@ -415,8 +416,8 @@ func (u *unwell) Patch(ctx context.Context, object client.Object, patch client.P
 	return u.Client.Patch(ctx, object, patch, options...)
 }
 
-// TestTroubleWithTheAPIServer: what goes wrong with one webhook harms no other, and the forge can
-// send it again.
+// TestTroubleWithTheAPIServer: an error of one webhook harms no other, and the forge can send it
+// again.
 func TestTroubleWithTheAPIServer(t *testing.T) {
 	w := newWorld(t)
 	var trouble func() error

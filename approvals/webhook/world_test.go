@@ -40,7 +40,7 @@ type world struct {
 	client.Client
 	namespace string
 	receiver  *webhook.Receiver
-	// cached and live are what the receiver was given.
+	// cached and live are the receiver's clients.
 	cached   client.Client
 	live     client.Reader
 	clock    *clocktesting.FakePassiveClock
@@ -64,8 +64,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// startCache runs a cache of the namespace. What is asked through it and past it is counted,
-// watches aside.
+// startCache runs a cache of the namespace. It counts requests through it and past it, without
+// watches.
 func (w *world) startCache() {
 	w.Helper()
 	cfg := cptest.Config(w.T)

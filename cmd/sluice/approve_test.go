@@ -131,7 +131,7 @@ func (s *shop) release(name string) *v1alpha1.BatchRelease {
 	return &release
 }
 
-// readStatus is the result when a user reads a status as such.
+// readStatus returns the error of a user's read of the status subresource.
 func (s *shop) readStatus(user string, object client.Object) error {
 	s.Helper()
 	return s.clientAs(user).SubResource("status").Get(s.Context(), object, object.DeepCopyObject().(client.Object))

@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
-// TestHostileCheckouts: whoever lints, plans, simulates or checks a stranger's repository runs
-// nothing of it and asks nobody, in whatever form a kustomization wants it and wherever it hides.
+// TestHostileCheckouts: lint, plan, simulate and check run nothing of a stranger's repository and
+// send no request for it, whatever form of kustomization asks for that, in any place.
 func TestHostileCheckouts(t *testing.T) {
 	t.Parallel()
 	var visits atomic.Int32

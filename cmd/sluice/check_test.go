@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestCheck: what is fit and what is not, each with what to do, for who may see all of it and for
-// who may not.
+// TestCheck: the command reports what is fit and what is not, each with a remedy, to users with
+// all rights and to those with few.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

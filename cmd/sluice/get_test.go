@@ -63,7 +63,7 @@ func (s *shop) awaitPods(want int) {
 	})
 }
 
-// output is what a call prints while it runs.
+// output collects the output of a running call.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer

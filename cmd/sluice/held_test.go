@@ -99,8 +99,8 @@ func TestHeldWorkloadsAreTheControllers(t *testing.T) {
 	}
 }
 
-// TestControllerChangesOnlyTheOrderOfPods: whoever has the controller's account changes no pod, and
-// makes none one that it may delete.
+// TestControllerChangesOnlyTheOrderOfPods: the controller's account can't change pods, nor make
+// one that it may delete.
 func TestControllerChangesOnlyTheOrderOfPods(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -152,8 +152,8 @@ func (s *shop) letGo(pod *corev1.Pod) {
 	})
 }
 
-// TestControllerDeletesOnlyPodsThatComeBack: whoever has the controller's account deletes no pods
-// but those that a native controller makes again in their place.
+// TestControllerDeletesOnlyPodsThatComeBack: the controller's account deletes only pods that a
+// native controller creates again.
 func TestControllerDeletesOnlyPodsThatComeBack(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestHistory: what ran, what was released and what is in progress, and all of one of them.
+// TestHistory: the command prints what ran, what was released and what is in progress, and all of
+// one release.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

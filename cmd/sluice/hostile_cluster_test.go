@@ -23,7 +23,7 @@ import (
 // they were said.
 const evilWords = "hear \x1b]0;owned\x07\x1b[2J\u202e\u009b2J ##vso[task.setvariable variable=PATH]x ##[set-env name=PATH]y @everyone ![x](https://evil.test/x.png) me"
 
-// TestHostileCluster: what admission, pods and events say is a line of text in statuses, events and
+// TestHostileCluster: text of admission, pods and events is a line of text in statuses, events and
 // on the screen.
 func TestHostileCluster(t *testing.T) {
 	t.Parallel()

@@ -18,10 +18,10 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// TestHostileHolds: whoever may write a StatefulSet or DaemonSet writes what they like into the
-// annotation of a held one: names to steer a terminal, another object's path, a strategy that is
-// none. It is text where it is shown, and the workload is handed back with the default strategy and
-// the template that it has.
+// TestHostileHolds: an author with write access to a StatefulSet or DaemonSet can put anything
+// into the annotation of a held one: names to steer a terminal, another object's path, an invalid
+// strategy. It is shown as text, and the workload is handed back with the default strategy and its
+// present template.
 func TestHostileHolds(t *testing.T) {
 	t.Parallel()
 	s := &shop{T: t, namespace: cptest.Namespace(t), kubeconfig: cptest.Access(t).Kubeconfig, client: cptest.Client(t)}

@@ -17,8 +17,7 @@ import (
 // round, and command a workflow.
 const hostileName = "x\n::error file=y::forged\n\x1b]0;owned\x07\u202e##[set-env name=PATH]##vso[task.setvariable variable=PATH]##teamcity[buildStop]z.yaml"
 
-// TestHostileNames: what a repository names its files and keys stays on its line, and steers
-// nothing.
+// TestHostileNames: a repository's names of files and keys stay on their line, and steer nothing.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t)

@@ -20,9 +20,9 @@ import (
 // evilLink is what a terminal takes for a link to elsewhere, and for letters from right to left.
 const evilLink = evilWords + "\x1b]8;;https://evil.test\x1b\\\u202eknil\u2066\x1b]8;;\x1b\\\n::error::forged\n"
 
-// TestHostileTrafficStatus: a tenant writes what the API server lets them into the status of a
-// release with traffic, into its gates, routes and Deployment. Whoever looks at it, or hands it
-// back, reads lines of text of a bounded length.
+// TestHostileTrafficStatus: a tenant writes all that the API server allows into the status of a
+// release with traffic, into its gates, routes and Deployment. Commands that show it, or hand it
+// back, print lines of text of a bounded length.
 func TestHostileTrafficStatus(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)

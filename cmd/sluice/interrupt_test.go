@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestInterrupted: whoever presses Ctrl-C while a command waits reads that it was interrupted, and
-// nothing of a context.
+// TestInterrupted: after Ctrl-C a waiting command reports that it was interrupted, and nothing of
+// a context.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())

@@ -112,7 +112,7 @@ func encodePEM(certificate []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
 }
 
-// TestTraceFlagsAreChecked: what is wrong is said before anything runs.
+// TestTraceFlagsAreChecked: a wrong flag is reported before anything runs.
 func TestTraceFlagsAreChecked(t *testing.T) {
 	t.Parallel()
 	for flag, want := range map[string]string{

@@ -55,8 +55,8 @@ func (w *workingTree) link(to, name string) {
 // codeSpan is what Markdown shows as it is.
 var codeSpan = regexp.MustCompile("`[^`\n]*`")
 
-// TestPlanClusterThatIsHostile: what people of the namespace wrote is text, in a comment as on a
-// terminal, and only so much of it; what keeps the release from starting is said.
+// TestPlanClusterThatIsHostile: text of people of the namespace stays text of a bounded length, in
+// a comment as on a terminal; obstacles to the release are reported.
 func TestPlanClusterThatIsHostile(t *testing.T) {
 	t.Parallel()
 	const evil = "@everyone [x](evil.test)\n# Owned\n::error::y\x1b[2J\u202e##vso[a]"

@@ -140,7 +140,7 @@ spec:
   strategy: {maxUnavailable: 2, steps: [{replicas: 1}, {replicas: 100%}]}
 `
 
-// TestPlanCluster: what a commit meets in a real cluster, as somebody with read access sees it.
+// TestPlanCluster: a user with read access sees the effects of a commit in a real cluster.
 func TestPlanCluster(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -236,8 +236,8 @@ func TestPlanClusterOfEachKind(t *testing.T) {
 	s.want(s.ok(viewer, plan...), "the release says: batch 1/2 done", "replaces the release in progress")
 }
 
-// TestPlanClusterOfRoutes: what keeps the routes of a release from sharing its requests is told
-// before it begins, and what somebody may not read is not said to be absent.
+// TestPlanClusterOfRoutes: an obstacle to sharing requests is reported before the release begins,
+// and objects that the user may not read are not reported as missing.
 func TestPlanClusterOfRoutes(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)
@@ -308,7 +308,7 @@ func (s *shop) httpRoute(namespace, name, service string) {
 	}})
 }
 
-// referrer is where a reference comes from.
+// referrer is the origin of a reference.
 type referrer struct{ group, kind, namespace string }
 
 // grant lets it refer to a kind of objects of a namespace.

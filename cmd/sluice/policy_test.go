@@ -197,8 +197,8 @@ func TestForgedResolvedTemplate(t *testing.T) {
 	}
 }
 
-// wantAnswersKept: who may answer does not take back, or replace, what somebody else has answered
-// and nobody has read yet.
+// wantAnswersKept checks that an approver can't take back or replace an unread answer of another
+// person.
 func (s *shop) wantAnswersKept(approver string, release *v1alpha1.BatchRelease) {
 	s.Helper()
 	const hers = `{"gate":"another","verdict":"Reject","by":"grace"}`
@@ -296,7 +296,7 @@ var dryRunAll = &client.SubResourcePatchOptions{PatchOptions: client.PatchOption
 
 func merge(patch string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(patch)) }
 
-// tryStatus is the result when a user patches a status.
+// tryStatus returns the error of a user's patch of a status.
 func (s *shop) tryStatus(user string, object client.Object, patch string) error {
 	s.Helper()
 	return s.clientAs(user).Status().Patch(s.Context(), object.DeepCopyObject().(client.Object), merge(patch), dryRunAll)

@@ -101,7 +101,7 @@ func writeVerb(w *bytes.Buffer, verb *cobra.Command) {
 	}
 }
 
-// writeText writes help as Markdown: what is indented there stays as it is.
+// writeText writes help as Markdown, and leaves indented text as it is.
 func writeText(w *bytes.Buffer, text string) {
 	for i, part := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		if i > 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestHistoryIsTheControllers: whoever may write everything of the group apps in a namespace
-// neither adds to, changes nor deletes what a release is rolled back to.
+// TestHistoryIsTheControllers: a user with write access to the whole group apps in a namespace
+// can't add, change or delete revisions that a release may roll back to.
 func TestHistoryIsTheControllers(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -60,7 +60,7 @@ func TestHistoryIsTheControllers(t *testing.T) {
 	s.awaitRevisions(release.UID, "none after its release", func(left []appsv1.ControllerRevision) bool { return len(left) == 0 })
 }
 
-// wantRecordKept: what is kept for a release is not theirs to change.
+// wantRecordKept checks that users can't change the kept revisions of a release.
 func (s *shop) wantRecordKept(owner client.Client, record *appsv1.ControllerRevision) {
 	s.Helper()
 	for name, patch := range map[string]string{
@@ -116,8 +116,8 @@ func TestHistoriesOfOthers(t *testing.T) {
 	s.wantNamespaceToGo()
 }
 
-// wantNamespaceToGo: the namespace takes the history with it while the release itself is still
-// there.
+// wantNamespaceToGo checks that deleting the namespace removes the history while the release still
+// exists.
 func (s *shop) wantNamespaceToGo() {
 	s.Helper()
 	release := &v1alpha1.BatchRelease{

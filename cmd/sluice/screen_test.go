@@ -14,7 +14,7 @@ type terminal struct {
 	bytes.Buffer
 }
 
-// lines are what is left to see.
+// lines returns the visible lines.
 func (w *terminal) lines() []string {
 	shown, at := []string{""}, 0
 	for text := w.String(); text != ""; {
@@ -39,8 +39,8 @@ func (w *terminal) lines() []string {
 	return shown[:len(shown)-1]
 }
 
-// TestScreen: on a terminal each frame takes the place of the one before, and none is larger than
-// the terminal: what wraps or scrolls away could not be taken back.
+// TestScreen: on a terminal each frame replaces the one before, and none is larger than the
+// terminal, because wrapped or scrolled lines can't be replaced.
 func TestScreen(t *testing.T) {
 	t.Parallel()
 	out := &terminal{}

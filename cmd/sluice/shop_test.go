@@ -76,8 +76,7 @@ func newShop(t *testing.T) *shop {
 // roles lets one test at a time apply the roles that come with Sluice.
 var roles sync.Mutex
 
-// person makes a user with cluster roles in the shop's namespace: those of Kubernetes, and those
-// that come with Sluice.
+// person makes a user with cluster roles in the shop's namespace, of Kubernetes and of Sluice.
 func (s *shop) person(name string, clusterRoles ...string) string {
 	s.Helper()
 	s.applyRoles()
@@ -108,7 +107,7 @@ func (s *shop) viewer() string {
 	return s.person("viewer", "view", "sluice-viewer")
 }
 
-// said is what a call of sluice printed, and how it ended.
+// said is the output of a call of sluice, and its error.
 type said struct {
 	stdout, stderr string
 	code           int
@@ -126,7 +125,7 @@ func (s *shop) flags(user string) []string {
 	return []string{"--kubeconfig=" + s.kubeconfig, "--namespace=" + s.namespace, "--as=" + user}
 }
 
-// completes is what a shell offers to complete the last word of a call.
+// completes returns a shell's completions of the last word of a call.
 func (s *shop) completes(user, verb string, words ...string) string {
 	s.Helper()
 	var stdout, stderr bytes.Buffer
@@ -137,7 +136,7 @@ func (s *shop) completes(user, verb string, words ...string) string {
 	return stdout.String()
 }
 
-// ok is as for a call that must succeed. It returns what was printed.
+// ok returns the output of a call that must succeed.
 func (s *shop) ok(user string, args ...string) string {
 	s.Helper()
 	got := s.as(user, args...)

@@ -20,8 +20,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestSync: what was just pushed is read at once, and what is wrong in it is reported with file and
-// line.
+// TestSync: a new push is read at once, and its errors are reported with file and line.
 func TestSync(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

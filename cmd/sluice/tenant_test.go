@@ -13,8 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// attempt is what a person of the namespace tries to write, and what is said to it; nothing where
-// it is theirs to write.
+// attempt is a write that a person of the namespace tries, and the answer; empty if it is allowed.
 type attempt struct {
 	object client.Object
 	status bool
@@ -24,8 +23,8 @@ type attempt struct {
 
 const noRight = "is forbidden: User"
 
-// TestTenants: what each role in a namespace can't write of a release, its gates, its history and
-// its source, on a real API server with the roles and policies as they are shipped.
+// TestTenants: each role in a namespace is kept from its forbidden writes to a release, its gates,
+// its history and its source, on a real API server with the shipped roles and policies.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -127,8 +126,7 @@ func (s *shop) kept() string {
 	return kept.Items[0].Name
 }
 
-// try is what comes of an attempt, without anything being changed. What is written beside a status
-// never counts.
+// try returns the result of an attempt in a dry run. Changes beside a status never count.
 func (s *shop) try(user string, a attempt) error {
 	s.Helper()
 	if a.status {
@@ -142,8 +140,8 @@ func (s *shop) try(user string, a attempt) error {
 	return s.clientAs(user).Patch(s.Context(), a.object.DeepCopyObject().(client.Object), merge(a.patch), client.DryRunAll)
 }
 
-// wantForceKept: what was forced, and by whom, does not change any more; nor is a gate forced that
-// has passed by its policy.
+// wantForceKept checks that a forced decision and its actor don't change any more, and that no
+// gate is forced that has passed by its policy.
 func (s *shop) wantForceKept(rescuer string, gate *v1alpha1.Gate) {
 	s.Helper()
 	forced := fmt.Sprintf(`{"status":{"force":{"by":%q,"reason":"later"}}}`, rescuer)

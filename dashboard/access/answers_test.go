@@ -15,8 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// vast is an API server whose lists of pods never end: what a tenant has written into a namespace
-// can be very large.
+// vast is an API server whose lists of pods never end, because a tenant can fill a namespace.
 type vast struct{}
 
 func (vast) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -39,8 +38,8 @@ func (vast) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestVastAnswers: whoever fills a namespace does not fill the memory of the dashboard, which reads
-// so much of an answer and no more. A watch may last.
+// TestVastAnswers: a full namespace does not fill the memory of the dashboard, which reads a
+// limited part of an answer. A watch may last.
 func TestVastAnswers(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(vast{})

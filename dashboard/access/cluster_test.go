@@ -354,7 +354,7 @@ func TestForgedSessions(t *testing.T) {
 	}
 }
 
-// TestTriesAreLimited: whoever tries too often waits, and others do not.
+// TestTriesAreLimited: a person who tries too often waits, and others do not.
 func TestTriesAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestFetchedByAnotherOrigin: a page of a sibling domain has the browser send the session: what it
-// requests otherwise than by leading there is not answered, so that it takes none of the person's
-// streams, and runs nothing as them.
+// TestFetchedByAnotherOrigin: a page of a sibling domain makes the browser send the session.
+// Requests other than navigation are not answered, so that they take none of the person's streams,
+// and run nothing as them.
 func TestFetchedByAnotherOrigin(t *testing.T) {
 	t.Parallel()
 	door, err := guard("", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))

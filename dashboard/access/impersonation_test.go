@@ -21,9 +21,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestAStolenAccount: whoever steals the dashboard's token acts as the mightiest, and still reads
-// no Secret, creates no pod and gives nobody a right: its account has the right to impersonate for
-// what the dashboard does, and for nothing else.
+// TestAStolenAccount: a thief of the dashboard's token can act as the mightiest user, and still
+// reads no Secret, creates no pod and grants no right: the account may impersonate only for the
+// dashboard's own requests.
 func TestAStolenAccount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tokens)

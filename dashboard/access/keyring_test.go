@@ -164,9 +164,9 @@ func TestSecretsOfARunningDashboard(t *testing.T) {
 	}
 }
 
-// TestGroupsThatWereTakenAway: whoever is taken out of a group at the login service has it until
-// the session ends, which is no later than what the login service said: then it is asked again. Who
-// was removed altogether has no session any more.
+// TestGroupsThatWereTakenAway: a person removed from a group at the login service keeps it until
+// the session ends, at the latest at the time that the login service named, and then logs in
+// again. A person who was removed altogether has no session any more.
 func TestGroupsThatWereTakenAway(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)

@@ -204,7 +204,8 @@ func TestLocalLinks(t *testing.T) {
 	}
 }
 
-// TestListenOnLoopbackAlone: what may do all that a kubeconfig may is served on this machine alone.
+// TestListenOnLoopbackAlone: a dashboard with the rights of a kubeconfig is served on this machine
+// alone.
 func TestListenOnLoopbackAlone(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "localhost:0", "example.com:0", "127.0.0.1", ""} {

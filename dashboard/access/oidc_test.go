@@ -39,8 +39,8 @@ func (b *browser) through(address string) result {
 	return at
 }
 
-// TestLoginService: who logs in at the login service is the person that the API server makes of the
-// same claims, and their rights are those of their groups.
+// TestLoginService: a person who logs in is the user that the API server derives from the same
+// claims, with the rights of their groups.
 func TestLoginService(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -74,8 +74,7 @@ func TestLoginService(t *testing.T) {
 	}
 }
 
-// TestForgedCallbacks: what comes back from somewhere else than the login that this browser has
-// begun opens nothing.
+// TestForgedCallbacks: a callback from another login than this browser's opens nothing.
 func TestForgedCallbacks(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
@@ -139,8 +138,8 @@ func TestForgedCallbacks(t *testing.T) {
 	}
 }
 
-// TestClaimsThatOpenNothing: what the login service says of somebody opens nothing unless it is
-// signed, of this login, for this dashboard, and of a person.
+// TestClaimsThatOpenNothing: claims open nothing unless they are signed, of this login, for this
+// dashboard, and of a person.
 func TestClaimsThatOpenNothing(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)

@@ -47,8 +47,8 @@ func (h hearer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestSomebodyWithoutTheirAttributes: some authorizers narrow rights by a person's attributes, or
-// go by their UID: whoever would arrive at the API server without them, or with others, is not let
-// in.
+// by their UID. A person who would arrive at the API server without them, or with others, is
+// refused.
 func TestSomebodyWithoutTheirAttributes(t *testing.T) {
 	t.Parallel()
 	ada := identity{Name: "ada", UID: "7", Groups: []string{"dev"}, Extra: map[string][]string{"scopes": {"user:info", "user:check"}}}

@@ -26,7 +26,7 @@ type provider struct {
 	key    *rsa.PrivateKey
 
 	mu sync.Mutex
-	// claims are those of the next login, over the usual ones; a nil value takes one out.
+	// claims replace the usual ones at the next login; a nil value removes one.
 	claims map[string]any
 	// codes are those given out, with the request that each answers.
 	codes map[string]url.Values

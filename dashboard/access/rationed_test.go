@@ -49,8 +49,8 @@ func TestOnesLimitHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// TestRequestsWaitOnce: a request waits for its person's limit once: before its turn, where it has
-// one. What can't be sent in time is not.
+// TestRequestsWaitOnce: a request waits for its person's limit once, before its turn, where it has
+// one. A request that can't be sent in time is dropped.
 func TestRequestsWaitOnce(t *testing.T) {
 	t.Parallel()
 	sent := 0

@@ -285,7 +285,7 @@ func TestPagesOfOthers(t *testing.T) {
 	})
 }
 
-// TestEverywhereIsAskedFirst: whoever may do something everywhere is asked for once, not in each
+// TestEverywhereIsAskedFirst: rights in all namespaces take one request, not one for each
 // namespace.
 func TestEverywhereIsAskedFirst(t *testing.T) {
 	t.Parallel()

@@ -30,8 +30,7 @@ func (p *piped) Accept() (net.Conn, error) {
 func (p *piped) Close() error   { close(p.done); return nil }
 func (p *piped) Addr() net.Addr { return &net.TCPAddr{} }
 
-// serving is a client's end of a connection to a server of a handler, and ended once the handler
-// has returned for good.
+// serving returns a client's end of a connection to a handler's server.
 func serving(t *testing.T, handler http.Handler) (client net.Conn) {
 	t.Helper()
 	listener := &piped{make(chan net.Conn), make(chan struct{})}

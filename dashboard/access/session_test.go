@@ -87,7 +87,8 @@ func TestOptionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestSealsWhatOpens: what would not be unpacked is not sealed: whoever logs in with it is told so.
+// TestSealsWhatOpens: a session that could not be opened is not sealed, and the person who logs in
+// is told so.
 func TestSealsWhatOpens(t *testing.T) {
 	t.Parallel()
 	keys, err := RandomKeys()

@@ -201,7 +201,7 @@ func (w *world) token(account string, audiences ...string) string {
 	return made.Status.Token
 }
 
-// seen is what the pages of a world show: who looks, and what the API server gives them.
+// seen holds the content of a world's pages: the user, and the API server's answers.
 type seen struct {
 	Name     string   `json:"name"`
 	Groups   []string `json:"groups"`
@@ -212,7 +212,7 @@ type seen struct {
 	Posted   string   `json:"posted"`
 }
 
-// page is the dashboard behind the door.
+// page serves the dashboard behind the login.
 func (w *world) page(rw http.ResponseWriter, r *http.Request) {
 	v := ViewerOf(r.Context())
 	if v == nil {
@@ -324,7 +324,7 @@ func (b *browser) login(token string) *browser {
 	return b
 }
 
-// cookie is what the browser has of a purpose.
+// cookie returns the browser's cookie of a purpose.
 func (b *browser) cookie(purpose string) string {
 	u, _ := url.Parse(b.server.URL)
 	for _, c := range b.client.Jar.Cookies(u) {

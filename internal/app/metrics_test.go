@@ -60,7 +60,7 @@ var documented = map[string]string{
 	"sluice_writes_total":                          "kind result verb",
 }
 
-// scraped is what a controller serves, of which the test looks at a namespace and what is of none.
+// scraped holds the metrics of a controller, for one namespace and for none.
 type scraped struct {
 	text      []byte
 	families  map[string]*dto.MetricFamily
@@ -90,8 +90,8 @@ func scrape(t *testing.T, address, namespace string) scraped {
 	return scraped{text, families, namespace}
 }
 
-// value is that of the series of a metric whose labels have all of these values, of a histogram how
-// often it was observed; -1 where there is none.
+// value returns the value of the metric's series whose labels have all of these values, or the
+// number of observations of a histogram; -1 if there is none.
 func (s scraped) value(name string, labels ...string) float64 {
 	sum, found := 0.0, false
 	for _, metric := range s.families[name].GetMetric() {

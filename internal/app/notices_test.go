@@ -67,7 +67,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.got = append(r.got, one)
 }
 
-// kinds are those of the notices that came, in order.
+// kinds returns the kinds of the received notices, in order.
 func (r *receiver) kinds() []string {
 	r.lock.Lock()
 	defer r.lock.Unlock()

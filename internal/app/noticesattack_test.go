@@ -34,7 +34,7 @@ func (r *receiver) all() []arrived {
 	return append([]arrived{}, r.got...)
 }
 
-// page is what several goroutines write to.
+// page collects the writes of several goroutines.
 type page struct {
 	lock sync.Mutex
 	text bytes.Buffer

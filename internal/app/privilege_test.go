@@ -34,7 +34,7 @@ func TestLeastPrivilege(t *testing.T) {
 	releaseFromGit(t, cptest.Namespace(t), "sluice-system", controllerAccount(t))
 }
 
-// TestLeastPrivilegeInNamespace: so are those that are installed in one namespace alone.
+// TestLeastPrivilegeInNamespace: the roles for an installation in one namespace are minimal, too.
 func TestLeastPrivilegeInNamespace(t *testing.T) {
 	t.Parallel()
 	namespace := cptest.Namespace(t)

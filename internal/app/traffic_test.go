@@ -124,7 +124,7 @@ func readRoute(t *testing.T, c client.Client, namespace string) *unstructured.Un
 	return route
 }
 
-// userOf is what a user sees of a route.
+// userOf returns the user's part of a route.
 func userOf(route *unstructured.Unstructured) string {
 	text, _ := json.Marshal([]any{route.Object["spec"], route.GetAnnotations(), route.GetLabels()})
 	return string(text)

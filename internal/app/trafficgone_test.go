@@ -106,9 +106,9 @@ func (k *twoKinds) awaitGone() {
 	})
 }
 
-// TestOneKindIsNotServed: of a release that names routes of two kinds, one of which the cluster
-// does not serve, that route alone has the problem, also where the kind goes in mid-release. What
-// is shared of the other stays, and is given back with the release.
+// TestOneKindIsNotServed: where a release names routes of two kinds and the cluster does not serve
+// one of them, that route alone has the problem, also where the kind goes in mid-release. The
+// other's weights stay, and are restored with the release.
 func TestOneKindIsNotServed(t *testing.T) {
 	t.Parallel()
 	k := newTwoKinds(t)

@@ -117,7 +117,7 @@ func newDefaulted(t *testing.T, c client.Client, namespace string) *unstructured
 	return route
 }
 
-// claimOf is what a Gateway says of a route.
+// claimOf returns a Gateway's status of a route.
 func claimOf(i int, generation int64) map[string]any {
 	condition := func(kind string) map[string]any {
 		return map[string]any{

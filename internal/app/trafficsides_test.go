@@ -44,9 +44,8 @@ func patchService(t *testing.T, c client.Client, service *corev1.Service, change
 	}
 }
 
-// TestSidesFollowTheService: what the user changes of the Service in mid-release holds for its
-// sides, too. A port that it has no longer stays there for a route that has it yet, and goes with
-// the release.
+// TestSidesFollowTheService: a user's change of the Service in mid-release applies to its sides,
+// too. A removed port stays there while a route refers to it, and goes with the release.
 func TestSidesFollowTheService(t *testing.T) {
 	t.Parallel()
 	c, release := startBlocked(t)
@@ -111,8 +110,8 @@ func wantPatches(t *testing.T, namespace string, times int) {
 	}
 }
 
-// TestEditedSideIsPutBack: whatever somebody edits of a Service of a side is put back, also where
-// the release stands still.
+// TestEditedSideIsPutBack: every edit of a side's Service is reverted, also while the release is
+// stopped.
 func TestEditedSideIsPutBack(t *testing.T) {
 	t.Parallel()
 	c, release := startBlocked(t)

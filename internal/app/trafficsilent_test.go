@@ -20,8 +20,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// blockedWithTraffic is a release at its first gate. The controller waits for the status of a route
-// for half of the deadline, in seconds.
+// blockedWithTraffic returns a release at its first gate. The controller waits for the status of a
+// route for half of the deadline, in seconds.
 func blockedWithTraffic(t *testing.T, deadline int32) (c client.Client, route *unstructured.Unstructured, release *v1alpha1.BatchRelease) {
 	t.Helper()
 	c, namespace := startTraffic(t)
@@ -122,7 +122,8 @@ func rollBack(t *testing.T, c client.Client, release *v1alpha1.BatchRelease) {
 	}
 }
 
-// twoNamespaces are a controller, and a Deployment whose route is in another namespace.
+// twoNamespaces starts a controller, and returns a Deployment's namespace and its route in
+// another.
 func twoNamespaces(t *testing.T) (c client.Client, namespace string, route *unstructured.Unstructured) {
 	t.Helper()
 	cptest.GatewayAPI(t)
@@ -147,7 +148,7 @@ func elsewhere(t *testing.T, namespace, edge string) *unstructured.Unstructured 
 	return route
 }
 
-// grants are those that a release needs for a route of another namespace.
+// grants returns the ReferenceGrants that a release needs for a route of another namespace.
 func grants(namespace, edge string) (there, here *unstructured.Unstructured) {
 	there = newGrant(edge, map[string]any{"group": v1alpha1.GroupVersion.Group, "kind": "BatchRelease", "namespace": namespace},
 		map[string]any{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute"})
@@ -195,8 +196,8 @@ func TestRevokedGrant(t *testing.T) {
 	}
 }
 
-// TestForgedHoldElsewhere: whoever may write to a route of a namespace that has not consented can't
-// have a release stay, by saying again and again that the release holds it; and a route that the
+// TestForgedHoldElsewhere: an author with write access to a route in a namespace without consent
+// can't keep a release alive by marking the route as held by it, again and again. A route that the
 // release does not name is left alone.
 func TestForgedHoldElsewhere(t *testing.T) {
 	t.Parallel()
