@@ -44,6 +44,14 @@ func TestAnEditedStepTakesMoreWhenItsGatesHavePassed(t *testing.T) {
 			doneStep().steps(step("100%", manual)).status(said("1", 0)).gates(gate(1, 0, 0, passed)).status(blocking),
 			outcome{Script: []string{closes, "scale v2 1 -> 2: batch 1/1"}, Is: "RollingUpdate 1/1 Upgrade StepUpgrading", Wake: longestLook},
 		},
+		"it says less than there is: pods that run stay, and no more come": {
+			held(10).at(0, 5).steps(step("10%"), step("100%")).status(said("50%", 0)).sets(set("v1", 7), set("v2", 3)),
+			outcome{Script: []string{"open gate web-v2-1-0-0 (manual): batch 1/2 is done"}, Is: "RollingUpdate 1/2 Blocking StepBlocking"},
+		},
+		"... and scaled down, they shrink to the new share": {
+			held(10).at(0, 5).steps(step("10%"), step("100%")).status(said("50%", 0)).sets(set("v1", 9), set("v2", 3)).scaledFrom(20),
+			outcome{Script: []string{"scale v2 3 -> 1: fewer replicas: the batch shrinks in proportion"}, Is: "RollingUpdate 1/2 Upgrade StepUpgrading", Wake: longestLook},
+		},
 		"scaled up meanwhile, it keeps the share that it had": {
 			doneStep().steps(step("50%"), step("100%")).status(said("10%", 0)).gates(gate(1, 0, 0)).status(blocking).scaledFrom(5),
 			outcome{Is: "RollingUpdate 1/2 Blocking StepBlocking"},

@@ -319,6 +319,9 @@ func moveReason(s *snapshot, why mover.Why) Reason {
 	case mover.FewerReplicas:
 		return "fewer replicas: the batch shrinks in proportion"
 	case mover.MoreReplicas:
+		if !hasGrown(s) {
+			return Reason("back to the target of batch " + batchNumber(s))
+		}
 		return "more replicas: the added pods run the old version"
 	case mover.Cleared:
 		return "follow spec.replicas"

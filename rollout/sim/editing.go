@@ -8,7 +8,9 @@ import (
 
 // editStep edits what the step in progress says, as somebody does who may push and not approve:
 // pods, requests and matches become those of the next step, or fewer requests go to the new
-// version. What was approved stays what it was (World.Sound).
+// version. What was approved stays what it was (World.Sound). A next step of fewer pods, such as 0%
+// after 10, is no edit: the laws don't know steps that are lowered
+// (plan.TestAnEditedStepTakesMoreWhenItsGatesHavePassed does).
 func editStep(w *World, more bool) bool {
 	status, spec := w.Release.Status, *w.Release.Spec
 	steps, i := append([]v1alpha1.Step(nil), spec.Strategy.Steps...), int(status.CurrentStepIndex)
@@ -17,6 +19,8 @@ func editStep(w *World, more bool) bool {
 	}
 	before := steps[i]
 	switch {
+	case more && Target(steps[i+1], w.Workload.Replicas) < Target(steps[i], w.Workload.Replicas):
+		return false
 	case more:
 		steps[i].Replicas, steps[i].Matches = steps[i+1].Replicas, matches
 		steps[i].Traffic = fmt.Sprintf("%d%%", shareOf(steps, i+1))
