@@ -44,9 +44,9 @@ type breach struct {
 
 func (b breach) String() string { return fmt.Sprintf("%s: %s; write %s", b.at, b.rule, b.example) }
 
-// TestCommentsOfGo checks that doc comments have the form name, verb, object; that of a test may be its
-// name, a colon and the promise. comments.yaml lists the number of breaches of each package, and of its
-// tests apart, which may only fall.
+// TestCommentsOfGo checks that doc comments have the form name, verb, object; that of a test may be
+// its name, a colon and the promise. comments.yaml lists the number of breaches of each package,
+// and of its tests apart, which may only fall.
 func TestCommentsOfGo(t *testing.T) {
 	t.Parallel()
 	found := map[string][]breach{}
@@ -157,7 +157,8 @@ func first(docs ...*ast.CommentGroup) *ast.CommentGroup {
 	return nil
 }
 
-// checkDoc checks the first sentence of a doc comment: the name, and then a verb; for a type also "is" or "are" with a noun.
+// checkDoc checks the first sentence of a doc comment: the name, and then a verb; for a type also
+// "is" or "are" with a noun.
 func checkDoc(add func(token.Pos, string, string), name string, doc *ast.CommentGroup, isFunc bool) {
 	if doc == nil {
 		return

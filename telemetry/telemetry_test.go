@@ -23,7 +23,8 @@ func (k *kinds) Tell(facts []story.Fact) {
 	}
 }
 
-// Informers show objects again after an interruption, and may miss versions, deletions and even that another object has the name.
+// TestEachChangeIsToldOnce: Informers show objects again after an interruption, and may miss
+// versions, deletions and even that another object has the name.
 func TestEachChangeIsToldOnce(t *testing.T) {
 	t.Parallel()
 	version := func(uid types.UID, version string, phase v1alpha1.Phase) *v1alpha1.BatchRelease {
@@ -83,7 +84,8 @@ type forgets struct {
 // Forget implements Forgetter.
 func (f *forgets) Forget(release types.UID) { f.gone = append(f.gone, release) }
 
-// What is kept of releases goes with them, also if nothing is told of that.
+// TestGoneReleasesAreForgotten: what is kept of releases goes with them, also if nothing is told of
+// that.
 func TestGoneReleasesAreForgotten(t *testing.T) {
 	t.Parallel()
 	var told forgets

@@ -6,7 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Of several routes and Services, the first that is waited for is named. What is waited for by the clock alone is none of them.
+// TestWhatIsAwaitedIsNamed: of several routes and Services, the first that is waited for is named.
+// What is waited for by the clock alone is none of them.
 func TestWhatIsAwaitedIsNamed(t *testing.T) {
 	t.Parallel()
 	const shop = "HTTPRoute shop/shop"

@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// What the simulated cluster of rollout/sim has found.
+// TestRoutesThatComeAndGo: what the simulated cluster of rollout/sim has found.
 func TestRoutesThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	unaccepted := func(_ *Goal, s *Seen) { s.Routes[0].Accepted = false }
@@ -123,7 +123,7 @@ func beside(weight int32) func(*Goal, *Seen) {
 	}
 }
 
-// Nobody can say how many requests go to either side.
+// TestPodsStayWhileRoutesAreAstray: nobody can say how many requests go to either side.
 func TestPodsStayWhileRoutesAreAstray(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]*scene{

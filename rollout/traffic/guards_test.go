@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Each of these was seen to fail when one condition of Next was left out.
+// TestGuards: each of these was seen to fail when one condition of Next was left out.
 func TestGuards(t *testing.T) {
 	t.Parallel()
 	admin := Route{
@@ -171,7 +171,7 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// A write that gives a version more rests on a release that is read as it is.
+// TestRaises: a write that gives a version more rests on a release that is read as it is.
 func TestRaises(t *testing.T) {
 	t.Parallel()
 	unwhole := func(_ *Goal, s *Seen) { s.Routes[0].Whole = false }

@@ -6,8 +6,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// Whoever may write one route of a release, perhaps in a namespace of their own, makes it look as if it gave the version that is released
-// more than was approved. Other routes, which may be other people's, don't follow.
+// TestWhatOneRouteGivesIsNotGivenByOthers: whoever may write one route of a release, perhaps in a
+// namespace of their own, makes it look as if it gave the version that is released more than was
+// approved. Other routes, which may be other people's, don't follow.
 func TestWhatOneRouteGivesIsNotGivenByOthers(t *testing.T) {
 	t.Parallel()
 	forged := func(share Share) func(*Goal, *Seen) {

@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// silent is a Gateway whose entry in the status stays, and that does not tell any more what it does.
+// silent is a Gateway whose entry in the status stays, and that does not tell any more what it
+// does.
 func silent(unchanged time.Duration) func(*Goal, *Seen) {
 	return func(_ *Goal, s *Seen) {
 		s.Routes[0].Accepted, s.Routes[0].Pending, s.InEffect, s.Unchanged = false, []string{"dead"}, 0, unchanged
@@ -41,7 +42,8 @@ func edited(_ *Goal, s *Seen) { s.Routes[0].Whole = false }
 
 func immediate(g *Goal, _ *Seen) { g.ReadyFor, g.DrainFor = 0, 0 }
 
-// The status of a route is waited for on the way back, and in the end, but not for ever; and for ever before a version gets more.
+// TestPatience: the status of a route is waited for on the way back, and in the end, but not for
+// ever; and for ever before a version gets more.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	const enough = patient + drain
@@ -94,7 +96,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// The wait begins with a rollback or the end, also where that has begun in the same pass.
+// TestPatienceOfAnotherStage: the wait begins with a rollback or the end, also where that has begun
+// in the same pass.
 func TestPatienceOfAnotherStage(t *testing.T) {
 	t.Parallel()
 	s := forward(0, 10).way(Back).but(silent(long)).but(func(g *Goal, s *Seen) { g.Stage, s.Stage = "back", "forward" })
@@ -103,7 +106,8 @@ func TestPatienceOfAnotherStage(t *testing.T) {
 	}
 }
 
-// What a release has given the canary side of a route it may take back, whatever consent is left, and no more.
+// TestRevokedGrant: what a release has given the canary side of a route it may take back, whatever
+// consent is left, and no more.
 func TestRevokedGrant(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

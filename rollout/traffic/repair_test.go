@@ -6,7 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// outdated is a side of which somebody has changed a Service, or what it copies of the user's. It has so many ready endpoints: none if it may lead elsewhere.
+// outdated returns a side of which somebody has changed a Service, or what it copies of the user's.
+// It has so many ready endpoints: none if it may lead elsewhere.
 func outdated(revision string, ready int32) Side {
 	return Side{Made: true, Revision: revision, Ready: ready, Outdated: true}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// While a release stands, a route begins with what another one gives if that is no more than the step says.
+// TestRouteBeginsInAReleaseThatStands: while a release stands, a route begins with what another one
+// gives if that is no more than the step says.
 func TestRouteBeginsInAReleaseThatStands(t *testing.T) {
 	t.Parallel()
 	admin := v1alpha1.TrafficRoute{Kind: v1alpha1.RouteHTTP, Name: "admin", Service: "web"}

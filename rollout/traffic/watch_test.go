@@ -7,7 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestWatch: what is as it was is counted from when it was first seen so, and whatever changes in between begins again.
+// TestWatch: what is as it was is counted from when it was first seen so, and whatever changes in
+// between begins again.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	shared := func(change func(*Seen)) Seen {

@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// script is a shell with plans given beforehand. It notes what it is told to do, and fails as it is told.
+// script is a shell with plans given beforehand. It notes what it is told to do, and fails as it is
+// told.
 type script struct {
 	plans []plan.Plan
 	fails map[string]error

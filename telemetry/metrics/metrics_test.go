@@ -38,7 +38,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// values are those of all series: of a histogram its sum, where something was observed. Series that are 0 are left out.
+// values are those of all series: of a histogram its sum, where something was observed. Series that
+// are 0 are left out.
 func (w *world) values() map[string]float64 {
 	w.Helper()
 	values := map[string]float64{}
@@ -80,7 +81,7 @@ func labels(metric *dto.Metric) string {
 	return "{" + strings.Join(pairs, ",") + "}"
 }
 
-// fact is one of release shop/web, which has taken so many minutes by then.
+// fact returns one of release shop/web, which has taken so many minutes by then.
 func fact(kind story.Kind, minutes int, changes ...func(*story.Fact)) story.Fact {
 	f := story.Fact{
 		Kind: kind, Release: types.NamespacedName{Namespace: "shop", Name: "web"}, UID: "u", Attempt: 1, Batch: 2, Batches: 3, Revision: "v2",
@@ -279,7 +280,8 @@ func TestFactsAreCounted(t *testing.T) {
 	}
 }
 
-// A release that failed, and whose object is gone although no end of it was told, leaves nothing.
+// TestGoneReleasesAreForgotten: a release that failed, and whose object is gone although no end of
+// it was told, leaves nothing.
 func TestGoneReleasesAreForgotten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -293,7 +295,8 @@ func TestGoneReleasesAreForgotten(t *testing.T) {
 	})
 }
 
-// documented are the labels of all metrics of this package, and how many values those have that are not names of Kubernetes.
+// documented are the labels of all metrics of this package, and how many values those have that are
+// not names of Kubernetes.
 var documented = map[string]string{
 	"sluice_batch_duration_seconds":                "namespace",
 	"sluice_gate_wait_seconds":                     "decision type",
@@ -310,7 +313,8 @@ var documented = map[string]string{
 	"sluice_release_stalled":                       "cause namespace release",
 }
 
-// Whatever people write into commits, gates and statuses, it adds no series, and what is there is as Prometheus wants it.
+// TestLabelsAreBounded: whatever people write into commits, gates and statuses, it adds no series,
+// and what is there is as Prometheus wants it.
 func TestLabelsAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -358,7 +362,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	}
 }
 
-// series are the names of all series.
+// series returns the names of all series.
 func (w *world) series() []string {
 	w.Helper()
 	var all []string
@@ -371,7 +375,7 @@ func (w *world) series() []string {
 	return all
 }
 
-// A series that is not there can't be told from a scrape that fails.
+// TestSeriesBeginAtZero: a series that is not there can't be told from a scrape that fails.
 func TestSeriesBeginAtZero(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

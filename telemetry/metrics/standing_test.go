@@ -76,7 +76,7 @@ func release(namespace, name string, state v1alpha1.ReleaseState, changes ...fun
 	return r
 }
 
-// hostile are releases of which people have written the status.
+// hostile returns releases of which people have written the status.
 func hostile(name string) []*v1alpha1.BatchRelease {
 	return []*v1alpha1.BatchRelease{
 		release("shop", name, v1alpha1.StateStopped, func(s *v1alpha1.BatchReleaseStatus) {
@@ -129,7 +129,8 @@ func TestReleasesAreShown(t *testing.T) {
 		"sluice_release_state_since_timestamp_seconds{namespace=blog,release=new}":   3000,
 	}
 	w.want(want)
-	// Tests run several controllers in one process; of a release that two of them have there is one series.
+	// Tests run several controllers in one process; of a release that two of them have there is one
+	// series.
 	second := w.show(release("shop", "job", v1alpha1.StateBlocked), release("blog", "x", v1alpha1.StateCompleted))
 	want["sluice_releases{namespace=blog,phase=Completed}"] = 2
 	w.want(want)
@@ -140,7 +141,8 @@ func TestReleasesAreShown(t *testing.T) {
 	w.want(map[string]float64{})
 }
 
-// Previews of pull requests come and go: their series go an hour after them.
+// TestSeriesGoWithTheirReleases: Previews of pull requests come and go: their series go an hour
+// after them.
 func TestSeriesGoWithTheirReleases(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -171,7 +173,8 @@ func TestSeriesGoWithTheirReleases(t *testing.T) {
 	}
 }
 
-// Where nobody scrapes, previews leave no series either; what was told within the hour is there for whoever asks next.
+// TestSeriesAreForgottenWithoutScrapes: where nobody scrapes, previews leave no series either; what
+// was told within the hour is there for whoever asks next.
 func TestSeriesAreForgottenWithoutScrapes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -189,7 +192,8 @@ func TestSeriesAreForgottenWithoutScrapes(t *testing.T) {
 	}
 }
 
-// A Prometheus that was away for hours finds the counters of releases that are still there as they were.
+// TestCountersOutliveMissedScrapes: a Prometheus that was away for hours finds the counters of
+// releases that are still there as they were.
 func TestCountersOutliveMissedScrapes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -208,7 +212,8 @@ func TestCountersOutliveMissedScrapes(t *testing.T) {
 	}
 }
 
-// A scrape of many releases takes moments, and keeps nothing. It is not parallel: it counts what the process allocates.
+// TestManyReleasesAreScraped: a scrape of many releases takes moments, and keeps nothing. It is not
+// parallel: it counts what the process allocates.
 func TestManyReleasesAreScraped(t *testing.T) {
 	w := newWorld(t)
 	const many = 10_000

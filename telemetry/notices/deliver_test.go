@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// to is a receiver of events at an address.
+// to returns a receiver of events at an address.
 func to(address string) *receiver {
 	loopback, _ := checkAddress(address, true)
 	return &receiver{name: "r", kind: typeEvents, address: conceal(address), loopback: loopback}
@@ -116,8 +116,8 @@ func TestSlowReceiver(t *testing.T) {
 	}
 }
 
-// TestAddressesOfReceivers: requests go neither to link-local addresses nor to those of clouds, and to loopback only if the URL names it. Nothing of
-// an address is in what is said of it.
+// TestAddressesOfReceivers: requests go neither to link-local addresses nor to those of clouds, and
+// to loopback only if the URL names it. Nothing of an address is in what is said of it.
 func TestAddressesOfReceivers(t *testing.T) {
 	t.Parallel()
 	const closed = "127.0.0.1:1" // a port that no other test is given

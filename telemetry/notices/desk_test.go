@@ -22,7 +22,7 @@ import (
 
 var at = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
-// releaseAt is a release of two steps that was created so many seconds after others.
+// releaseAt returns a release of two steps that was created so many seconds after others.
 func releaseAt(name string, created int, attempt int64, phase v1alpha1.Phase) *v1alpha1.BatchRelease {
 	r := &v1alpha1.BatchRelease{}
 	r.Namespace, r.Name, r.UID = "shop", name, types.UID(name+"-uid")
@@ -43,7 +43,7 @@ func gateOf(r *v1alpha1.BatchRelease, name string, decision v1alpha1.Decision) *
 	return g
 }
 
-// bench is a desk with one receiver of everything, which is never delivered to.
+// bench returns a desk with one receiver of everything, which is never delivered to.
 func bench(last *record) *desk {
 	d := newDesk("", last)
 	d.posts["all"] = &post{
@@ -53,7 +53,7 @@ func bench(last *record) *desk {
 	return d
 }
 
-// told are the notices in the queue, which is emptied.
+// told returns the notices in the queue, which is emptied.
 func (d *desk) told() []string {
 	var all []string
 	for _, p := range d.posts["all"].queue.all() {
@@ -63,7 +63,7 @@ func (d *desk) told() []string {
 	return all
 }
 
-// kept is the record as the next process reads it.
+// kept returns the record as the next process reads it.
 func kept(t *testing.T, d *desk) *record {
 	t.Helper()
 	packed, cut, err := d.pack()
@@ -84,7 +84,8 @@ func want(t *testing.T, reason string, got []string, want ...string) {
 	}
 }
 
-// TestFirstStart: where notices are new, nothing is told of what was before; from then on, everything is.
+// TestFirstStart: where notices are new, nothing is told of what was before; from then on,
+// everything is.
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
 	d := bench(nil)
@@ -104,8 +105,8 @@ func TestFirstStart(t *testing.T) {
 	want(t, "later", d.told(), "running ReleaseCompleted", "running GatePassed")
 }
 
-// TestNextProcess: it tells what happened while none ran, of releases and gates that are new, too; and nothing of those that were not watched
-// before, nor of those that are gone.
+// TestNextProcess: it tells what happened while none ran, of releases and gates that are new, too;
+// and nothing of those that were not watched before, nor of those that are gone.
 func TestNextProcess(t *testing.T) {
 	t.Parallel()
 	first := bench(nil)
@@ -143,8 +144,8 @@ func TestNextProcess(t *testing.T) {
 	want(t, "nothing happened", third.told())
 }
 
-// TestPendingIsKept: what one receiver has got and another has not is in the record, in order; the next process sends it to whom it is owed, if
-// that is still configured.
+// TestPendingIsKept: what one receiver has got and another has not is in the record, in order; the
+// next process sends it to whom it is owed, if that is still configured.
 func TestPendingIsKept(t *testing.T) {
 	t.Parallel()
 	d := bench(nil)
@@ -174,7 +175,8 @@ func TestPendingIsKept(t *testing.T) {
 	}
 }
 
-// TestStoppedTwice: what happens again has another ID, and the same one in each process that tells it.
+// TestStoppedTwice: what happens again has another ID, and the same one in each process that tells
+// it.
 func TestStoppedTwice(t *testing.T) {
 	t.Parallel()
 	d := bench(nil)
@@ -196,7 +198,8 @@ func TestStoppedTwice(t *testing.T) {
 	}
 }
 
-// TestRecordFits: of ten thousand releases, and of too many notices, the record fits into a ConfigMap.
+// TestRecordFits: of ten thousand releases, and of too many notices, the record fits into a
+// ConfigMap.
 func TestRecordFits(t *testing.T) {
 	t.Parallel()
 	r := &record{Version: recordVersion, Releases: map[types.UID]*entry{}}

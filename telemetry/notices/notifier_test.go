@@ -63,7 +63,8 @@ func (blind) GetInformer(context.Context, client.Object, ...cache.InformerGetOpt
 	return nil, errors.New("no kind is known")
 }
 
-// notifier is one with a receiver that takes notices of releases of the namespace shop, which are pending.
+// notifier is one with a receiver that takes notices of releases of the namespace shop, which are
+// pending.
 func notifier(t *testing.T, objects cache.Cache, address string) (*Notifier, *server) {
 	t.Helper()
 	n := Notice{Kind: story.ReleaseStarted, Namespace: "shop", Release: "web"}
@@ -145,7 +146,8 @@ func TestNotifierEndsInTime(t *testing.T) {
 	}
 }
 
-// TestStandbyReadsAgain: a notifier that takes over long after it was made sends to the receivers that the file names by then.
+// TestStandbyReadsAgain: a notifier that takes over long after it was made sends to the receivers
+// that the file names by then.
 func TestStandbyReadsAgain(t *testing.T) {
 	t.Parallel()
 	asked := make(chan bool, 1)
@@ -166,7 +168,8 @@ func TestStandbyReadsAgain(t *testing.T) {
 	}
 }
 
-// TestReleaseMadeAgain: one that was deleted and made again under its name while nobody watched is told as deleted, and the new one as begun.
+// TestReleaseMadeAgain: one that was deleted and made again under its name while nobody watched is
+// told as deleted, and the new one as begun.
 func TestReleaseMadeAgain(t *testing.T) {
 	t.Parallel()
 	d := bench(nil)

@@ -11,7 +11,8 @@ func about1(release string, number int64) *pending {
 	return &pending{ID: fmt.Sprint(release, "/", number), Notice: Notice{Namespace: "shop", Release: release}, number: number}
 }
 
-// TestOrderOfARelease: whatever fails, notices of one release arrive in order, each once, and in spite of those of others that can't be delivered.
+// TestOrderOfARelease: whatever fails, notices of one release arrive in order, each once, and in
+// spite of those of others that can't be delivered.
 func TestOrderOfARelease(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -65,7 +66,8 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// TestPauses: a receiver that is away is asked with growing intervals, and a notice is given up after an hour.
+// TestPauses: a receiver that is away is asked with growing intervals, and a notice is given up
+// after an hour.
 func TestPauses(t *testing.T) {
 	t.Parallel()
 	var q queue

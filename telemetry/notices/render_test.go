@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// hostile is a fact in which every text of strangers is an attack.
+// hostile returns a fact in which every text of strangers is an attack.
 func hostile(kind story.Kind) story.Fact {
 	const attack = "<!channel> <@U1> <https://evil.example|log in> @here & https://evil.example `x` \n*Release completed*\u202e\x1b[2J"
 	f := story.Fact{
@@ -32,7 +32,8 @@ func hostile(kind story.Kind) story.Fact {
 	return f
 }
 
-// TestHostileSlack: nothing that strangers write mentions, links or begins a line in Slack, and it stays short.
+// TestHostileSlack: nothing that strangers write mentions, links or begins a line in Slack, and it
+// stays short.
 func TestHostileSlack(t *testing.T) {
 	t.Parallel()
 	everything := "{{.Kind}} {{.Summary}} {{.Cluster}} {{.Namespace}} {{.Release}} {{.Workload}} {{.Revision}} {{.From}} {{.Commit}} {{.Author}} {{.Subject}} " +
@@ -69,7 +70,8 @@ func TestHostileSlack(t *testing.T) {
 	}
 }
 
-// TestHostileEvent: so it is in events, where texts are bounded and printable, and the type says what happened.
+// TestHostileEvent: so it is in events, where texts are bounded and printable, and the type says
+// what happened.
 func TestHostileEvent(t *testing.T) {
 	t.Parallel()
 	for _, kind := range Kinds() {
@@ -213,7 +215,8 @@ func TestEveryKindIsTold(t *testing.T) {
 	}
 }
 
-// TestIDs: the same can happen to a release again, and is told again; what happens once has one ID, whatever batch it is seen in.
+// TestIDs: the same can happen to a release again, and is told again; what happens once has one ID,
+// whatever batch it is seen in.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	fact := func(kind story.Kind, batch int) *story.Fact {

@@ -24,7 +24,8 @@ type object struct {
 	} `json:"properties"`
 }
 
-// TestSchemaNamesEachField: the published schema has every field of a notice, which of them are always there, and every kind.
+// TestSchemaNamesEachField: the published schema has every field of a notice, which of them are
+// always there, and every kind.
 func TestSchemaNamesEachField(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../schemas/notice_v1.json")

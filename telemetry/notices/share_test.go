@@ -11,14 +11,15 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// random is text that does not compress.
+// random returns text that does not compress.
 func random(from *rand.ChaCha8, size int) string {
 	bytes := make([]byte, size/2)
 	from.Read(bytes)
 	return fmt.Sprintf("%x", bytes)
 }
 
-// flood puts as much as a tenant can into a record: releases with many gates, and notices with long messages.
+// flood puts as much as a tenant can into a record: releases with many gates, and notices with long
+// messages.
 func (r *record) flood(namespace string, notices, gates int) {
 	source := rand.NewChaCha8([32]byte{})
 	one := &entry{Namespace: namespace, Gates: map[types.UID]v1alpha1.Decision{}}
@@ -32,7 +33,8 @@ func (r *record) flood(namespace string, notices, gates int) {
 	}
 }
 
-// TestRecordIsFair: whatever one namespace puts into the record, all of the others stays in it, and the newest of its own.
+// TestRecordIsFair: whatever one namespace puts into the record, all of the others stays in it, and
+// the newest of its own.
 func TestRecordIsFair(t *testing.T) {
 	t.Parallel()
 	for name, flood := range map[string]func(*record){
@@ -95,7 +97,8 @@ func TestNothingFits(t *testing.T) {
 	}
 }
 
-// TestForgedGateIsNoNotice: a Gate that names a release of another namespace puts nothing into what is known of that, and is not told.
+// TestForgedGateIsNoNotice: a Gate that names a release of another namespace puts nothing into what
+// is known of that, and is not told.
 func TestForgedGateIsNoNotice(t *testing.T) {
 	t.Parallel()
 	d := bench(nil)

@@ -14,12 +14,12 @@ import (
 
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// at is so many minutes after noon.
+// at returns so many minutes after noon.
 func at(minutes int) *metav1.Time {
 	return &metav1.Time{Time: noon.Add(time.Duration(minutes) * time.Minute)}
 }
 
-// rolling is a release in its second of two batches.
+// rolling returns a release in its second of two batches.
 func rolling(changes ...func(*v1alpha1.BatchReleaseStatus)) *v1alpha1.BatchRelease {
 	release := &v1alpha1.BatchRelease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u"},

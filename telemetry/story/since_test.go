@@ -14,7 +14,7 @@ import (
 
 var began = metav1.NewTime(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC))
 
-// at is a release of three steps with that status.
+// at returns a release of three steps with that status.
 func at(status v1alpha1.BatchReleaseStatus) *v1alpha1.BatchRelease {
 	r := &v1alpha1.BatchRelease{Status: status}
 	r.UID, r.Namespace, r.Name = "uid", "shop", "web"
@@ -22,7 +22,8 @@ func at(status v1alpha1.BatchReleaseStatus) *v1alpha1.BatchRelease {
 	return r
 }
 
-// course is a whole release, then a rollback, then one that drifts: each version of the status that a watch sees.
+// course returns a whole release, then a rollback, then one that drifts: each version of the status
+// that a watch sees.
 func course() []*v1alpha1.BatchRelease {
 	s := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseCompleted, State: v1alpha1.StateCompleted, Attempt: 1}
 	versions := []*v1alpha1.BatchRelease{at(s)}
@@ -70,15 +71,16 @@ func idsOf(facts []Fact) []string {
 	return ids
 }
 
-// TestSinceMissesNothing: whoever misses versions of a release, from any one to any other up to the next attempt but one, is told the same facts with the
-// same IDs as one who has seen them all, from what outlives a process.
+// TestSinceMissesNothing: whoever misses versions of a release, from any one to any other up to the
+// next attempt but one, is told the same facts with the same IDs as one who has seen them all, from
+// what outlives a process.
 func TestSinceMissesNothing(t *testing.T) {
 	t.Parallel()
 	missNothing(t, course())
 }
 
-// TestSinceOfAdopted: so it is where the workload had the template before; also where it comes to it by its own rolling update, and where it is
-// taken over in the middle of that.
+// TestSinceOfAdopted: so it is where the workload had the template before; also where it comes to
+// it by its own rolling update, and where it is taken over in the middle of that.
 func TestSinceOfAdopted(t *testing.T) {
 	t.Parallel()
 	none := v1alpha1.BatchReleaseStatus{}
@@ -151,7 +153,8 @@ func missNothing(t *testing.T, versions []*v1alpha1.BatchRelease) {
 	}
 }
 
-// TestSinceOfConfirmed: what somebody has written to confirm a batch too early is not kept as if it was done.
+// TestSinceOfConfirmed: what somebody has written to confirm a batch too early is not kept as if it
+// was done.
 func TestSinceOfConfirmed(t *testing.T) {
 	t.Parallel()
 	version := func(state v1alpha1.StepState, gates ...v1alpha1.GateReference) *v1alpha1.BatchRelease {

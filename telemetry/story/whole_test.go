@@ -25,8 +25,9 @@ type twist struct {
 	event sim.Event
 }
 
-// run lets a release of the real planner go from its begin to its end, in a toy world in which nothing goes wrong but the twist. Each of the
-// templates is given once the one before is there; the workload runs v1.
+// run lets a release of the real planner go from its begin to its end, in a toy world in which
+// nothing goes wrong but the twist. Each of the templates is given once the one before is there;
+// the workload runs v1.
 func run(t interface{ Fatalf(string, ...any) }, setup sim.Setup, twist *twist, templates ...string) course {
 	state := sim.NewState(setup)
 	sim.Event{Kind: sim.Give, Text: templates[0]}.Apply(state)
@@ -95,7 +96,8 @@ func ten(steps ...string) sim.Setup {
 	return sim.Setup{Replicas: 10, Steps: sim.Steps(steps...), HistoryLimit: 10, MaxSurge: intstr.FromString("25%"), MaxUnavailable: intstr.FromString("25%")}
 }
 
-// queued lets a release complete before the next one begins: the end is written first, and then the begin.
+// queued lets a release complete before the next one begins: the end is written first, and then the
+// begin.
 func queued(setup sim.Setup) sim.Setup {
 	setup.Supersede = v1alpha1.SupersedeQueue
 	return setup
@@ -142,7 +144,8 @@ func TestFactsOfWholeReleases(t *testing.T) {
 	}
 }
 
-// A watch that is interrupted misses versions. As long as the end of each attempt is seen, the same facts are told.
+// TestFactsDoNotDependOnWhatIsSeen: a watch that is interrupted misses versions. As long as the end
+// of each attempt is seen, the same facts are told.
 func TestFactsDoNotDependOnWhatIsSeen(t *testing.T) {
 	t.Parallel()
 	twists := []*twist{nil, {1, sim.Event{Kind: sim.Rollback, Text: "true"}}, {0, sim.Event{Kind: sim.Give, Text: "v3"}}, {0, sim.Event{Kind: sim.Give, Text: "v1"}}}

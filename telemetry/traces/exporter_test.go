@@ -20,7 +20,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// ended are so many releases that have ended.
+// ended returns so many releases that have ended.
 func ended(count int) []story.Fact {
 	facts := make([]story.Fact, count)
 	for i := range facts {
@@ -74,10 +74,11 @@ func (l *lines) written() []string {
 	return append([]string(nil), l.all...)
 }
 
-// Flush sends the spans of all facts. Shutdown would give up after some seconds, too few on a busy machine.
+// Flush sends the spans of all facts. Shutdown would give up after some seconds, too few on a busy
+// machine.
 func (e *Exporter) Flush(ctx context.Context) error { return e.provider.ForceFlush(ctx) }
 
-// hanging is a collector that never answers, until the test ends.
+// hanging returns a collector that never answers, until the test ends.
 func hanging(t *testing.T) string {
 	t.Helper()
 	over := make(chan struct{})
@@ -96,8 +97,8 @@ func mustNew(t *testing.T, o Options) *Exporter {
 	return exporter
 }
 
-// TestQueueIsBounded: with a collector that never answers, Tell does not wait, and what has no room is dropped and counted. It is not
-// parallel: the counter is of the process.
+// TestQueueIsBounded: with a collector that never answers, Tell does not wait, and what has no room
+// is dropped and counted. It is not parallel: the counter is of the process.
 func TestQueueIsBounded(t *testing.T) {
 	exporter := mustNew(t, Options{Endpoint: hanging(t)})
 	before, began := counted(t, droppedFull), time.Now()
@@ -114,7 +115,8 @@ func TestQueueIsBounded(t *testing.T) {
 	await(t, "those that waited are counted, too", func() bool { return counted(t, droppedRefused)-lost == maxWaiting })
 }
 
-// TestRedirectIsNotFollowed: a collector can't send traces, and the headers with them, anywhere else. It is not parallel, as above.
+// TestRedirectIsNotFollowed: a collector can't send traces, and the headers with them, anywhere
+// else. It is not parallel, as above.
 func TestRedirectIsNotFollowed(t *testing.T) {
 	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
 		var elsewhere atomic.Int32
@@ -133,8 +135,8 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
-// TestComplaints: a collector that refuses everything, with a long text that controls terminals, has one line of the log a minute. Headers are
-// never in it.
+// TestComplaints: a collector that refuses everything, with a long text that controls terminals,
+// has one line of the log a minute. Headers are never in it.
 func TestComplaints(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)

@@ -7,7 +7,8 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// TestLibraryLogsNoVariables: what OpenTelemetry can't read of its variables, it logs as it is. It is not parallel: the logger is that of the process.
+// TestLibraryLogsNoVariables: what OpenTelemetry can't read of its variables, it logs as it is. It
+// is not parallel: the logger is that of the process.
 func TestLibraryLogsNoVariables(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization: Bearer hunter2")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "https://ada:hunter2@%zz")

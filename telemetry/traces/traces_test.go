@@ -90,7 +90,7 @@ func (s *scene) goesBack(after int, trigger v1alpha1.RollbackTrigger) *scene {
 	})
 }
 
-// gate is opened for the current batch, and decided.
+// gate returns opened for the current batch, and decided.
 func (s *scene) gate(opened, after int, decision v1alpha1.Decision, change func(*v1alpha1.Gate)) *scene {
 	g := &v1alpha1.Gate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-bbbb-1-0-0", UID: "6a7e-uid", CreationTimestamp: minute(opened)},
@@ -112,7 +112,7 @@ func (s *scene) gate(opened, after int, decision v1alpha1.Decision, change func(
 
 func stuck(s *v1alpha1.BatchReleaseStatus) { s.Phase = v1alpha1.PhaseFailed }
 
-// whole is a release of two batches with a gate between them.
+// whole returns a release of two batches with a gate between them.
 func whole() *scene {
 	return newScene().begins(0, "bbbb").
 		step(2, 0, v1alpha1.StepBlocking).gate(2, 30, v1alpha1.DecisionPassed, nil).
@@ -130,7 +130,7 @@ func newExporter(t *testing.T, o traces.Options) *traces.Exporter {
 	return exporter
 }
 
-// told are the spans that come of facts.
+// told returns the spans that come of facts.
 func told(t *testing.T, facts []story.Fact) []collector.Span {
 	t.Helper()
 	to := collector.New(t)
@@ -142,7 +142,7 @@ func told(t *testing.T, facts []story.Fact) []collector.Span {
 	return to.Spans()
 }
 
-// lines are spans as people would draw them, sorted by what they are about.
+// lines returns spans as people would draw them, sorted by what they are about.
 func lines(spans []collector.Span) []string {
 	names := map[string]string{}
 	for _, s := range spans {
@@ -167,7 +167,7 @@ func lines(spans []collector.Span) []string {
 	return all
 }
 
-// attemptOf is the attempt whose trace a span is in.
+// attemptOf returns the attempt whose trace a span is in.
 func attemptOf(s collector.Span) int64 {
 	for attempt := range int64(9) {
 		if hex.EncodeToString(s.TraceId) == traces.TraceID("shop", "8b1f3a4e-uid", attempt) {
@@ -264,7 +264,8 @@ func (s *scene) but(change func(*scene)) *scene {
 	return s
 }
 
-// TestAttributes: spans have the names that the semantic conventions for CI/CD give to what they say.
+// TestAttributes: spans have the names that the semantic conventions for CI/CD give to what they
+// say.
 func TestAttributes(t *testing.T) {
 	t.Parallel()
 	to := collector.New(t)
@@ -309,7 +310,8 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestRestartInMidRelease: two processes, one after the other, tell one trace, and no span of it twice.
+// TestRestartInMidRelease: two processes, one after the other, tell one trace, and no span of it
+// twice.
 func TestRestartInMidRelease(t *testing.T) {
 	t.Parallel()
 	facts := whole().facts
@@ -351,8 +353,9 @@ func TestGRPC(t *testing.T) {
 	}
 }
 
-// TestHostileTexts: whoever writes commits, gates and messages can't make a span large, nor control a terminal that shows it, nor have it lead
-// people to a script, nor have it last from before the epoch to the year 2250.
+// TestHostileTexts: whoever writes commits, gates and messages can't make a span large, nor control
+// a terminal that shows it, nor have it lead people to a script, nor have it last from before the
+// epoch to the year 2250.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	nasty := "\x1b[2J\u202e::error::##vso[task]\r\n\xff<script>" + strings.Repeat("é", 1<<20)
@@ -396,7 +399,8 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// TestGateOfAnotherNamespace: whoever may write a Gate can name any release in it, and writes into no trace but those of its namespace.
+// TestGateOfAnotherNamespace: whoever may write a Gate can name any release in it, and writes into
+// no trace but those of its namespace.
 func TestGateOfAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	s := whole()

@@ -11,14 +11,15 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// The tests tell of a DaemonSet that goes from v1 to v2, one pod at a time. Its pods are agent-1 on node-1, and so on.
+// The tests tell of a DaemonSet that goes from v1 to v2, one pod at a time. Its pods are agent-1 on
+// node-1, and so on.
 
 const (
 	digest  = "digest-v2"
 	nowhere = "nowhere"
 )
 
-// held is a DaemonSet with the new template, and these pods on as many nodes.
+// held returns a DaemonSet with the new template, and these pods on as many nodes.
 func held(pods ...inplace.Pod) Mover {
 	nodes := map[string]bool{}
 	for i := range pods {
@@ -46,7 +47,7 @@ func (m Mover) but(change func(*Mover)) Mover {
 	return m
 }
 
-// pod is an available pod.
+// pod returns an available pod.
 func pod(revision string, changes ...func(*inplace.Pod)) inplace.Pod {
 	p := inplace.Pod{Revision: revision, Ready: true, Available: true}
 	for _, change := range changes {
@@ -73,7 +74,7 @@ func lost(p *inplace.Pod) { p.Ready, p.Available, p.Lost = false, false, true }
 
 func on(node string) func(*inplace.Pod) { return func(p *inplace.Pod) { p.Node = node } }
 
-// to is a task with a target, and one pod that may be unavailable.
+// to returns a task with a target, and one pod that may be unavailable.
 func to(target int32) mover.Task {
 	return mover.Task{Digest: digest, Target: target, Bounds: mover.Bounds{Unavailable: 1}}
 }

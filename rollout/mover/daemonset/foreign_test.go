@@ -8,7 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// What somebody else's template has made goes before what ran, and as the step says: in its place comes a pod of the new version.
+// TestForeignPodsGoFirst: what somebody else's template has made goes before what ran, and as the
+// step says: in its place comes a pod of the new version.
 func TestForeignPodsGoFirst(t *testing.T) {
 	t.Parallel()
 	foreign := func(t mover.Task) mover.Task {

@@ -9,7 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// drawCluster is a DaemonSet that has just been taken over, in any state: maxSurge may have left two pods on a node.
+// drawCluster returns a DaemonSet that has just been taken over, in any state: maxSurge may have
+// left two pods on a node.
 func drawCluster(t *rapid.T) *cluster {
 	c := &cluster{template: "v2"}
 	for range rapid.IntRange(1, 8).Draw(t, "nodes") {
@@ -89,7 +90,7 @@ func drawTask(t *rapid.T, m Mover, before mover.Task) mover.Task {
 	return task
 }
 
-// replaced are the pods that a pass deletes.
+// replaced returns the pods that a pass deletes.
 func replaced(moves mover.Moves) []inplace.Pod {
 	var all []inplace.Pod
 	for _, write := range append(moves.Grow, moves.Shrink...) {

@@ -105,7 +105,8 @@ func TestARollbackTakesTheShortestWay(t *testing.T) {
 	})
 }
 
-// Pods of a version that was rolled back, or never approved in full, go before stable ones in any order.
+// TestTheStableVersionGoesLast: pods of a version that was rolled back, or never approved in full,
+// go before stable ones in any order.
 func TestTheStableVersionGoesLast(t *testing.T) {
 	t.Parallel()
 	stable := func(t mover.Task) mover.Task {

@@ -10,8 +10,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// cluster is a toy: nodes, and the pods of one DaemonSet with the strategy OnDelete. What its native controller does is that of
-// pkg/controller/daemon in Kubernetes 1.36, by the names of the functions there.
+// cluster is a toy: nodes, and the pods of one DaemonSet with the strategy OnDelete. What its
+// native controller does is that of pkg/controller/daemon in Kubernetes 1.36, by the names of the
+// functions there.
 type cluster struct {
 	nodes []*node
 	pods  []*running
@@ -25,8 +26,9 @@ type cluster struct {
 	made    int
 }
 
-// node is where a pod runs. NodeShouldRunDaemonPod says of it whether a pod is to be made there, and whether one may stay. A lost
-// node answers to nobody, and counted and stray say that the status counts it, as one to have a pod or as one to have none.
+// node is where a pod runs. NodeShouldRunDaemonPod says of it whether a pod is to be made there,
+// and whether one may stay. A lost node answers to nobody, and counted and stray say that the
+// status counts it, as one to have a pod or as one to have none.
 type node struct {
 	name               string
 	shouldRun, mayStay bool
@@ -132,7 +134,7 @@ func (c *cluster) leave(n *node) {
 	c.pods = slices.DeleteFunc(c.pods, func(p *running) bool { return p.node == n.name })
 }
 
-// seen is the DaemonSet as a shell reads it.
+// seen returns the DaemonSet as a shell reads it.
 func (c *cluster) seen() Mover {
 	m := Mover{
 		OnDelete: true, Workload: inplace.Workload{
@@ -167,7 +169,7 @@ func (c *cluster) delete(pods []inplace.Pod) {
 	}
 }
 
-// oldest is the pod of a node that stays; nil if there is none.
+// oldest returns the pod of a node that stays; nil if there is none.
 func (c *cluster) oldest(node string) *running {
 	for _, p := range c.podsOn(node) {
 		if !p.deleted && !p.ended {
@@ -177,8 +179,9 @@ func (c *cluster) oldest(node string) *running {
 	return nil
 }
 
-// tally is how many nodes are to have a pod, by the status, and how many nodes have an available one that stays, and an updated
-// one, or get it. A node that has come, or fits again, gets one as soon as anybody can know: the status counts it, or it has a pod.
+// tally is how many nodes are to have a pod, by the status, and how many nodes have an available
+// one that stays, and an updated one, or get it. A node that has come, or fits again, gets one as
+// soon as anybody can know: the status counts it, or it has a pod.
 func (c *cluster) tally() (nodes, available, updated int32) {
 	for _, n := range c.nodes {
 		p := c.oldest(n.name)

@@ -29,7 +29,7 @@ func limits(names ...string) map[types.UID]mover.Limit {
 	return all
 }
 
-// seen are the pods of a DaemonSet as order knows them, in zones b, a, b, a, and so on.
+// seen returns the pods of a DaemonSet as order knows them, in zones b, a, b, a, and so on.
 func seen(m Mover, paused ...string) mover.Queue {
 	q := mover.Queue{
 		Keys:   []v1alpha1.OrderKey{{NodeLabel: &v1alpha1.NodeLabelOrder{Key: "zone"}}, {Name: v1alpha1.Ascending}},

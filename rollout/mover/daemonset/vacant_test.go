@@ -11,7 +11,7 @@ import (
 // noon is when tests begin.
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// occupied are nodes that have a pod.
+// occupied returns nodes that have a pod.
 func occupied(nodes ...string) map[string]bool {
 	all := map[string]bool{}
 	for _, node := range nodes {
@@ -51,7 +51,8 @@ func TestVacantNodes(t *testing.T) {
 	}
 }
 
-// The latest vacant places are kept: their nodes are the likeliest to get a pod yet.
+// TestTheLatestVacantNodesAreKept: the latest vacant places are kept: their nodes are the likeliest
+// to get a pod yet.
 func TestTheLatestVacantNodesAreKept(t *testing.T) {
 	t.Parallel()
 	places := Vacancies{}.See(occupied("a", "b", "c"), 0, noon)
@@ -64,8 +65,9 @@ func TestTheLatestVacantNodesAreKept(t *testing.T) {
 	}
 }
 
-// One node never gets its pod, because that is refused for example, and meanwhile others are deleted and made again under other names, as
-// an autoscaler does. Their places are not kept: they would add up, and the release would wait for pods that never come.
+// TestVacantNodesDoNotAddUp: one node never gets its pod, because that is refused for example, and
+// meanwhile others are deleted and made again under other names, as an autoscaler does. Their
+// places are not kept: they would add up, and the release would wait for pods that never come.
 func TestVacantNodesDoNotAddUp(t *testing.T) {
 	t.Parallel()
 	now, places := noon, Vacancies{}.See(occupied("lacks", "node-0"), 0, noon)
@@ -82,7 +84,8 @@ func TestVacantNodesDoNotAddUp(t *testing.T) {
 	}
 }
 
-// A node that is deleted and made again under its name keeps its place, and counts once.
+// TestNodeMadeAgain: a node that is deleted and made again under its name keeps its place, and
+// counts once.
 func TestNodeMadeAgain(t *testing.T) {
 	t.Parallel()
 	places := Vacancies{}.See(occupied("a", "b"), 0, noon)

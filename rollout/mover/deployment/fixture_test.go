@@ -12,7 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// The tests tell of a Deployment that goes from v1 to v2, or back: one pod of surge and none unavailable, and a step of one pod.
+// The tests tell of a Deployment that goes from v1 to v2, or back: one pod of surge and none
+// unavailable, and a step of one pod.
 type scene struct {
 	task
 
@@ -33,7 +34,7 @@ func held(replicas int32) *scene {
 	}}}
 }
 
-// goingBack is the way back to v1 after v2 had been released.
+// goingBack returns the way back to v1 after v2 had been released.
 func goingBack(replicas int32) *scene {
 	s := held(replicas)
 	s.Digest, s.Stable, s.Rollback = "digest-v1", "v2", true
@@ -103,7 +104,7 @@ func words(s Scale) string {
 	return fmt.Sprintf("%s %d -> %d%s", s.Set.Revision, s.From, s.To, why)
 }
 
-// set is a ReplicaSet whose pods are all available.
+// set returns a ReplicaSet whose pods are all available.
 func set(revision string, replicas int32, changes ...func(*Set)) Set {
 	s := Set{
 		Name: "web-" + revision, UID: types.UID("set-" + revision), Observed: true,

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// drawTask is a Deployment in any state: nothing says that it was our doing.
+// drawTask returns a Deployment in any state: nothing says that it was our doing.
 func drawTask(t *rapid.T) task {
 	upTo := func(most int32, name string) int32 { return rapid.Int32Range(0, most).Draw(t, name) }
 	task := task{Task: mover.Task{Digest: "digest-v2", Stable: "v1", Replicas: 1 + upTo(11, "replicas")}}
@@ -65,7 +65,8 @@ func share(t *rapid.T, task *task) {
 // limit is how many pods there may be.
 func limit(task task) int32 { return max(task.Replicas+task.Surge, task.Most) }
 
-// asked is how many pods of other versions there are to be: what the target leaves, and what requests go to.
+// asked is how many pods of other versions there are to be: what the target leaves, and what
+// requests go to.
 func asked(task task, sets []Set) int32 {
 	var serving int32
 	for i := range sets {
@@ -87,7 +88,7 @@ func lacking(task task, sets []Set) int32 {
 	return pods
 }
 
-// inOrder are the changes in the order in which they are written.
+// inOrder returns the changes in the order in which they are written.
 func inOrder(s Sizes) []Scale {
 	grow, shrink := s.Changes()
 	if s.GrowsFirst() {
@@ -105,7 +106,8 @@ func scale(t *rapid.T, sets []Set, change Scale) {
 	sets[i].Replicas, sets[i].Noted = change.To, false
 }
 
-// seen is how many pods there may be at once, by what the statuses tell, until the ReplicaSets have their sizes.
+// seen is how many pods there may be at once, by what the statuses tell, until the ReplicaSets have
+// their sizes.
 func seen(sets []Set) int32 {
 	var pods int32
 	for i := range sets {
@@ -124,7 +126,8 @@ func totalOf(sets []Set) int32 {
 
 func updatedOf(sets []Set, task task) int32 { return updated(sets, task.Digest).Replicas }
 
-// worst is how many pods are available if of each set those that are not ready go first, and then any.
+// worst is how many pods are available if of each set those that are not ready go first, and then
+// any.
 func worst(sets []Set) int32 {
 	var available int32
 	for _, s := range sets {
@@ -191,7 +194,8 @@ func TestNoWriteBreaksALaw(t *testing.T) {
 	})
 }
 
-// TestNoNoteStaysBesideOldPodsThatServe is about T2: that they stay may be all that there is to do for hours.
+// TestNoNoteStaysBesideOldPodsThatServe is about T2: that they stay may be all that there is to do
+// for hours.
 func TestNoNoteStaysBesideOldPodsThatServe(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// The tests tell of a StatefulSet that goes from v1 to v2, or back. One pod may be unavailable, and the step is one of one pod.
+// The tests tell of a StatefulSet that goes from v1 to v2, or back. One pod may be unavailable, and
+// the step is one of one pod.
 type scene struct {
 	Mover
 	mover.Task
@@ -21,8 +22,9 @@ type scene struct {
 
 // In a rollback v2 is the version to go back to.
 
-// held is a StatefulSet whose pods are told by the revision of each, from the lowest to the highest: 1 and 2 are available pods
-// of v1 and v2; a and b are pods of them that are not available; t and u such that are terminating; - is none.
+// held returns a StatefulSet whose pods are told by the revision of each, from the lowest to the
+// highest: 1 and 2 are available pods of v1 and v2; a and b are pods of them that are not
+// available; t and u such that are terminating; - is none.
 func held(pods string) *scene {
 	s := &scene{
 		Mover: Mover{

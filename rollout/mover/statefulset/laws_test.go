@@ -22,7 +22,8 @@ type world struct {
 	stands   bool
 	broken   string // pods of this revision never become available
 	window   int32  // what the hold says
-	// excused says that pods were lost, or replicas changed, since Sluice has last had nothing to change at the partition.
+	// excused says that pods were lost, or replicas changed, since Sluice has last had nothing to
+	// change at the partition.
 	excused bool
 	// free are the pods that were not available when Sluice last decided.
 	free map[types.UID]bool
@@ -34,7 +35,7 @@ func (w *world) upTo(most int, name string) int { return rapid.IntRange(0, most)
 
 func (w *world) yes(name string) bool { return rapid.Bool().Draw(w.T, name) }
 
-// drawWorld is one in any state: nothing says that it was our doing.
+// drawWorld returns one in any state: nothing says that it was our doing.
 func drawWorld(t *rapid.T) *world {
 	w := &world{T: t, window: inplace.Held, free: map[types.UID]bool{}}
 	w.spec = spec{1, int32(w.upTo(8, "replicas")), inplace.Held, "v2"}
@@ -119,7 +120,8 @@ func (w *world) deleted(by string, pod inplace.Pod) {
 	}
 }
 
-// comesBack says that the native controller makes a pod again that serves: in order it waits for each other one.
+// comesBack says that the native controller makes a pod again that serves: in order it waits for
+// each other one.
 func (w *world) comesBack(pod inplace.Pod, going []inplace.Pod) {
 	for i := range w.spec.replicas {
 		other := w.at(i)
@@ -168,8 +170,8 @@ func isWindow(write mover.Write) bool {
 	return is
 }
 
-// decides says what Sluice knew when it decided. Until the native controller has seen a partition it goes by what was
-// decided before.
+// decides says what Sluice knew when it decided. Until the native controller has seen a partition
+// it goes by what was decided before.
 func (w *world) decides(onPartition bool) {
 	if !onPartition {
 		w.free, w.excused = map[types.UID]bool{}, false
@@ -248,7 +250,8 @@ func (w *world) scale(replicas int32) {
 	w.excused = true
 }
 
-// turn begins a rollback, in mid-release or to the version before, or the release of another version.
+// turn begins a rollback, in mid-release or to the version before, or the release of another
+// version.
 func (w *world) turn(to int) {
 	if to < 2 {
 		w.release.Rollback, w.release.SteppingBack, w.release.Blocked = true, false, false

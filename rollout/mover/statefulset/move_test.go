@@ -171,8 +171,8 @@ func TestAReleaseThatStands(t *testing.T) {
 	})
 }
 
-// TestOnlyANarrowerPartitionNeedsNoCounts: a wider one, and one with which the native controller begins to replace pods
-// itself, rests on what there is.
+// TestOnlyANarrowerPartitionNeedsNoCounts: a wider one, and one with which the native controller
+// begins to replace pods itself, rests on what there is.
 func TestOnlyANarrowerPartitionNeedsNoCounts(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

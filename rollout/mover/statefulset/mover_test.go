@@ -237,7 +237,8 @@ func unlisted(status inplace.Status) func(*scene) {
 	return func(s *scene) { s.Listed, s.Status = false, status }
 }
 
-// What the native controller deletes by itself, where it has the feature gate for that, it is given time for.
+// TestNativeDeletions: what the native controller deletes by itself, where it has the feature gate
+// for that, it is given time for.
 func TestNativeDeletions(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

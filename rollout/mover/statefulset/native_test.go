@@ -9,7 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// native is the StatefulSet controller, as updateStatefulSet of Kubernetes has it: no volumes, no adoption, and ready is available.
+// native is the StatefulSet controller, as updateStatefulSet of Kubernetes has it: no volumes, no
+// adoption, and ready is available.
 type native struct {
 	// spec is what the API server has, and seen what the controller has read of it.
 	spec, seen spec
@@ -21,7 +22,8 @@ type native struct {
 	ordered         bool
 	// atOnce is maxUnavailable with the feature gate MaxUnavailableStatefulSet; 0 without it.
 	atOnce int32
-	// deletes is called for a pod that the controller is about to delete to update it, and creates for one that it has made.
+	// deletes is called for a pod that the controller is about to delete to update it, and creates
+	// for one that it has made.
 	deletes, creates func(inplace.Pod)
 }
 

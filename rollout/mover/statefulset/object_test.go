@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// TestRevisionsOfAStatefulSet: of two ControllerRevisions none is taken for the other, whatever their names, and each can be part of the
-// name of another object.
+// TestRevisionsOfAStatefulSet: of two ControllerRevisions none is taken for the other, whatever
+// their names, and each can be part of the name of another object.
 func TestRevisionsOfAStatefulSet(t *testing.T) {
 	t.Parallel()
 	for _, set := range []string{"web", "web.x", "other", strings.Repeat("w", 240)} {

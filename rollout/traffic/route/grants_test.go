@@ -20,7 +20,8 @@ func grant(t *testing.T, spec string) []unstructured.Unstructured {
 	return []unstructured.Unstructured{object}
 }
 
-// TestNotGranted: a route of another namespace needs the consent of its own, and of that of the Services.
+// TestNotGranted: a route of another namespace needs the consent of its own, and of that of the
+// Services.
 func TestNotGranted(t *testing.T) {
 	t.Parallel()
 	named := v1alpha1.TrafficRoute{Kind: v1alpha1.RouteHTTP, Namespace: "edge", Name: "web", Service: "web"}

@@ -12,10 +12,10 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// alike is a name as long as one can be, that differs from others in its end.
+// alike returns a name as long as one can be, that differs from others in its end.
 func alike(n int) string { return fmt.Sprintf("%s%03d", strings.Repeat("h", 253), n) }
 
-// compared are n conditions of a route on names that are alike.
+// compared returns n conditions of a route on names that are alike.
 func compared(from, n int) []any {
 	var list []any
 	for i := range n {
@@ -24,7 +24,8 @@ func compared(from, n int) []any {
 	return list
 }
 
-// Whoever may write the status of a route has a release wait, or not wait, and nothing else. A claim counts for the route as it is now.
+// TestForgedStatus: whoever may write the status of a route has a release wait, or not wait, and
+// nothing else. A claim counts for the route as it is now.
 func TestForgedStatus(t *testing.T) {
 	t.Parallel()
 	condition := func(kind, status string, generation any) any {
@@ -80,7 +81,8 @@ func TestForgedStatus(t *testing.T) {
 	}
 }
 
-// drawForged draws a route whose owner has written what they like: references to sides, weights, and an annotation that says who holds it.
+// drawForged draws a route whose owner has written what they like: references to sides, weights,
+// and an annotation that says who holds it.
 func drawForged(t *rapid.T, kind v1alpha1.TrafficRouteKind) *unstructured.Unstructured {
 	route := drawRoute(t, kind)
 	for _, rule := range route.Object["spec"].(object)["rules"].([]any) {
@@ -105,7 +107,8 @@ func drawForged(t *rapid.T, kind v1alpha1.TrafficRouteKind) *unstructured.Unstru
 	return route
 }
 
-// Whatever the owner of a route writes, it is shared by one write, and restored by one: nobody has the controller write again and again.
+// TestForgedRoutesSettle: whatever the owner of a route writes, it is shared by one write, and
+// restored by one: nobody has the controller write again and again.
 func TestForgedRoutesSettle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

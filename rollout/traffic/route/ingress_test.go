@@ -176,7 +176,8 @@ func TestIngressNotShareable(t *testing.T) {
 	}
 }
 
-// drawIngress draws an Ingress of some paths to Services, that of the release among them more often than not.
+// drawIngress draws an Ingress of some paths to Services, that of the release among them more often
+// than not.
 func drawIngress(t *rapid.T) *unstructured.Unstructured {
 	backend := func(t *rapid.T) object {
 		if rapid.IntRange(0, 5).Draw(t, "kind of backend") == 0 {
@@ -209,7 +210,8 @@ func drawIngress(t *rapid.T) *unstructured.Unstructured {
 	}}
 }
 
-// TestInverseOfIngress: Restore undoes Share, whatever was shared before; and both Ingresses together read as what was asked.
+// TestInverseOfIngress: Restore undoes Share, whatever was shared before; and both Ingresses
+// together read as what was asked.
 func TestInverseOfIngress(t *testing.T) {
 	t.Parallel()
 	const kind = v1alpha1.RouteIngress
@@ -242,7 +244,8 @@ func TestInverseOfIngress(t *testing.T) {
 	})
 }
 
-// TestHolders: who holds a route is told by names that objects can have, and only a release of the Service's namespace can.
+// TestHolders: who holds a route is told by names that objects can have, and only a release of the
+// Service's namespace can.
 func TestHolders(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]Held{
@@ -259,7 +262,8 @@ func TestHolders(t *testing.T) {
 			t.Errorf("%s: readable %v, -want +got:\n%s", text, readable, diff)
 		}
 	}
-	// Whoever may write a route has room for thousands there, each of which would cost those who restore it a read and a write.
+	// Whoever may write a route has room for thousands there, each of which would cost those who
+	// restore it a read and a write.
 	for count, want := range map[int]bool{mostHeld: true, mostHeld + 1: false} {
 		claims := map[string]any{}
 		for i := range count {

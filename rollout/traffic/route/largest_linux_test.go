@@ -13,8 +13,10 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// Whoever may write both a route and a release makes both as large as the API takes: 128 matches and 8 of the step, each with 16 headers and 16
-// parameters whose names are long and alike, and of which none takes a request. Every match is compared with every other, in each pass.
+// TestLargestRouteTakesNoLongTime: whoever may write both a route and a release makes both as large
+// as the API takes: 128 matches and 8 of the step, each with 16 headers and 16 parameters whose
+// names are long and alike, and of which none takes a request. Every match is compared with every
+// other, in each pass.
 func TestLargestRouteTakesNoLongTime(t *testing.T) {
 	t.Parallel()
 	path := object{"type": byPrefix, "value": defaultPath}
@@ -54,7 +56,7 @@ func TestLargestRouteTakesNoLongTime(t *testing.T) {
 	}
 }
 
-// worked is the time that a processor has spent on this thread.
+// worked returns the time that a processor has spent on this thread.
 func worked(t *testing.T) time.Duration {
 	t.Helper()
 	var usage unix.Rusage

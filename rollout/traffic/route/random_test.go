@@ -13,7 +13,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// The uses of one route: two Services of its namespace by two releases, and one of another namespace with the name of the first.
+// The uses of one route: two Services of its namespace by two releases, and one of another
+// namespace with the name of the first.
 var uses = []Use{
 	{"shop", "web", Holder{"shop/web", "1"}},
 	{"shop", "api", Holder{"shop/api", "2"}},
@@ -99,8 +100,8 @@ func drawRoute(t *rapid.T, kind v1alpha1.TrafficRouteKind) *unstructured.Unstruc
 	}}
 }
 
-// drawRouteOf draws a route that can be shared by releases, most of the time: a rule refers to the Service of each. Of draws that nearly all are left,
-// rapid finds too few.
+// drawRouteOf draws a route that can be shared by releases, most of the time: a rule refers to the
+// Service of each. Of draws that nearly all are left, rapid finds too few.
 func drawRouteOf(t *rapid.T, kind v1alpha1.TrafficRouteKind, users ...Use) *unstructured.Unstructured {
 	route := drawRoute(t, kind)
 	rules := route.Object["spec"].(object)["rules"].([]any)
@@ -142,7 +143,7 @@ func drawShare(t *rapid.T, grpc bool) traffic.Share {
 
 var gatewayKinds = []v1alpha1.TrafficRouteKind{v1alpha1.RouteHTTP, v1alpha1.RouteGRPC}
 
-// encoded is an object as it is compared: as JSON.
+// encoded returns an object as it is compared: as JSON.
 func encoded(t interface{ Fatalf(string, ...any) }, obj *unstructured.Unstructured) string {
 	data, err := json.MarshalIndent(obj.Object, "", " ")
 	if err != nil {
@@ -216,7 +217,8 @@ func TestInverse(t *testing.T) {
 	}
 }
 
-// Releases share requests for several Services of one route, and write and restore it in any order.
+// TestSeveralReleases: releases share requests for several Services of one route, and write and
+// restore it in any order.
 func TestSeveralReleases(t *testing.T) {
 	t.Parallel()
 	for _, kind := range gatewayKinds {

@@ -9,7 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// A route without the annotation is the release's again only where its rules are those that sharing makes.
+// TestReclaimed: a route without the annotation is the release's again only where its rules are
+// those that sharing makes.
 func TestReclaimed(t *testing.T) {
 	t.Parallel()
 	step := []v1alpha1.RequestMatch{header("x", "y")}
@@ -70,7 +71,8 @@ func TestReclaimed(t *testing.T) {
 	}
 }
 
-// Whatever was shared, without the annotation it is what it was with it.
+// TestReclaimedIsWhatWasShared: whatever was shared, without the annotation it is what it was with
+// it.
 func TestReclaimedIsWhatWasShared(t *testing.T) {
 	t.Parallel()
 	for _, kind := range gatewayKinds {
@@ -93,7 +95,7 @@ func TestReclaimedIsWhatWasShared(t *testing.T) {
 	}
 }
 
-// withoutHolds is a route whose annotation somebody has taken away.
+// withoutHolds returns a route whose annotation somebody has taken away.
 func withoutHolds(route *unstructured.Unstructured) *unstructured.Unstructured {
 	next := cloned(route)
 	_ = holds(nil).write(next)

@@ -15,7 +15,7 @@ func many(n int, text string) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(text+", ", n), ", ") + "]"
 }
 
-// What can't be shared is said with its place, and nothing is returned.
+// TestNotShareable: what can't be shared is said with its place, and nothing is returned.
 func TestNotShareable(t *testing.T) {
 	t.Parallel()
 	simple := "{name: web, weight: 1}"
@@ -106,7 +106,8 @@ func TestGRPCMatches(t *testing.T) {
 	}
 }
 
-// The annotation decides who may write a route. What it says is taken for true only if it can be read.
+// TestHolds: the annotation decides who may write a route. What it says is taken for true only if
+// it can be read.
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	shared := "[{backendRefs: [{name: web-stable, weight: 90}, {name: web-canary, weight: 10}]}]"
@@ -158,7 +159,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// An entry that can't be read is kept, and keeps nobody else from sharing.
+// TestEntryOfAnother: an entry that can't be read is kept, and keeps nobody else from sharing.
 func TestEntryOfAnother(t *testing.T) {
 	t.Parallel()
 	route := annotated(routed(t, "[{backendRefs: [{name: web, weight: 1}]}]"), `{"api":[1,2]}`)
@@ -179,7 +180,7 @@ func TestNotNamed(t *testing.T) {
 	}
 }
 
-// Nobody's object makes any of it panic, or return an object together with a problem.
+// FuzzHostile: Nobody's object makes any of it panic, or return an object together with a problem.
 func FuzzHostile(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `null`, `{"metadata":null,"spec":null}`, `{"metadata":[],"spec":3}`, `{"spec":{"rules":[null,[],{"backendRefs":[null]}]}}`,

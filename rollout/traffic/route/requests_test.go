@@ -15,13 +15,14 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// request is one that a Gateway routes. It is modelled here by itself, from the words of the Gateway API.
+// request is one that a Gateway routes. It is modelled here by itself, from the words of the
+// Gateway API.
 type request struct {
 	path, verb, service string
 	headers, query      map[string]string
 }
 
-// everyRequest is every combination of what the drawn routes and steps look at.
+// everyRequest returns every combination of what the drawn routes and steps look at.
 func everyRequest(grpc bool) []request {
 	paths, verbs, services, langs := []string{"/", "/x", "/api", "/api/", "/api/v2", "/api/v2/x", "/apis", "/shop", "/shop/cart"}, []string{"GET", "POST"}, []string{""}, []string{"", "de", "fr"}
 	if grpc {
@@ -104,7 +105,7 @@ func (r request) rank(match object, grpc bool) []int {
 	return []int{exact, len(path["value"].(string)), verb, len(headers), len(params)}
 }
 
-// goesTo is the rule that a request goes by; nil if there is none.
+// goesTo returns the rule that a request goes by; nil if there is none.
 func (r request) goesTo(route *unstructured.Unstructured, grpc bool) object {
 	var best object
 	var rank []int
@@ -122,7 +123,8 @@ func (r request) goesTo(route *unstructured.Unstructured, grpc bool) object {
 	return best
 }
 
-// parts are those of the requests that backends of a rule get, in hundredths of what all get together, by reference.
+// parts are those of the requests that backends of a rule get, in hundredths of what all get
+// together, by reference.
 func parts(rule object) map[string]float64 {
 	got, sum := map[string]float64{}, 0.0
 	refs, _ := rule["backendRefs"].([]any)
@@ -158,7 +160,7 @@ func (r request) matches(step []v1alpha1.RequestMatch) bool {
 	})
 }
 
-// asked are the parts that backends are to get of a request that got others before.
+// asked returns the parts that backends are to get of a request that got others before.
 func asked(before map[string]float64, use Use, share traffic.Share, matches bool) map[string]float64 {
 	sides := SidesOf(use.Service)
 	own := func(ref string) bool {
@@ -193,7 +195,8 @@ func asked(before map[string]float64, use Use, share traffic.Share, matches bool
 	return after
 }
 
-// Every request goes where it is to go: by a rule with the filters that it had, to the same other backends, and to the canary side if it matches.
+// TestEveryRequest: every request goes where it is to go: by a rule with the filters that it had,
+// to the same other backends, and to the canary side if it matches.
 func TestEveryRequest(t *testing.T) {
 	t.Parallel()
 	for _, kind := range gatewayKinds {

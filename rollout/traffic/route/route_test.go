@@ -15,7 +15,7 @@ import (
 
 var web = uses[0]
 
-// parsed is an object written as YAML.
+// parsed returns an object written as YAML.
 func parsed(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	obj := &unstructured.Unstructured{}
@@ -29,7 +29,7 @@ func parsed(t *testing.T, text string) *unstructured.Unstructured {
 	return obj
 }
 
-// routed is an HTTPRoute of the namespace shop with these rules.
+// routed returns an HTTPRoute of the namespace shop with these rules.
 func routed(t *testing.T, rules string) *unstructured.Unstructured {
 	t.Helper()
 	return parsed(t, "{metadata: {name: web, namespace: shop, generation: 3}, spec: {rules: "+rules+"}}")
@@ -144,7 +144,7 @@ func wantJSON(t *testing.T, why string, want, got any) {
 	}
 }
 
-// The annotation is a part of what is written that others read.
+// TestAnnotation: the annotation is a part of what is written that others read.
 func TestAnnotation(t *testing.T) {
 	t.Parallel()
 	route := routed(t, "[{backendRefs: [{name: web, weight: 1}, {name: web, namespace: blog, weight: 1}]}]")
@@ -169,8 +169,9 @@ func annotated(route *unstructured.Unstructured, value any) *unstructured.Unstru
 
 const ours = `{"web":{"release":"shop/web","uid":"1","weight":10}}`
 
-// Whatever weights somebody has given to other backends meanwhile, requests can be taken from the canary side: those weights stay, and the stable side
-// gets what the canary side had. More requests than before it can't be given, and the problem says why.
+// TestLowered: whatever weights somebody has given to other backends meanwhile, requests can be
+// taken from the canary side: those weights stay, and the stable side gets what the canary side
+// had. More requests than before it can't be given, and the problem says why.
 func TestLowered(t *testing.T) {
 	t.Parallel()
 	matched := `{"web":{"release":"shop/web","uid":"1","weight":10,"matches":[{"headers":[{"name":"x","value":"y"}]}]}}`
@@ -214,7 +215,7 @@ func TestLowered(t *testing.T) {
 	}
 }
 
-// Where only an inserted rule is left, it stays: a route without rules is none.
+// TestLastRuleStays: where only an inserted rule is left, it stays: a route without rules is none.
 func TestLastRuleStays(t *testing.T) {
 	t.Parallel()
 	route := annotated(routed(t, "[{matches: [{headers: [{name: x, value: \"y\"}]}], backendRefs: [{name: web-canary, weight: 1}]}]"),
@@ -305,7 +306,7 @@ func TestAcceptance(t *testing.T) {
 	}
 }
 
-// A route that was read is observed, whether or not somebody serves it.
+// TestObserved: a route that was read is observed, whether or not somebody serves it.
 func TestObserved(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[string]bool{
@@ -323,7 +324,7 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// Who has not accepted a route as it is now is named, in one line each.
+// TestPending: Who has not accepted a route as it is now is named, in one line each.
 func TestPending(t *testing.T) {
 	t.Parallel()
 	parent := func(ref, generation, accepted string) string {
