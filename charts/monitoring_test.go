@@ -54,7 +54,7 @@ func withComponent(t *testing.T) string {
 	return folder
 }
 
-// monitoring are, of objects as comparable has them, those for Prometheus and Grafana.
+// monitoring returns the objects for Prometheus and Grafana, in comparable form.
 func monitoring(objects []*unstructured.Unstructured) map[string]any {
 	named := comparable(objects)
 	for name := range named {
@@ -74,7 +74,7 @@ func TestMonitoringIsChosen(t *testing.T) {
 	}
 }
 
-// TestAlertsAreChanged: what somebody chooses changes the alert that they name, and no other.
+// TestAlertsAreChanged: a value changes the alert that it names, and no other.
 func TestAlertsAreChanged(t *testing.T) {
 	t.Parallel()
 	shipped := rulesOf(t)

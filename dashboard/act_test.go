@@ -16,7 +16,7 @@ import (
 
 var buttonText = regexp.MustCompile(`<a class="button[^"]*" href="[^"]*">([^<]*)</a>`)
 
-// buttons are those on the page of the release.
+// buttons returns the buttons on the page of the release.
 func (p *person) buttons() string {
 	p.Helper()
 	var texts []string
@@ -33,8 +33,8 @@ func (p *person) wantButtons(want string) {
 	}
 }
 
-// TestApproveByButton: who may approve reads what will happen, approves with a message, and is told
-// so; the evidence names them. What they typed and what the commit says is text.
+// TestApproveByButton: an approver reads the effects, approves with a message, and sees a notice;
+// the evidence names them. Their text and the commit's is shown as text.
 func TestApproveByButton(t *testing.T) {
 	t.Parallel()
 	a := newActs(t)

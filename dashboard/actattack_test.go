@@ -200,7 +200,7 @@ func TestTwoPeople(t *testing.T) {
 	})
 }
 
-// TestForgedNotices: nobody makes a link that says that something was done.
+// TestForgedNotices: a link can't be forged that shows a notice of an action.
 func TestForgedNotices(t *testing.T) {
 	t.Parallel()
 	a := newActs(t)
@@ -259,7 +259,8 @@ func TestTooManyForms(t *testing.T) {
 	want(t, ada.click("pause"), "You have paused the release.")
 }
 
-// TestControllerIsAway: what is asked for is on record, and the notice says that nobody has acted on it. It is written by the dashboard's field manager.
+// TestControllerIsAway: a request is recorded by the dashboard's field manager, and the notice
+// reports that the controller has not acted on it.
 func TestControllerIsAway(t *testing.T) {
 	t.Parallel()
 	a := &acts{T: t, namespace: cptest.Namespace(t), admin: cptest.Client(t)}

@@ -66,7 +66,7 @@ func TestRollbackWithTraffic(t *testing.T) {
 	a.await("without requests for the bad version", func(r *v1alpha1.BatchRelease) bool { return r.Status.Traffic == nil || r.Status.Traffic.Weight == 0 })
 }
 
-// selected is what is the same of workloads of all kinds.
+// selected returns the parts that workloads of all kinds have in common.
 func (a *acts) selected() (metav1.ObjectMeta, *metav1.LabelSelector) {
 	return metav1.ObjectMeta{Namespace: a.namespace, Name: "web"}, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 }

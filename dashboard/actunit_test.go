@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/verbtest"
 )
 
-// TestWhatHasChanged: what a person saw is compared as far as it matters for what they do.
+// TestWhatHasChanged: a form is compared with the present state as far as it matters for its verb.
 func TestWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	before := seenOf(verbtest.AtGate().Release)
@@ -66,7 +66,7 @@ func TestWhatHasChanged(t *testing.T) {
 	}
 }
 
-// TestFormCarriesWhatWasSeen: what a form carries is read back as it was.
+// TestFormCarriesWhatWasSeen: the fields of a form are read back unchanged.
 func TestFormCarriesWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	saw := seen{uid: "r1", revision: "v2", phase: "RollingUpdate", before: "v1", pod: "web-1", plan: "c0ffee", attempt: 4, step: 1}

@@ -98,7 +98,8 @@ func TestRowsAreMadeOfWhatHasChanged(t *testing.T) {
 	}
 }
 
-// BenchmarkListOfTenThousand is the first page of ten thousand releases after a change of one.
+// BenchmarkListOfTenThousand renders the first page of ten thousand releases after a change of
+// one.
 func BenchmarkListOfTenThousand(b *testing.B) {
 	all := releases(10_000)
 	list := newBoard(all, clock.RealClock{})

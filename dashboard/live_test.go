@@ -222,7 +222,7 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// TestNobodyIsShownNothing: whoever the door lets through without a name is shown nothing.
+// TestNobodyIsShownNothing: a person without a name is shown nothing.
 func TestNobodyIsShownNothing(t *testing.T) {
 	t.Parallel()
 	d := New(Options{Door: open{}, Logger: logr.Discard(), Clock: clock.RealClock{}})

@@ -120,8 +120,8 @@ func (k *knocks) Accept() (net.Conn, error) {
 	return &counted{conn, address, func() { k.closed++ }}, nil
 }
 
-// TestConnectionsOfOneAddress: one address, or one IPv6 network, can't have all connections; a
-// proxy that is known can. What is closed can be had again.
+// TestConnectionsOfOneAddress: one address, or one IPv6 network, can't have all connections, and a
+// known proxy can. A closed connection can be replaced.
 func TestConnectionsOfOneAddress(t *testing.T) {
 	t.Parallel()
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}

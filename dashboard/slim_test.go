@@ -89,7 +89,7 @@ func TestLittleIsKeptOfEachObject(t *testing.T) {
 	}
 }
 
-// TestListsShowWhatTheyShowed: what lists show of an object is the same of what is kept of it.
+// TestListsShowWhatTheyShowed: lists show the same of a slimmed object as of the whole one.
 func TestListsShowWhatTheyShowed(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)

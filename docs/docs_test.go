@@ -160,7 +160,7 @@ func decode(document []byte) error {
 	return nil
 }
 
-// TestClaimsNameTheirTests: what is said to hold is shown by a test that exists.
+// TestClaimsNameTheirTests: every claim names a test that exists.
 func TestClaimsNameTheirTests(t *testing.T) {
 	t.Parallel()
 	for _, page := range []string{"reliability.md", "security.md"} {

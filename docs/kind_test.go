@@ -18,7 +18,7 @@ import (
 // named matches a package of the product, or of its tests, and what it declares.
 var named = regexp.MustCompile("`((?:internal|rollout|test)(?:/[a-z]+)*)\\.([A-Za-z]+)`")
 
-// TestAddAKindNamesWhatExists: what the sketch of another kind refers to is declared.
+// TestAddAKindNamesWhatExists: every name in the sketch of another kind is declared.
 func TestAddAKindNamesWhatExists(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../CONTRIBUTING.md")

@@ -62,7 +62,7 @@ func sources(t *testing.T) []string {
 	return files
 }
 
-// found are what an expression finds in texts, each once.
+// found returns the matches of an expression in texts, each once.
 func found(t *testing.T, expression *regexp.Regexp, texts ...string) []string {
 	t.Helper()
 	names := map[string]bool{}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// phrase is what not to write, and what to write instead.
+// phrase is a refused phrase, and a better one.
 type phrase struct {
 	Avoid string `json:"avoid"`
 	Write string `json:"write"`

@@ -43,8 +43,8 @@ func TestTrafficOf(t *testing.T) {
 	}
 }
 
-// TestTrafficWords: whatever is awaited, and whatever is wrong, has words; so has what a later
-// version names.
+// TestTrafficWords: every wait and every problem has a text of its own, and so has one of a later
+// version.
 func TestTrafficWords(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

@@ -23,7 +23,8 @@ import (
 
 func TestMain(m *testing.M) { cptest.Main(m) }
 
-// TestIsConfig: without choices the manifests are those that kubectl makes of the folder config.
+// TestIsConfig: without options the manifests equal those that kubectl builds of the folder
+// config.
 func TestIsConfig(t *testing.T) {
 	t.Parallel()
 	folder, err := controlplane.InCheckout("config")
@@ -72,7 +73,7 @@ func TestIsComponents(t *testing.T) {
 	}
 }
 
-// everything is what options can add.
+// everything adds all options.
 func everything(o install.Options) install.Options {
 	o.Traffic, o.Notices, o.Dashboard, o.DashboardUnconstrained = true, true, true, true
 	return o

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/cli/install"
 )
 
-// TestCheck: what can't be meant is refused, and the refusal names it.
+// TestCheck: contradictory options are refused, and the error names them.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -65,7 +65,7 @@ func TestDashboardSecrets(t *testing.T) {
 	}
 }
 
-// TestChoices: what is chosen is in the manifests, and what is not chosen is not.
+// TestChoices: chosen options are in the manifests, and others are not.
 func TestChoices(t *testing.T) {
 	t.Parallel()
 	options := install.Options{Namespace: "releases", Image: "r.example/sluice:v2", Replicas: 3, Args: []string{"--cluster-name=eu"}}

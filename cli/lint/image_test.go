@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/cli/lint"
 )
 
-// TestImages: what no container runtime takes for an image is an error.
+// TestImages: an image that no container runtime accepts is an error.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	digest := "@sha256:" + strings.Repeat("0a", 32)

@@ -227,8 +227,7 @@ func set(manifest string) string {
 	return strings.Replace(manifest, "kind: Deployment", "kind: StatefulSet", 1)
 }
 
-// TestKustomization: what kustomize builds is reviewed, and said of the file that it was built
-// from.
+// TestKustomization: objects built by kustomize are reviewed, and reported with their source file.
 func TestKustomization(t *testing.T) {
 	t.Parallel()
 	got := findings(check(t, map[string]string{
@@ -241,8 +240,7 @@ func TestKustomization(t *testing.T) {
 	}
 }
 
-// TestGenerated: what a kustomization generates is applied by somebody else, or the pods can't
-// start.
+// TestGenerated: a generated object is applied by another tool, or the pods can't start.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	got := findings(check(t, map[string]string{

@@ -33,8 +33,8 @@ spec:
     backendRefs: [{name: web, port: 80}]
 `
 
-// TestTraffic: what the controller would say of routes and requests in mid-release is said before
-// the push, with its place.
+// TestTraffic: the controller's objections to routes and requests in mid-release are reported
+// before the push, with their place.
 func TestTraffic(t *testing.T) {
 	t.Parallel()
 	edit := strings.NewReplacer

@@ -44,8 +44,7 @@ func wantHarmless(t *testing.T, shown *preview.Preview) {
 	}
 }
 
-// TestHostileClaims: nobody checks the names of volume claim templates in Git before they are
-// shown.
+// TestHostileClaims: names of volume claim templates in Git are shown before any check of them.
 func TestHostileClaims(t *testing.T) {
 	t.Parallel()
 	before := kindOf("StatefulSet", "spec:\n  replicas", volumes("1Gi"))
@@ -63,7 +62,7 @@ func TestHostileClaims(t *testing.T) {
 	}
 }
 
-// TestHostileMatches: what the manifest's rules let through of a match is shown as a value, in its
+// TestHostileMatches: every match that the manifest's rules accept is shown as a value, in its
 // line and its span.
 func TestHostileMatches(t *testing.T) {
 	t.Parallel()
@@ -160,7 +159,7 @@ func variables(value string, count int) string {
 	return strings.Replace(deployment, "env: [", "env: ["+all.String(), 1)
 }
 
-// TestNumbers: what there may be of pods is counted without wrapping round, and never below none.
+// TestNumbers: numbers of pods are counted without overflow, and never below zero.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	great := strings.NewReplacer("replicas: 10", "replicas: 2147483647\n  strategy: {rollingUpdate: {maxSurge: 2147483647, maxUnavailable: 2147483647}}", "1.28", "1.29")

@@ -25,7 +25,7 @@ func kindOf(kind string, change ...string) files {
 	return files{"web/set.yaml": text, "web/release.yaml": strings.Replace(release, "kind: Deployment", "kind: "+kind, 1)}
 }
 
-// volumes are what is added to the spec of a StatefulSet.
+// volumes returns an addition to the spec of a StatefulSet.
 func volumes(storage string) string {
 	return "spec:\n  updateStrategy: {rollingUpdate: {maxUnavailable: 30%}}\n" +
 		"  volumeClaimTemplates: [{metadata: {name: data}, spec: {resources: {requests: {storage: " + storage + "}}}}]\n  replicas"

@@ -141,8 +141,7 @@ func TestProspects(t *testing.T) {
 	}
 }
 
-// TestObstacles: what keeps a release from all that a commit asks of it is told, whatever else the
-// cluster has.
+// TestObstacles: each obstacle to a commit's release is reported, in any state of the cluster.
 func TestObstacles(t *testing.T) {
 	t.Parallel()
 	base := files{"web/deployment.yaml": deployment, "web/release.yaml": release}

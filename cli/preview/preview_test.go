@@ -51,7 +51,7 @@ spec:
     - replicas: 100%
 `
 
-// files are those of a repository; an empty text takes one away.
+// files holds the files of a repository; an empty text removes one.
 type files map[string]string
 
 func (f files) with(other files) files {

@@ -38,8 +38,8 @@ spec:
 
 var httpRoute = v1alpha1.TrafficRoute{Kind: v1alpha1.RouteHTTP, Name: "web", Service: "web"}
 
-// withTraffic is the sample, and the sample with another template, both with requests that routes
-// share.
+// withTraffic returns the sample, and the sample with another template, both with routes that
+// share requests.
 func withTraffic() (base, next files) {
 	base = files{"web/deployment.yaml": deployment, "web/release.yaml": shared}
 	return base, base.with(files{"web/deployment.yaml": strings.Replace(deployment, "1.28", "1.29", 1)})
@@ -144,7 +144,7 @@ metadata: {name: web, namespace: shop, generation: 3}
 spec: {rules: [{backendRefs: [{name: web, port: 80}]}]}
 `
 
-// TestMeetRoutes: what keeps the routes of the cluster from sharing requests is told before the
+// TestMeetRoutes: an obstacle to sharing requests in the cluster's routes is reported before the
 // release begins.
 func TestMeetRoutes(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/verbtest"
 )
 
-// TestAnswersCountOnceEach: what has been answered by the same person is not answered again.
+// TestAnswersCountOnceEach: an answer is not repeated for the same person.
 func TestAnswersCountOnceEach(t *testing.T) {
 	t.Parallel()
 	ada := verb.Request{By: "ada", Gates: []string{"g1"}}

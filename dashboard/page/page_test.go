@@ -35,7 +35,7 @@ type changedPage struct {
 	What                  []string
 }
 
-// contents are what each page is made of.
+// contents returns the data of each page.
 func contents() map[Name]any {
 	return map[Name]any{
 		Releases: &view.Releases{}, Release: &releasePage{Release: &view.Release{}}, Diff: &view.Diff{}, Sources: &view.Sources{}, History: &view.History{},
@@ -133,7 +133,8 @@ func TestNoPageRunsWhatItShows(t *testing.T) {
 	}
 }
 
-// Assistive technology, and what puts a new page into an old one, find elements by their ids.
+// TestIDsAreUnique: ids are unique, because assistive technology and page updates find elements by
+// them.
 func TestIDsAreUnique(t *testing.T) {
 	t.Parallel()
 	for name, document := range rendered(t) {
@@ -187,7 +188,7 @@ func TestBarsFitTheirDrawing(t *testing.T) {
 	}
 }
 
-// What a page loads of us is small, whatever it shows.
+// TestAssetsAreSmall: the assets of a page are small.
 func TestAssetsAreSmall(t *testing.T) {
 	t.Parallel()
 	total := 0
@@ -207,7 +208,7 @@ func TestAssetsAreSmall(t *testing.T) {
 	}
 }
 
-// One of something is no plural, on no page.
+// TestOneOfEach: no page shows a plural for one.
 func TestOneOfEach(t *testing.T) {
 	t.Parallel()
 	all := contents()

@@ -42,7 +42,7 @@ func (w *world) newApp(permissions devforge.Permissions) github.App {
 	return github.App{ID: app.ID, PrivateKey: app.PrivateKey}
 }
 
-// byApp is what an app does, by a token of its first installation with all of its rights.
+// byApp returns a client with a token of an app's first installation, with all of its rights.
 func (w *world) byApp(app devforge.App) *gogithub.Client {
 	w.t.Helper()
 	key, err := jwt.ParseRSAPrivateKeyFromPEM(app.PrivateKey)

@@ -95,7 +95,7 @@ func (w *world) wantClosedOnce(branch string) {
 	}
 }
 
-// closing is all that becomes of the approval of a gate that is void.
+// closing closes the approval of a void gate.
 func closing(ctx context.Context, client *github.Client, number int, branch string) error {
 	if err := client.CloseApproval(ctx, number, "void"); err != nil {
 		return err

@@ -62,7 +62,7 @@ const (
 	sha1OfDocumented = "01dc10d0c83e72ed246219cdd91669667fe2ca59"
 )
 
-// theirs is what go-github's own types say of a payload, if they can read it.
+// theirs returns the event that go-github's own types read of a payload, if they can.
 func theirs(t *testing.T, kind forge.EventKind, payload []byte) (e forge.Event, readable bool) {
 	t.Helper()
 	parsed, err := gogithub.ParseWebHook(string(kind), payload)
@@ -147,8 +147,8 @@ func mergedPull(t testing.TB) []byte {
 	return nil
 }
 
-// TestParseRecordedEvents: whatever GitHub has recorded says to us what it says to go-github, and
-// we read what that can't.
+// TestParseRecordedEvents: we read recorded events of GitHub as go-github does, and also those
+// that it can't read.
 func TestParseRecordedEvents(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {

@@ -33,8 +33,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestBranchesOfAnyName: a branch may have any name that Git allows: what the tracked one is called
-// is not ours to say.
+// TestBranchesOfAnyName: the tracked branch may have any name that Git allows.
 func TestBranchesOfAnyName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -54,8 +53,8 @@ func TestBranchesOfAnyName(t *testing.T) {
 	}
 }
 
-// TestOpenChangeByBranch: what is put back is known by its branch: the file may have changed since
-// it was asked for.
+// TestOpenChangeByBranch: a revert is found by its branch, because the file may have changed since
+// the request.
 func TestOpenChangeByBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -74,8 +73,8 @@ func TestOpenChangeByBranch(t *testing.T) {
 	}
 }
 
-// TestBranchThatIsTaken: the name of a branch may be known. What somebody with push rights has put
-// there is not taken for ours, nor shown in our name.
+// TestBranchThatIsTaken: a branch's name may be known in advance. Commits there by another account
+// with push rights are not taken for ours, nor shown in our name.
 func TestBranchThatIsTaken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -206,8 +206,8 @@ func TestOpenChangeForAnotherRecord(t *testing.T) {
 	}
 }
 
-// TestOpenChangePutsARecordBack: somebody puts another record where ours was, before we know the
-// number of the pull request.
+// TestOpenChangePutsARecordBack: our record is restored after another account replaced it, before
+// we know the number of the pull request.
 func TestOpenChangePutsARecordBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

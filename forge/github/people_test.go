@@ -83,9 +83,8 @@ func TestCoAuthorsAreFound(t *testing.T) {
 	}
 }
 
-// TestCoAuthorsBeyondWhoIsAskedFor: somebody who puts many co-authors before the one who is to
-// approve gets no approval for it: whom the forge was not asked for is not among the addresses, as
-// those are whom it does not know.
+// TestCoAuthorsBeyondWhoIsAskedFor: many co-authors before an approver don't make the approval
+// count: addresses beyond the limit of the request are treated as unknown.
 func TestCoAuthorsBeyondWhoIsAskedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -128,7 +128,7 @@ func (w *world) wantMerged(r forge.ChangeRequest, pull forge.PullRequest, result
 	}
 }
 
-// TestReadApprovalInFewRequests: what is not asked for costs nothing.
+// TestReadApprovalInFewRequests: facts that no rule needs cost no request.
 func TestReadApprovalInFewRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -323,8 +323,8 @@ func TestReadApprovalOfAVeryLongRelease(t *testing.T) {
 	}
 }
 
-// TestReadApprovalSurvivesEachFault: whatever goes wrong with one of the answers, nothing but an
-// error or the truth comes back.
+// TestReadApprovalSurvivesEachFault: for any fault of one answer, the result is an error or the
+// truth.
 func TestReadApprovalSurvivesEachFault(t *testing.T) {
 	t.Parallel()
 	for name, kind := range faults {

@@ -138,7 +138,7 @@ func TestPostStatus(t *testing.T) {
 	wantKind(t, err, forge.Invalid, "there is no such commit")
 }
 
-// app is what an app does with the API by a token of its installation.
+// app returns a client with a token of the app's installation.
 func (w *world) app(slug string) *gogithub.Client {
 	w.t.Helper()
 	app, err := w.forge.CreateApp(slug, nil)

@@ -60,7 +60,7 @@ func TestMay(t *testing.T) {
 	}
 }
 
-// TestMayUnknown: what a server in trouble says is no answer, neither way.
+// TestMayUnknown: an answer of a server in trouble counts neither way.
 func TestMayUnknown(t *testing.T) {
 	t.Parallel()
 	for _, right := range allRights {
@@ -70,8 +70,8 @@ func TestMayUnknown(t *testing.T) {
 	}
 }
 
-// TestProtection: rules and the older protection are summed up; what the forge does not show is
-// said to be hidden.
+// TestProtection: rules and the older protection are summed up, and hidden ones are reported as
+// hidden.
 func TestProtection(t *testing.T) {
 	t.Parallel()
 	const rules = `[{"type":"deletion","ruleset_id":1},{"type":"a_new_one","ruleset_id":1},{"type":"pull_request","ruleset_id":7,` +

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestSharedIsKeptWhileItIsUsed: what nobody uses is gone, so that secrets that come and go fill no
-// memory; what somebody uses stays.
+// TestSharedIsKeptWhileItIsUsed: an unused client is dropped, so that secrets that come and go
+// fill no memory, and a used one stays.
 func TestSharedIsKeptWhileItIsUsed(t *testing.T) {
 	t.Parallel()
 	s := newShared[string, [64]byte]()

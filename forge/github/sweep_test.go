@@ -22,7 +22,7 @@ var faults = map[string]devforge.FaultKind{
 	"Redirect": devforge.FaultRedirect, "Primary": devforge.FaultPrimaryLimit, "Secondary": devforge.FaultSecondaryLimit,
 }
 
-// fault is that of one request of a line such as "GET /pulls".
+// fault returns a fault of one request of a line such as "GET /pulls".
 func fault(kind devforge.FaultKind, line string) devforge.Fault {
 	method, path, _ := strings.Cut(line, " ")
 	return devforge.Fault{

@@ -80,9 +80,9 @@ func TestAnswersThatMakeNoSenseAreErrors(t *testing.T) {
 	}
 }
 
-// TestPullRequestWithMoreThanTheForgeShows: what no later look can fix must not look as if it
-// could: who thinks so leaves the forge alone for a while, and whoever can push to the branch of
-// one approval would hold up all others.
+// TestPullRequestWithMoreThanTheForgeShows: an error that no retry can fix must not look
+// temporary. A temporary error stops requests to the forge for a while, so that one author of an
+// approval's branch would hold up all others.
 func TestPullRequestWithMoreThanTheForgeShows(t *testing.T) {
 	t.Parallel()
 	for name, counts := range map[string]string{"Files": `"changed_files":3001,"commits":1`, "Commits": `"changed_files":0,"commits":251`} {

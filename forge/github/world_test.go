@@ -59,7 +59,7 @@ func (w *world) newClient(change ...func(*github.Options)) *github.Client {
 	return clientOf(w.t, w.forge.URL(), append([]func(*github.Options){as}, change...)...)
 }
 
-// as is what a person does with the API.
+// as returns a client of the API for a person.
 func (w *world) as(login string) *gogithub.Client {
 	w.t.Helper()
 	client, err := gogithub.NewClient(nil).WithAuthToken("ghp_"+login).WithEnterpriseURLs(w.forge.APIURL(), w.forge.APIURL())

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// dashboard is what is checked of Grafana's.
+// dashboard holds the checked parts of a Grafana dashboard.
 type dashboard struct {
 	UID        string
 	Panels     []panel

@@ -20,7 +20,7 @@ import (
 // again, "1+2x3" is 1, 3, 5, 7, "_" is none.
 type series map[string]string
 
-// world is what Prometheus has scraped, a value each step.
+// world holds the scraped series of Prometheus, a value each step.
 type world struct {
 	step time.Duration
 	// steps are how many values there are.

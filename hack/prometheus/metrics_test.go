@@ -9,7 +9,7 @@ const (
 	histogram = "histogram"
 )
 
-// metric is what rules and dashboard may rely on.
+// metric holds the properties of a metric that rules and dashboard may rely on.
 type metric struct {
 	kind   string
 	labels []string

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestOperatorTakes: the objects for the Prometheus operator have its fields and no others, and its
-// rules are those of the file.
+// TestOperatorTakes: the objects for the Prometheus operator have its fields and no others, and
+// the file's rules.
 func TestOperatorTakes(t *testing.T) {
 	t.Parallel()
 	var rule monitoringv1.PrometheusRule

@@ -47,7 +47,7 @@ func TestPageListsMetrics(t *testing.T) {
 	}
 }
 
-// TestPageQueries: what people copy from the page works.
+// TestPageQueries: every query on the page works.
 func TestPageQueries(t *testing.T) {
 	t.Parallel()
 	queries := query.FindAllStringSubmatch(page(t), -1)

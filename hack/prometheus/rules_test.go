@@ -40,8 +40,7 @@ func alerts(t *testing.T) []rulefmt.Rule {
 	return rules
 }
 
-// TestAlertsAreWhole: each has what whoever is called needs: what it is, a command to copy, and a
-// place to read on.
+// TestAlertsAreWhole: each alert has a summary, a command to copy, and a page to read.
 func TestAlertsAreWhole(t *testing.T) {
 	t.Parallel()
 	text := page(t)

@@ -50,9 +50,9 @@ func TestDashboardRuns(t *testing.T) {
 	}
 }
 
-// TestFiguresOfNothing: what did not happen is left out. A figure of it is none, which panels show
-// as a dash, while Grafana 9 would show NaN as it is; and the legend does not name each word that a
-// counter can have.
+// TestFiguresOfNothing: events that did not happen are left out. Their figure is empty, which
+// panels show as a dash, while Grafana 9 would show NaN; and the legend does not name each word
+// that a counter can have.
 func TestFiguresOfNothing(t *testing.T) {
 	t.Parallel()
 	never := series{}

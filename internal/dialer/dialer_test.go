@@ -102,8 +102,8 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// TestProxy: the proxy itself may be anywhere, since the operator has set it; what is asked of it
-// may not, as far as the address says where that is.
+// TestProxy: the proxy itself may be anywhere, since the operator has set it. Its target may not,
+// as far as the address tells.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	var asked []string

@@ -31,7 +31,7 @@ func TestKindsAreFound(t *testing.T) {
 	}
 }
 
-// TestSizesAndNames: Sizes are those of the manifest; names are joined for a sentence.
+// TestSizesAndNames: sizes come from the manifest, and names are joined for a sentence.
 func TestSizesAndNames(t *testing.T) {
 	t.Parallel()
 	for i := range All {

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestLogEvents: what an event says to people is in the log as well, without any --log-level.
+// TestLogEvents: the text of an event is also logged, without any --log-level.
 func TestLogEvents(t *testing.T) {
 	t.Parallel()
 	var lines []string
@@ -40,8 +40,8 @@ func TestLogEvents(t *testing.T) {
 	}
 }
 
-// TestLogEventsOfReleases: a line about a release says which one, what of it, and who decided a
-// gate; what is for the log alone is not recorded.
+// TestLogEventsOfReleases: a line about a release names it, its part, and the person who decided a
+// gate; texts for the log alone are not recorded.
 func TestLogEventsOfReleases(t *testing.T) {
 	t.Parallel()
 	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Status: v1alpha1.BatchReleaseStatus{

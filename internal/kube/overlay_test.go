@@ -45,7 +45,7 @@ type model struct {
 	deleted map[types.UID]bool
 }
 
-// at is what a name has after a number of changes, nil if nothing.
+// at returns the object of a name after a number of changes, nil if there is none.
 func (m *model) at(changes int, name string) *corev1.ConfigMap {
 	for _, c := range slices.Backward(m.history[:changes]) {
 		if c.name == name {
@@ -133,8 +133,8 @@ func version(object *corev1.ConfigMap) int {
 	return n
 }
 
-// TestOverlayReadsItsOwnWrites: whatever others write, and however far the cache lags, nothing is
-// read older than it was shown; and once the cache has caught up it alone is believed.
+// TestOverlayReadsItsOwnWrites: for any writes of others, and any lag of the cache, no read is
+// older than an earlier one; once the cache has caught up it alone counts.
 func TestOverlayReadsItsOwnWrites(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -182,7 +182,7 @@ func TestOverlayReadsItsOwnWrites(t *testing.T) {
 	})
 }
 
-// checkCaughtUp: the cache has everything, and what it never had is given up.
+// checkCaughtUp checks that only the cache counts once it has caught up.
 func (m *model) checkCaughtUp() {
 	var live []*corev1.ConfigMap
 	for _, name := range names {
@@ -200,7 +200,7 @@ func (m *model) checkCaughtUp() {
 	}
 }
 
-// TestOverlayForOneObject: what is read by name, and never listed.
+// TestOverlayForOneObject: the overlay works for objects that are read by name, and never listed.
 func TestOverlayForOneObject(t *testing.T) {
 	t.Parallel()
 	object := func(uid, version string) *corev1.ConfigMap {
@@ -237,7 +237,7 @@ func TestOverlayForOneObject(t *testing.T) {
 	want("versions that can't be compared: the cache is right", object("3", "9"), "9")
 }
 
-// TestOverlayAfterALiveList: what is not in it is forgotten, unless the cache has it.
+// TestOverlayAfterALiveList: an object that a live list lacks is dropped, unless the cache has it.
 func TestOverlayAfterALiveList(t *testing.T) {
 	t.Parallel()
 	object := func(name, version string) *corev1.ConfigMap {

@@ -21,8 +21,7 @@ import (
 // name returns the outcome without the answer.
 func name(o kube.Outcome) string { return fmt.Sprintf("%T", o) }
 
-// TestOutcomeOf: what is sent again is of use only where somebody else need not change anything
-// first.
+// TestOutcomeOf: a write is sent again only where no other change must come first.
 func TestOutcomeOf(t *testing.T) {
 	t.Parallel()
 	status := func(code int32) error {

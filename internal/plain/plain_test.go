@@ -46,7 +46,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// FuzzPrinted: whatever is printed stays on its line, shows all that it has, and commands nobody.
+// FuzzPrinted: any printed text stays on its line, is complete, and steers no terminal.
 func FuzzPrinted(f *testing.F) {
 	for _, seed := range []string{"", "a\nb", "::error::x", "\x1b[31m", "##[##[", "\u202e", "\xff\xfe", " ::x", "\n::x\n ##[y", "##vso[a]", "###a##b[", "\u009b", "a  b"} {
 		f.Add(seed)

@@ -46,8 +46,8 @@ func from(address string, forwarded ...string) *http.Request {
 	return r
 }
 
-// TestClient: the client is who the nearest proxy of ours says it is; what else the header says,
-// the client may have written.
+// TestClient: the client is the one that our nearest proxy names; the rest of the header may be
+// the client's own.
 func TestClient(t *testing.T) {
 	t.Parallel()
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}

@@ -59,7 +59,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestFilesRefuses: what can't be said in full is not said in part.
+// TestFilesRefuses: a schema that can't be written in full is not written in part.
 func TestFilesRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ old, with, want string }{

@@ -126,8 +126,8 @@ func fields(t interface{ Fatal(args ...any) }, released, present *corev1.PodTemp
 	return found
 }
 
-// TestSecretsStaySecret: whatever of a template changes, and wherever a secret stands in it, the
-// secret is in no message; and what has changed never goes without one.
+// TestSecretsStaySecret: for any change of a template, no message contains a secret, and every
+// change has a message.
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

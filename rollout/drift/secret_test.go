@@ -19,8 +19,7 @@ var treacherous = []string{
 	"spec.template.spec.containers[app].image", "].image", "[app].resources.limits", "restartPolicy", "requests", "protocol", "*",
 }
 
-// TestNamesThatLookLikeFields: what users choose as a name is not taken for a field, and its value
-// not shown.
+// TestNamesThatLookLikeFields: a user's name is not taken for a field, and its value is not shown.
 func TestNamesThatLookLikeFields(t *testing.T) {
 	t.Parallel()
 	with := func(name, value string) *corev1.PodTemplateSpec {

@@ -21,8 +21,8 @@ import (
 // maxFuzzed is how many pods are made at most.
 const maxFuzzed = 50
 
-// FuzzHold: whatever somebody writes into the annotation and the spec of a workload: it can be
-// handed back, and the pods move without panic, and no more of them than the step says.
+// FuzzHold: with any annotation and any spec, a workload can be handed back, and the pods move
+// without panic, and no more of them than the step has.
 func FuzzHold(f *testing.F) {
 	for _, seed := range []string{
 		`{"release":"web","uid":"1","stable":"v1","strategy":"{\"type\":\"RollingUpdate\",\"rollingUpdate\":{\"partition\":3}}"}`,
@@ -76,7 +76,7 @@ func FuzzHold(f *testing.F) {
 	})
 }
 
-// wantReadable wants what a workload gets back to be what it is then seen to have.
+// wantReadable checks that a workload reads back as the hand-back has written it.
 func wantReadable(t *testing.T, w workload.Workload) {
 	t.Helper()
 	held := hold.Of(w)

@@ -183,9 +183,8 @@ func drawPods(t *rapid.T) []Pod {
 	return pods
 }
 
-// TestPodsGoInTheirOrder: However late the ReplicaSet controller sees the costs, and however the
-// order changes on the way, what goes is what is to go next: as many pods are taken away at a time
-// as Free says.
+// TestPodsGoInTheirOrder: pods go in their order, as many at a time as Free says, however late the
+// ReplicaSet controller sees the costs, and however the order changes on the way.
 func TestPodsGoInTheirOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, now, updated := &cluster{pods: drawPods(t)}, noon, int32(0)

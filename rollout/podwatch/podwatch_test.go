@@ -48,7 +48,7 @@ type server struct {
 	watching []string // selectors of the watches that go on
 }
 
-// watches makes Watches on a server. What is told of is received from the channel.
+// watches makes Watches on a server. The channel receives the changed releases.
 func watches(t *testing.T) (*server, *podwatch.Watches, chan types.NamespacedName) {
 	t.Helper()
 	s := &server{T: t, events: make(chan watch.Event)}
@@ -175,7 +175,7 @@ func (s *server) begin(w *podwatch.Watches, what podwatch.Pods) {
 	}
 }
 
-// names are those of the pods that a release watches, once it has seen them.
+// names returns the names of the pods that a release watches, once it has seen them.
 func (s *server) names(w *podwatch.Watches, what podwatch.Pods) []string {
 	s.Helper()
 	var names []string
@@ -209,7 +209,7 @@ func pod(name string) *corev1.Pod {
 	}
 }
 
-// endOfList is what an API server sends after the pods that there are.
+// endOfList returns the API server's bookmark after the existing pods.
 func endOfList() *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -231,8 +231,8 @@ func receive(t *testing.T, told chan types.NamespacedName) {
 	}
 }
 
-// TestChangesAreTold: what is there, and each change, is told of; afterwards the pods are known,
-// without what no release depends on.
+// TestChangesAreTold: existing pods and each change are reported; afterwards the pods are known,
+// without the fields that no release depends on.
 func TestChangesAreTold(t *testing.T) {
 	t.Parallel()
 	s, w, told := watches(t)
@@ -301,8 +301,8 @@ func TestAnotherSelector(t *testing.T) {
 	s.await(1)
 }
 
-// TestForgotten: a watch that is forgotten ends, also while nobody takes up what it tells. What is
-// asked for again is watched again.
+// TestForgotten: a forgotten watch ends, even while its changes are not received. A new request
+// watches the pods again.
 func TestForgotten(t *testing.T) {
 	t.Parallel()
 	s, w, told := watches(t)
@@ -341,8 +341,8 @@ func TestBadSelector(t *testing.T) {
 	}
 }
 
-// TestOvertaken: what happened to a pod since it was read is heard of without a request: those that
-// were read are not acted on any more.
+// TestOvertaken: a change of a pod since its read is known without a request, and pods that were
+// read before are not acted on any more.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	first := "app=web-0"

@@ -121,8 +121,7 @@ var history = []plan.Kept{
 	{Number: 4, Revision: "v4", Record: plan.Record{Outcome: v1alpha1.OutcomeRolledBack, Commit: "4444444444"}},
 }
 
-// TestRollBack: what is gone back to is named by its revision, its commit, its number, or not at
-// all.
+// TestRollBack: the target is named by its revision, its commit, its number, or not at all.
 func TestRollBack(t *testing.T) {
 	t.Parallel()
 	web := release(rolling())
@@ -148,7 +147,7 @@ func TestRollBack(t *testing.T) {
 	}
 }
 
-// TestJumpSaysWhatIsInTheWay: whoever asks for a jump reads what has to come first.
+// TestJumpSaysWhatIsInTheWay: a refused jump names the steps that have to come first.
 func TestJumpSaysWhatIsInTheWay(t *testing.T) {
 	t.Parallel()
 	held := func(by v1alpha1.StopCause, steps ...v1alpha1.Step) *v1alpha1.BatchRelease {
@@ -196,7 +195,7 @@ func TestRetryOfARefusedWrite(t *testing.T) {
 	}
 }
 
-// TestRefusals: what would mean nothing is refused, with what would help.
+// TestRefusals: a request without effect is refused, with a remedy.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	completed := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseCompleted, UpdateRevision: "v2", Message: "all pods run revision v2"}

@@ -82,8 +82,8 @@ func TestOfficialProgramsAreDownloaded(t *testing.T) {
 	}
 }
 
-// TestProgramsAreBuiltWhereDownloadsFail: whatever the server does, the programs are there in the
-// end, built, and one line says why.
+// TestProgramsAreBuiltWhereDownloadsFail: for any answer of the server, the programs are built in
+// the end, and one line says why.
 func TestProgramsAreBuiltWhereDownloadsFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		serve http.HandlerFunc
@@ -175,7 +175,8 @@ func TestSlowDownloadsAreGivenUp(t *testing.T) {
 	}
 }
 
-// TestPasswordOfAMirrorIsNotShown: what is said of a download goes to logs that others read.
+// TestPasswordOfAMirrorIsNotShown: messages on a download contain no password, because others read
+// the log.
 func TestPasswordOfAMirrorIsNotShown(t *testing.T) {
 	t.Parallel()
 	for name, serve := range map[string]http.HandlerFunc{

@@ -14,7 +14,7 @@ import (
 // now returns the time by which tests without a clock of their own sign.
 func (w *world) now() time.Time { return time.Now() }
 
-// signJWT is what an app signs a request with.
+// signJWT returns the token with which an app signs a request.
 func signJWT(t *testing.T, app devforge.App, now time.Time) string {
 	t.Helper()
 	key, err := jwt.ParseRSAPrivateKeyFromPEM(app.PrivateKey)

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
-// TestOneObjectAtATime: what no other test requests is requested here, so that every kind of answer
-// has been held to GitHub's description.
+// TestOneObjectAtATime: this test sends the requests that no other test sends, so that every kind
+// of answer is checked against GitHub's description.
 func TestOneObjectAtATime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, devforge.Options{})

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// numbers are what the rules of counting are about.
+// numbers are the inputs and results of counting.
 type numbers struct {
 	Updated, UpdatedNow, UpdatedAvailable int32
 	Others, OthersNow                     int32

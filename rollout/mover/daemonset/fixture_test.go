@@ -85,7 +85,7 @@ func within(unavailable, target int32) mover.Task {
 	return t
 }
 
-// move is what Move writes for a task.
+// move returns the writes of Move for a task.
 func (m Mover) move(t mover.Task) []string {
 	t.Replicas = m.Replicas
 	moves := m.Move(t)

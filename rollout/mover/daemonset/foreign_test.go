@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// TestForeignPodsGoFirst: what somebody else's template has made goes before what ran, and as the
-// step says: in its place comes a pod of the new version.
+// TestForeignPodsGoFirst: pods of a foreign template go before old pods, within the step: a pod of
+// the new version replaces each.
 func TestForeignPodsGoFirst(t *testing.T) {
 	t.Parallel()
 	foreign := func(t mover.Task) mover.Task {

@@ -25,7 +25,7 @@ func drawCluster(t *rapid.T) *cluster {
 	return c
 }
 
-// happen is one thing that happens to a cluster beside Sluice.
+// happen plays one event of a cluster beside Sluice.
 func happen(t *rapid.T, c *cluster) {
 	if c.late {
 		c.updateStatus()

@@ -10,9 +10,9 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 )
 
-// cluster is a toy: nodes, and the pods of one DaemonSet with the strategy OnDelete. What its
-// native controller does is that of pkg/controller/daemon in Kubernetes 1.36, by the names of the
-// functions there.
+// cluster is a model: nodes, and the pods of one DaemonSet with the strategy OnDelete. Its native
+// controller follows pkg/controller/daemon in Kubernetes 1.36, by the names of the functions
+// there.
 type cluster struct {
 	nodes []*node
 	pods  []*running
@@ -66,7 +66,7 @@ func (c *cluster) podsOn(node string) []*running {
 	return on
 }
 
-// manage is what updateDaemonSet does with OnDelete: podsShouldBeOnNode for every node.
+// manage mirrors updateDaemonSet with OnDelete: podsShouldBeOnNode for every node.
 func (c *cluster) manage() {
 	for _, n := range c.nodes {
 		on := c.podsOn(n.name)
@@ -96,7 +96,7 @@ func (c *cluster) manage() {
 	c.observed = true
 }
 
-// updateStatus is updateDaemonSetStatus.
+// updateStatus mirrors updateDaemonSetStatus.
 func (c *cluster) updateStatus() {
 	c.desired, c.status, c.late = 0, inplace.Status{}, false
 	for _, n := range c.nodes {
@@ -110,7 +110,7 @@ func (c *cluster) updateStatus() {
 	}
 }
 
-// kubelets let go what is deleted. A lost node lets nothing go.
+// kubelets removes deleted pods, except on lost nodes.
 func (c *cluster) kubelets() {
 	c.pods = slices.DeleteFunc(c.pods, func(p *running) bool { return p.deleted && !c.lost(p.node) })
 }

@@ -78,7 +78,7 @@ func (s *scene) stands() *scene {
 	return s
 }
 
-// script is what a pass does.
+// script returns the writes of a pass.
 func (s *scene) script() []string {
 	if updated(s.sets, s.Digest) == nil {
 		return []string{fmt.Sprintf("made with %d", s.first())}
@@ -120,12 +120,12 @@ func set(revision string, replicas int32, changes ...func(*Set)) Set {
 
 func available(n int32) func(*Set) { return func(s *Set) { s.Ready, s.Available = n, n } }
 
-// warming pods are ready and not available yet.
+// warming makes n pods ready, and not available yet.
 func warming(n int32) func(*Set) { return func(s *Set) { s.Available -= n } }
 
 func current(n int32) func(*Set) { return func(s *Set) { s.Current = n } }
 
-// terminating is how many of its pods are going away.
+// terminating sets the number of terminating pods.
 func terminating(n int32) func(*Set) { return func(s *Set) { s.Terminating = &n } }
 
 func unobserved(s *Set) { s.Observed = false }

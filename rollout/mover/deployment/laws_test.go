@@ -62,11 +62,11 @@ func share(t *rapid.T, task *task) {
 	task.Most = upTo(40, "most")
 }
 
-// limit is how many pods there may be.
+// limit returns the largest number of pods.
 func limit(task task) int32 { return max(task.Replicas+task.Surge, task.Most) }
 
-// asked is how many pods of other versions there are to be: what the target leaves, and what
-// requests go to.
+// asked returns the desired number of pods of other versions: the rest of the target, and the pods
+// that requests go to.
 func asked(task task, sets []Set) int32 {
 	var serving int32
 	for i := range sets {
@@ -77,7 +77,7 @@ func asked(task task, sets []Set) int32 {
 	return max(task.Replicas-task.Target, serving)
 }
 
-// lacking is how many pods other versions lack that they are to grow to.
+// lacking returns the number of pods that other versions still have to grow by.
 func lacking(task task, sets []Set) int32 {
 	var pods int32
 	for i := range sets {
@@ -106,7 +106,7 @@ func scale(t *rapid.T, sets []Set, change Scale) {
 	sets[i].Replicas, sets[i].Noted = change.To, false
 }
 
-// seen is how many pods there may be at once, by what the statuses tell, until the ReplicaSets have
+// seen returns the largest number of pods at once, by the statuses, until the ReplicaSets have
 // their sizes.
 func seen(sets []Set) int32 {
 	var pods int32
@@ -126,7 +126,7 @@ func totalOf(sets []Set) int32 {
 
 func updatedOf(sets []Set, task task) int32 { return updated(sets, task.Digest).Replicas }
 
-// worst is how many pods are available if of each set those that are not ready go first, and then
+// worst returns the number of available pods if the unready pods of each set go first, and then
 // any.
 func worst(sets []Set) int32 {
 	var available int32
@@ -194,8 +194,8 @@ func TestNoWriteBreaksALaw(t *testing.T) {
 	})
 }
 
-// TestNoNoteStaysBesideOldPodsThatServe is about T2: that they stay may be all that there is to do
-// for hours.
+// TestNoNoteStaysBesideOldPodsThatServe: T2, no set keeps the note while old pods serve, which may
+// take hours.
 func TestNoNoteStaysBesideOldPodsThatServe(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -35,8 +35,8 @@ func blocked(t *task) { t.Blocked = true }
 
 func steppingBack(t *task) { t.SteppingBack = true }
 
-// TestOldSetsLoseTheNoteBesideOthers: whoever gives the Deployment the template of an old
-// ReplicaSet has the native controller find no complete one while routes share requests (T2).
+// TestOldSetsLoseTheNoteBesideOthers: T2, the template of an old ReplicaSet makes the native
+// controller find no complete set while routes share requests.
 func TestOldSetsLoseTheNoteBesideOthers(t *testing.T) {
 	t.Parallel()
 	const off = "v1 10 -> 10: takes the note off"

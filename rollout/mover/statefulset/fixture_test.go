@@ -108,7 +108,7 @@ func (s *scene) moves() mover.Moves {
 	return s.Move(s.Task)
 }
 
-// script is what a pass does.
+// script returns the writes of a pass.
 func (s *scene) script() []string {
 	var lines []string
 	moves := s.moves()

@@ -60,7 +60,7 @@ func drawWorld(t *rapid.T) *world {
 	return w
 }
 
-// task is what the course asks for now: the share of the replicas, as it follows them.
+// task returns the current task: the step's share of the replicas.
 func (w *world) task() mover.Task {
 	t := w.release
 	t.Digest, t.Replicas = w.spec.template, w.spec.replicas
@@ -111,7 +111,7 @@ func (w *world) updated() int32 {
 	return n
 }
 
-// deleted is a pod that is about to be deleted to be replaced.
+// deleted checks a pod that is about to be deleted to be replaced.
 func (w *world) deleted(by string, pod inplace.Pod) {
 	least := w.spec.replicas - w.task().Unavailable
 	excused := by != "Sluice" && (w.excused || w.free[pod.UID])
@@ -132,7 +132,7 @@ func (w *world) comesBack(pod inplace.Pod, going []inplace.Pod) {
 	}
 }
 
-// created is a pod that the native controller has made.
+// created checks a pod that the native controller has created.
 func (w *world) created(pod inplace.Pod) {
 	if pod.Revision != w.spec.template || w.current == w.update || w.let || w.release.Rollback || pod.Index >= w.spec.replicas {
 		return
@@ -142,7 +142,8 @@ func (w *world) created(pod inplace.Pod) {
 	}
 }
 
-// pass is what Sluice does, up to as many deletions. It reports whether there was something to do.
+// pass plays a pass of Sluice with at most the given deletions. It reports whether it wrote
+// anything.
 func (w *world) pass(deletions int) bool {
 	m, t := w.mover(), w.task()
 	moves := m.Move(t)
@@ -197,7 +198,7 @@ func (w *world) replace(t mover.Task, write inplace.Replace, deletions int) {
 	}
 }
 
-// happens is one event.
+// happens plays one event.
 func (w *world) happens() {
 	var pod *inplace.Pod
 	if len(w.pods) > 0 {
@@ -228,7 +229,7 @@ func (w *world) happens() {
 	}
 }
 
-// befalls is an event of a pod.
+// befalls plays an event of a pod.
 func (w *world) befalls(pod *inplace.Pod, event string) {
 	switch event {
 	case "ends":

@@ -237,8 +237,8 @@ func unlisted(status inplace.Status) func(*scene) {
 	return func(s *scene) { s.Listed, s.Status = false, status }
 }
 
-// TestNativeDeletions: what the native controller deletes by itself, where it has the feature gate
-// for that, it is given time for.
+// TestNativeDeletions: the mover gives the native controller time for its own deletions, where it
+// has the feature gate.
 func TestNativeDeletions(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

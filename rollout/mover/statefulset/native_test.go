@@ -64,7 +64,7 @@ func (n *native) finish(uid types.UID) {
 
 func unavailable(p *inplace.Pod) bool { return p == nil || p.Terminating || !p.Available }
 
-// sync is updateStatefulSet with updateStatefulSetStatus.
+// sync mirrors updateStatefulSet with updateStatefulSetStatus.
 func (n *native) sync() {
 	n.update = n.seen.template // getStatefulSetRevisions: the current revision exists
 	updated, ready, all := int32(0), int32(0), int32(len(n.pods))
@@ -86,7 +86,7 @@ func (n *native) sync() {
 	n.observed = n.seen.generation
 }
 
-// replicas is processReplica for each. It reports whether the controller goes on.
+// replicas calls processReplica for each. It reports whether the controller continues.
 func (n *native) replicas() bool {
 	for i := range n.seen.replicas {
 		pod := n.at(i)
@@ -109,7 +109,7 @@ func (n *native) replicas() bool {
 	return true
 }
 
-// condemned is processCondemned for each. It reports whether the controller goes on.
+// condemned calls processCondemned for each. It reports whether the controller continues.
 func (n *native) condemned() bool {
 	var pods []*inplace.Pod
 	for i := range n.pods {
@@ -138,7 +138,7 @@ func (n *native) condemned() bool {
 	return true
 }
 
-// roll is the end of updateStatefulSet, or updateStatefulSetAfterInvariantEstablished.
+// roll mirrors the end of updateStatefulSet, or updateStatefulSetAfterInvariantEstablished.
 func (n *native) roll() {
 	room := n.atOnce
 	for i := range n.seen.replicas {
