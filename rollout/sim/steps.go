@@ -54,3 +54,13 @@ func policy(name string) v1alpha1.GatePolicy {
 		return v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}
 	}
 }
+
+// Target returns a step's share of replicas when it is entered, by the words of the API: a
+// percentage is rounded up, and short of 100% an old pod stays.
+func Target(step v1alpha1.Step, replicas int32) int32 {
+	up, _ := intstr.GetScaledValueFromIntOrPercent(&step.Replicas, int(replicas), true)
+	if step.Replicas.StrVal == "100%" {
+		return replicas
+	}
+	return max(min(int32(up), replicas-1), 0)
+}

@@ -4,20 +4,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"reflect"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/testbed/crdcheck"
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
@@ -63,12 +58,10 @@ func TestWalks(t *testing.T) {
 	}
 }
 
-// walk is one way through what may happen.
+// walk is one way through what may happen, at random.
 type walk struct {
 	*rapid.T
-
-	state *State
-	story strings.Builder
+	*player
 }
 
 func begin(t *rapid.T, replicas int32) *walk {
@@ -76,12 +69,12 @@ func begin(t *rapid.T, replicas int32) *walk {
 }
 
 func beginWith(t *rapid.T, setup Setup) *walk {
-	w := &walk{T: t, state: newState(setup)}
-	w.state.Next = w.next
-	w.state.Sick = rapid.SampledFrom([]string{"", "", "v1", "v2", "v3"}).Draw(t, "sick")
-	w.state.API.Refused = rapid.SampledFrom([]string{"", "", "", "v2", "v3"}).Draw(t, "refused")
-	Event{Kind: Give, Text: "v2"}.Apply(w.state)
-	fmt.Fprintf(&w.story, "\n  %-28s %s", "start", w.state.World)
+	w := &walk{t, play(t, script{
+		setup:   setup,
+		sick:    rapid.SampledFrom([]string{"", "", "v1", "v2", "v3"}).Draw(t, "sick"),
+		refused: rapid.SampledFrom([]string{"", "", "", "v2", "v3"}).Draw(t, "refused"),
+	})}
+	w.step(Event{Kind: Give, Text: "v2"})
 	return w
 }
 
@@ -254,90 +247,6 @@ func (w *walk) about(kind Kind) string {
 		return ""
 	}
 	return rapid.SampledFrom(choice).Draw(w.T, "about")
-}
-
-// step lets an event happen.
-func (w *walk) step(e Event) {
-	if e.Kind == Pass {
-		w.passAgain()
-	}
-	if e.idle(w.state) || !e.Apply(w.state) {
-		return
-	}
-	w.tell(e)
-}
-
-func (w *walk) tell(e Event) {
-	fmt.Fprintf(&w.story, "\n  %-28s %s", e, w.state.World)
-	if len(w.state.Broken) > 0 {
-		w.Fatalf("%s%s", w.state.Broken[0], w.story.String())
-	}
-}
-
-// maxPasses is more than a release has steps, each of which may take a pass.
-const maxPasses = 10
-
-// passAgain is I9: passes to which nothing is new soon write nothing, and keep to it. By then
-// what somebody has unpaused is paused again (I8).
-func (w *walk) passAgain() {
-	s := w.state.Clone()
-	if s.Lag.any() {
-		return // what was deleted is still in a cache
-	}
-	passes := 0
-	for report := s.Process.passUnasked(s.World, Mishaps{}); len(report.Done) > 0 || report.Unasked; report = s.Process.passUnasked(s.World, Mishaps{}) {
-		if passes++; passes > maxPasses {
-			w.Fatalf("I9 passes soon write nothing%s\n  %-28s %s", w.story.String(), "passes", s.World)
-		}
-	}
-	if again := s.Process.Pass(s.World, Mishaps{}); len(again.Done)+again.Refused > 0 {
-		w.Fatalf("I9 another pass sends no write: %+v, %d refused%s\n  %-28s %s", again.Done, again.Refused, w.story.String(), "passes", s.World)
-	}
-	if how := mistold(s.World); how != "" {
-		w.Fatalf("what the status says of pods is true: %s%s\n  %-28s %s", how, w.story.String(), "passes", s.World)
-	}
-	// I8 can be kept only if the API server takes that very write, and leaves it as it is; one that it refused is sent again later, and one that it
-	// has changed again and again (plan.Refusal.Until) only once somebody asks for it.
-	held := s.Process.heldBack(s.Release.Generation, s.Now).takeOver
-	if d := &s.World.Workload; d.exposed() && !s.Release.Purged && takesOver(s.World) && !s.awaitsRetry() && !held {
-		w.Fatalf("I8 what is held is paused%s\n  %-28s %s", w.story.String(), "passes", s.World)
-	}
-}
-
-// calmDown is I11 and I7: from here on everybody takes turns until nobody has anything left to do.
-func (w *walk) calmDown() {
-	for range maxEvents {
-		next, event := Calm(w.state)
-		if next == nil {
-			if left := unfinished(w.state.World); left != "" {
-				w.Fatalf("I7 the end is a clean one: %s%s", left, w.story.String())
-			}
-			return
-		}
-		w.state = next
-		w.tell(event)
-	}
-	w.Fatalf("I11 the end is reached: it goes on and on%s", w.story.String())
-}
-
-// next asks the plan twice, and the second time of a status with other words: the same answer, and the question left as it
-// was. The API server takes the status.
-func (w *walk) next(o plan.Observation) plan.Plan {
-	asked := copyOf(o)
-	answer := plan.Next(o)
-	if !reflect.DeepEqual(o, asked) {
-		w.Fatalf("the plan changes its observation%s", w.story.String())
-	}
-	reword(&asked.Release.Status)
-	again := plan.Next(asked)
-	again.Events, again.Status.Log = answer.Events, answer.Status.Log // which tell what is news
-	if !reflect.DeepEqual(answer, again) {
-		w.Fatalf("the plan is another one the second time: %s%s", cmp.Diff(&answer.Status, &again.Status), w.story.String())
-	}
-	if err := crdcheck.Status(&answer.Status); err != nil {
-		w.Fatalf("the API server refuses the status: %.500s%s", err, w.story.String())
-	}
-	return answer
 }
 
 // reword puts other words into a status, and another state: nothing may be decided by

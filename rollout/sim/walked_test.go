@@ -1,122 +1,154 @@
 package sim
 
 import (
-	"slices"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
-	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/testbed/crdcheck"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// TestWalked repeats, as short as they get, walks of TestWalks and TestWalksOfEachKind that ended badly: for a law or for how the world goes on that
-// was not thought out.
+// TestWalked plays the walks in testdata/walks, as short as they get, that ended badly once: for a
+// law, or for how the world goes on that was not thought out.
 func TestWalked(t *testing.T) {
 	t.Parallel()
-	pass, sync := Event{Kind: Pass}, Event{Kind: SyncWorkload}
-	walks := map[string]struct {
-		setup  Setup
-		events []Event
-	}{
-		"completed while a pod goes that somebody scales away": {
-			setup:  Setup{Kind: StatefulSet, Replicas: 2, Graceful: true},
-			events: []Event{{Kind: PassDies, N: 3}, {Kind: Give, Text: "v1"}, pass, {Kind: Scale, N: 1}, pass, sync, pass, {Kind: PassDies, N: 1}, sync, pass},
-		},
-		"the hold is stripped while some pods may be updated, and there are none any more": {
-			setup:  Setup{Kind: StatefulSet, Replicas: 2},
-			events: []Event{pass, sync, pass, {Kind: StripHold}, {Kind: Scale, N: 0}, sync, sync, pass},
-		},
-		"pods that are to go have ended": {
-			setup: Setup{Kind: StatefulSet, Replicas: 3, Ordered: true},
-			events: []Event{
-				{Kind: Drift, Text: "v3"}, {Kind: Scale, N: 0}, {Kind: PodEnds, Text: "v1"}, {Kind: PodEnds, Text: "v1"}, sync, pass, sync, pass, sync, pass, pass,
-			},
-		},
-		"the hold is stripped while some pods may be updated, and the release deleted": {
-			setup:  Setup{Kind: StatefulSet, Replicas: 2},
-			events: []Event{pass, sync, pass, {Kind: StripHold}, {Kind: DeleteRelease}, pass},
-		},
-		"a take-over is rewritten until it is sent no more": {
-			setup:  Setup{Kind: DaemonSet, Replicas: 1},
-			events: slices.Concat([]Event{{Kind: Refuse, Text: string(StampedLate)}}, slices.Repeat([]Event{sync, pass, {Kind: Wait}}, 4), []Event{{Kind: Cure}}),
-		},
-		"what keeps a release from going away is told, though its workload is gone": {
-			setup: Setup{Replicas: 0},
-			events: []Event{
-				{Kind: Refuse, Text: string(TakeOvers)}, pass, {Kind: DeleteWorkload}, {Kind: Refuse, Text: string(Annotations)}, {Kind: DeleteRelease}, pass,
-			},
-		},
-		"scaled to 0 with a template that a stopped release has not given yet": {
-			setup: Setup{Replicas: 4, Steps: Steps("1 none", "100%")},
-			events: slices.Concat(
-				slices.Repeat([]Event{pass, sync, {Kind: SyncSet, Text: "v1"}, {Kind: SyncSet, Text: "v2"}, {Kind: PodReady, Text: "v2"}, {Kind: SyncSet, Text: "v2"}}, 12),
-				[]Event{{Kind: Rollback, Text: "true"}, pass, {Kind: SyncSet, Text: "v1"}, {Kind: PodReady, Text: "v1"}, {Kind: SyncSet, Text: "v1"}, sync, {Kind: Refuse, Text: string(TakeOvers)}, {Kind: Give, Text: "v3"}, pass, pass},
-				[]Event{{Kind: Spoil, N: fewerSteps}, {Kind: Cure}, {Kind: Scale, N: 0}, sync},
-				slices.Repeat([]Event{pass, {Kind: SyncSet, Text: "v1"}, {Kind: SyncSet, Text: "v2"}}, 4),
-				[]Event{{Kind: Scale, N: 3}, sync}, slices.Repeat([]Event{pass, {Kind: SyncSet, Text: "v1"}, {Kind: SyncSet, Text: "v2"}}, 4),
-			),
-		},
-		"scaled to 0 and up again while the native controller lags, at a step of no pods": {
-			setup: Setup{Replicas: 1, Steps: Steps("0", "100%")},
-			events: []Event{
-				pass, sync, pass, {Kind: Scale, N: 0}, {Kind: Scale, N: 8}, {Kind: SyncWorkloadLate, N: 1}, {Kind: SyncSet, Text: "v1"}, pass, sync,
-			},
-		},
-		"born paused without pods, and scaled up before a first step of no pods": {
-			setup:  Setup{Replicas: 0, Paused: true, Newborn: true, Steps: Steps("0", "100%")},
-			events: []Event{{Kind: PassDies, N: 1}, sync, {Kind: Scale, N: 8}, sync, pass, sync, pass, sync, pass, sync},
-		},
-		"... seen by a process whose cache has no history": {
-			setup: Setup{Replicas: 0, Paused: true, Newborn: true, Steps: Steps("0", "100%")},
-			events: []Event{
-				{Kind: PassDies, N: 1}, {Kind: Scale, N: 1}, {Kind: Freeze, Text: string(ReleaseObject)}, {Kind: Freeze, Text: string(KeptObjects)},
-				sync, pass, sync, {Kind: PassDies, N: 2}, sync,
-			},
-		},
-		"scaled to 0 while the native controller still makes all pods that are approved": {
-			setup: Setup{Replicas: 1},
-			events: []Event{
-				pass, {Kind: Scale, N: 0}, {Kind: SyncWorkloadLate, N: 2}, {Kind: SyncWorkloadLate, N: 1}, {Kind: Suspend}, {Kind: Scale, N: 1},
-				{Kind: SyncWorkloadLate, N: 1}, {Kind: Scale, N: 0}, {Kind: SyncWorkloadLate, N: 1},
-			},
-		},
-		"the workload is created again in mid-revert, and the version that was left is given again": {
-			setup: Setup{Kind: StatefulSet, Replicas: 2, Steps: Steps("1", "100%")},
-			events: []Event{
-				pass, sync, {Kind: DeleteWorkload}, {Kind: CreateWorkload, Text: "v3"}, {Kind: Give, Text: "v1"}, sync, pass, sync, pass,
-				{Kind: PodReady, Text: "web-0"}, sync, {Kind: PodReady, Text: "web-1"}, sync, pass, {Kind: DeleteWorkload}, {Kind: Give, Text: "v3"}, {Kind: CreateWorkload, Text: "v1"},
-				sync, {Kind: PodReady, Text: "web-0"}, sync, {Kind: PodReady, Text: "web-1"}, sync, pass,
-			},
-		},
-		"the native controller still makes pods of a drift that is reverted": {
-			setup: Setup{Replicas: 2, Drift: v1alpha1.DriftRevert, Strategy: Recreate, OneVersion: true},
-			events: []Event{
-				pass, {Kind: Rollback, Text: "true"}, pass, {Kind: Drift, Text: "v2"}, sync, pass, {Kind: SyncSet, Text: "v1"}, {Kind: SyncWorkloadLate, N: 1},
-			},
-		},
-		"the template is written otherwise as a refused write meets the deadline": {
-			setup: Setup{Replicas: 4, Steps: Steps("1 none", "100%"), Deadline: time.Hour}.turning().queue(),
-			events: slices.Concat(
-				[]Event{pass, sync, {Kind: Refuse, Text: string(Annotations + unanswered)}, {Kind: Retry}, pass, {Kind: Elapse}, {Kind: Give, Text: "v2~"}},
-				slices.Repeat([]Event{pass, sync}, 2), []Event{{Kind: Cure}},
-			),
-		},
+	files, err := filepath.Glob(scriptFiles)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no walks in %s: %v", scriptFiles, err)
 	}
-	for name, walk := range walks {
-		t.Run(name, func(t *testing.T) {
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			t.Parallel()
-			walk.setup.HistoryLimit, walk.setup.MaxUnavailable = 2, intstr.FromInt32(1)
-			if walk.setup.Steps == nil {
-				walk.setup.Steps = Steps("100%")
+			s, err := scriptOf(file)
+			if err != nil {
+				t.Fatal(err)
 			}
-			s := releasing(walk.setup)
-			for _, e := range walk.events {
-				e.Apply(s)
+			w := play(t, script{setup: s.setup, sick: s.sick, refused: s.refused})
+			for _, line := range s.lines {
+				if line.expect == nil {
+					w.step(line.event)
+				} else if unmet := line.expect(w.state); unmet != "" {
+					w.fail("%s", unmet)
+				}
 			}
-			if s = calmed(s, func(s *State) bool { return len(s.Broken) > 0 }); len(s.Broken) > 0 || unfinished(s.World) != "" {
-				t.Errorf("it ends as %s: %s, broken: %v", s.World, unfinished(s.World), s.Broken)
-			}
+			w.calmDown()
 		})
 	}
+}
+
+// player plays a walk, and holds it against the laws.
+type player struct {
+	rapid.TB
+
+	state *State
+	// script is what was played so far, and story how the world became.
+	script script
+	story  strings.Builder
+}
+
+// play begins a walk.
+func play(t rapid.TB, s script) *player {
+	w := &player{TB: t, state: s.begin(), script: s}
+	w.state.Next = w.next
+	fmt.Fprintf(&w.story, "\n  %-28s %s", "start", w.state.World)
+	return w
+}
+
+// fail prints what is wrong, and the walk as a file that repeats it.
+func (w *player) fail(format string, args ...any) {
+	w.Helper()
+	w.Fatalf("%s\nthe walk, for a file in testdata/walks:\n\n%s\nhow it went:%s", fmt.Sprintf(format, args...), &w.script, w.story.String())
+}
+
+// step lets an event happen.
+func (w *player) step(e Event) {
+	if e.idle(w.state) {
+		return
+	}
+	w.script.lines = append(w.script.lines, scriptLine{event: e})
+	if e.Kind == Pass {
+		w.passAgain()
+	}
+	if e.Apply(w.state) || len(w.state.Broken) > 0 {
+		w.tell(e)
+	}
+}
+
+func (w *player) tell(e Event) {
+	fmt.Fprintf(&w.story, "\n  %-28s %s", e, w.state.World)
+	if len(w.state.Broken) > 0 {
+		w.fail("%s", w.state.Broken[0])
+	}
+}
+
+// maxPasses is more than a release has steps, each of which may take a pass.
+const maxPasses = 10
+
+// passAgain is I9: passes to which nothing is new soon write nothing, and keep to it. By then
+// what somebody has unpaused is paused again (I8).
+func (w *player) passAgain() {
+	s := w.state.Clone()
+	if s.Lag.any() {
+		return // what was deleted is still in a cache
+	}
+	passes := 0
+	for report := s.Process.passUnasked(s.World, Mishaps{}); len(report.Done) > 0 || report.Unasked; report = s.Process.passUnasked(s.World, Mishaps{}) {
+		if passes++; passes > maxPasses {
+			w.fail("I9 passes soon write nothing; after passes: %s", s.World)
+		}
+	}
+	if again := s.Process.Pass(s.World, Mishaps{}); len(again.Done)+again.Refused > 0 {
+		w.fail("I9 another pass sends no write: %+v, %d refused; after passes: %s", again.Done, again.Refused, s.World)
+	}
+	if how := mistold(s.World); how != "" {
+		w.fail("what the status says of pods is true: %s; after passes: %s", how, s.World)
+	}
+	// I8 can be kept only if the API server takes that very write, and leaves it as it is; one that it refused is sent again later, and one that it
+	// has changed again and again (plan.Refusal.Until) only once somebody asks for it.
+	held := s.Process.heldBack(s.Release.Generation, s.Now).takeOver
+	if d := &s.World.Workload; d.exposed() && !s.Release.Purged && takesOver(s.World) && !s.awaitsRetry() && !held {
+		w.fail("I8 what is held is paused; after passes: %s", s.World)
+	}
+}
+
+// calmDown is I11 and I7: from here on everybody takes turns until nobody has anything left to do.
+func (w *player) calmDown() {
+	for range maxEvents {
+		next, event := Calm(w.state)
+		if next == nil {
+			if left := unfinished(w.state.World); left != "" {
+				w.fail("I7 the end is a clean one: %s", left)
+			}
+			return
+		}
+		w.state = next
+		w.tell(event)
+	}
+	w.fail("I11 the end is reached: it goes on and on")
+}
+
+// next asks the plan twice, and the second time of a status with other words: the same answer, and the question left as it
+// was. The API server takes the status.
+func (w *player) next(o plan.Observation) plan.Plan {
+	asked := copyOf(o)
+	answer := plan.Next(o)
+	if !reflect.DeepEqual(o, asked) {
+		w.fail("the plan changes its observation")
+	}
+	reword(&asked.Release.Status)
+	again := plan.Next(asked)
+	again.Events, again.Status.Log = answer.Events, answer.Status.Log // which tell what is news
+	if !reflect.DeepEqual(answer, again) {
+		w.fail("the plan is another one the second time: %s", cmp.Diff(&answer.Status, &again.Status))
+	}
+	if err := crdcheck.Status(&answer.Status); err != nil {
+		w.fail("the API server refuses the status: %.500s", err)
+	}
+	return answer
 }
