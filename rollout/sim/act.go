@@ -77,8 +77,7 @@ func writeAnnotations(x *pass, a plan.Annotate) {
 	x.sawRelease()
 }
 
-// keepTemplate records a template: that of the workload, if it is the one that was decided on, or another
-// one.
+// keepTemplate records a template: another one, or that of the workload if the plan decided on it.
 func keepTemplate(x *pass, a plan.RecordRevision) {
 	w := x.world
 	switch {
@@ -135,7 +134,8 @@ func sameHold(a, b *plan.Hold) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// takeOverWorkload first sees the result, unless the native controller is about to remove pods.
+// takeOverWorkload writes the hold and the template. It tries the write first, unless the native
+// controller is about to remove pods.
 func takeOverWorkload(x *pass, a plan.TakeOver) {
 	free := a.Template == nil && x.workload.Hold != nil && (x.workload.Hold.Window != "" || !x.workload.kind.secured(&x.workload))
 	asked := askedOf(x, a.Template, a.Digest, a.Revision)
@@ -229,8 +229,8 @@ func createSet(x *pass, a deployment.Create) {
 	x.process.scaled = w.Now
 }
 
-// scaleSet changes the size of a ReplicaSet if that is what it was, and so are the available
-// and the ready pods where some were to go that are not available.
+// scaleSet changes the size of a ReplicaSet if its size has not changed since. Where unavailable
+// pods were to go, its available and ready pods must not have changed either.
 func scaleSet(x *pass, a deployment.Scale) {
 	seen, now := findSet(x.sets, a.Set.UID), x.world.setByUID(a.Set.UID)
 	switch {
@@ -250,8 +250,8 @@ func scaleSet(x *pass, a deployment.Scale) {
 	}
 }
 
-// forgetSet takes a ReplicaSet that does not exist out of the memory, and out of the cache:
-// its deletion is what the cache hears next.
+// forgetSet takes a ReplicaSet that does not exist out of the memory and out of the cache, which
+// hears of the deletion next.
 func forgetSet(x *pass, uid types.UID) {
 	x.process.sets = slices.DeleteFunc(x.process.sets, func(s Set) bool { return s.UID == uid })
 	x.world.Lag.Sets = slices.DeleteFunc(x.world.Lag.Sets, func(l SetLag) bool { return l.UID == uid })

@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// Admission is how the API server decides on writes.
+// Admission holds the rules by which the API server takes writes.
 type Admission struct {
 	// Refused is a revision whose template is not taken.
 	Refused string
@@ -92,7 +92,7 @@ func askedOf(x *pass, t *plan.Template, digest, revision string) asked {
 	}
 }
 
-// is reports whether a template is what was asked for.
+// is reports whether a template is the requested one.
 func (a asked) is(template string) bool {
 	return Digest(template) == a.digest || Digest(template) == a.or || a.revision != "" && same(template, a.revision)
 }

@@ -10,11 +10,11 @@ import (
 )
 
 // daemonSets is the kind DaemonSet. Its native controller is that of pkg/controller/daemon of
-// Kubernetes 1.36, with one pod on each node, or two that maxSurge has made. Nodes come and go;
-// those that are lost are left out.
+// Kubernetes 1.36, with one pod on each node, or two that maxSurge has made. Nodes come and go,
+// and lost nodes are left out.
 type daemonSets struct{ placed }
 
-// Leaving is what happens to the pods of nodes that leave.
+// Leaving is the fate of the pods of nodes that leave.
 type Leaving uint8
 
 // With the node they go, unless it is tainted: then the native controller leaves them there. PodGC
@@ -29,7 +29,7 @@ var _ kind = daemonSets{}
 
 func (daemonSets) name() string { return DaemonSet }
 
-// born: of a new DaemonSet the status counts no nodes.
+// born counts no nodes, as the status of a new DaemonSet does.
 func (daemonSets) born(spec Spec) Spec {
 	spec.Replicas = 0
 	return spec
@@ -82,8 +82,8 @@ func (daemonSets) scale(w *World, nodes int32) bool {
 	return true
 }
 
-// leaveNode says of the pods of a node that is gone, or is tainted, what happens to them. They go at
-// once, unless pods take a while to go.
+// leaveNode marks or deletes the pods of a node that is gone or tainted. They go at once, unless
+// pods take a while to go.
 func leaveNode(w *World, node string) {
 	for _, p := range slices.Clone(w.Places) {
 		switch {
@@ -161,7 +161,7 @@ func (daemonSets) see(x *pass) {
 	x.process.vacant = x.process.vacant.See(occupied, d.Replicas-d.Status.Replicas, x.world.Now)
 }
 
-// turn is syncDaemonSet. It rolls only once it has seen what it made and deleted before.
+// turn mirrors syncDaemonSet. It rolls only once it has seen what it made and deleted before.
 func (daemonSets) turn(w *World, sees Spec) bool {
 	before, n := w.version, nodes{w, sees}
 	if !n.manage() && n.Strategy == RollingUpdate {
@@ -218,8 +218,8 @@ func (n nodes) manage() bool {
 	return changed
 }
 
-// roll is rollingUpdate: old pods go that are not available, and others as far as maxUnavailable
-// allows.
+// roll mirrors rollingUpdate: old pods go that are not available, and others as far as
+// maxUnavailable allows.
 func (n nodes) roll() {
 	_, room := n.Workload.bounds(int32(len(n.Nodes)))
 	var free, old []Place
@@ -243,7 +243,7 @@ func (n nodes) roll() {
 	}
 }
 
-// count is updateDaemonSetStatus.
+// count mirrors updateDaemonSetStatus.
 func (n nodes) count() {
 	status := Places{}
 	for i := range n.Places {

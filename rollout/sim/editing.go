@@ -8,7 +8,7 @@ import (
 
 // editStep edits what the step in progress says, as somebody does who may push and not approve:
 // pods, requests and matches become those of the next step, or fewer requests go to the new
-// version. What was approved stays what it was (World.Sound). A next step of fewer pods, such as 0%
+// version. World.Sound keeps the approved steps. A next step of fewer pods, such as 0%
 // after 10, is no edit: the laws don't know steps that are lowered
 // (plan.TestAnEditedStepTakesMoreWhenItsGatesHavePassed does).
 func editStep(w *World, more bool) bool {

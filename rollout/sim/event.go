@@ -62,7 +62,7 @@ const (
 	Confirm                      // somebody confirms the step
 	Approve                      // the approvals part looks at the gates
 	Reject                       // a gate is rejected
-	Unpause                      // somebody resumes the workload, and gives it another template in the same write if the text names one
+	Unpause                      // somebody resumes the workload, and gives it the template of the text, if any
 	EditTemplate                 // somebody edits the workload's template
 	StripHold                    // somebody removes our annotation
 	Drift                        // somebody edits the template of a workload that no release holds
@@ -76,7 +76,7 @@ const (
 	Elapse                       // the progress deadline goes by, and the controller looks all the time
 	Away                         // it goes by, and nobody looks
 	Leap                         // the clock of the controller's node goes N hours ahead, or back
-	Wait                         // the time of a soak gate goes by, or that until a refused write is sent again, or drift is reverted again
+	Wait                         // time goes by: of a soak gate, until a refused write is sent again, or drift reverted
 	SyncSlices                   // the EndpointSlice controller looks at the Service of a side
 	Accept                       // the status of a route tells that it is in effect as it is
 	Settle                       // what is in effect has been so for a while, and the controller looks all the time
@@ -116,7 +116,7 @@ type Event struct {
 	Text string
 	// N is a number of pods, of writes or of requests.
 	N int32
-	// Race is what happens in a pass that races.
+	// Race is the event that happens in a pass that races.
 	Race *Event
 }
 

@@ -14,12 +14,12 @@ const (
 	DaemonSet   = "DaemonSet"
 )
 
-// kind is what kinds of workloads differ in. All else in a world is the same for each.
+// kind holds the differences of the kinds of workloads. All else in a world is the same for each.
 type kind interface {
 	// born returns the spec of a new workload, and start gives one that is not new its pods.
 	born(Spec) Spec
 	start(w *World, newborn bool)
-	// turn is one turn of the native controller with the spec that it sees, and turnLate one with an
+	// turn runs one turn of the native controller with the spec that it sees, and turnLate one with an
 	// earlier spec. They report whether anything changed.
 	turn(*World, Spec) bool
 	turnLate(*World, Spec) bool

@@ -21,8 +21,8 @@ const (
 	NewSetObjects  Object = "new sets"
 )
 
-// Lag is what the caches show instead of the present: where it is set, the cache shows an
-// object as it was when the lag began, until it ends.
+// Lag holds the objects that the caches show instead of the present ones: each as it was when the
+// lag began.
 type Lag struct {
 	Release  *Release
 	Workload *Workload

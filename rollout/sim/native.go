@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 )
 
-// syncWorkload is one turn of the native controller of the workload. It ends with the note in the
+// syncWorkload runs one turn of the native controller of the workload. It ends with the note in the
 // workload's status that the present spec is seen. It reports whether anything changed.
 func syncWorkload(w *World) bool {
 	d := &w.Workload
@@ -26,8 +26,8 @@ func syncWorkload(w *World) bool {
 	return changed
 }
 
-// syncWorkloadLate is a turn with the spec of some changes ago, which is what the native
-// controller's cache still shows. Its note in the status comes too late. From here on the cache
+// syncWorkloadLate runs a turn with the spec of some changes ago, which the native controller's
+// cache still shows. Its note in the status comes too late. From here on the cache
 // shows nothing older.
 func syncWorkloadLate(w *World, changes int) bool {
 	d := &w.Workload
@@ -129,15 +129,15 @@ func (n native) old() []*Set {
 	return old
 }
 
-// scalingEvent: an active ReplicaSet says that it was last scaled for another spec.replicas.
+// scalingEvent reports whether an active ReplicaSet was last scaled for another spec.replicas.
 func (n native) scalingEvent() bool {
 	return slices.ContainsFunc(n.Sets, func(s Set) bool {
 		return s.Replicas > 0 && s.Desired >= 0 && s.Desired != n.Replicas
 	})
 }
 
-// scale is T1, one active or the newest ReplicaSet follows spec.replicas, and T2, a
-// saturated new one sends the others to 0.
+// scale has the one active or the newest ReplicaSet follow spec.replicas (T1), and a saturated new
+// one sends the others to 0 (T2).
 func (n native) scale() bool {
 	if s := n.activeOrLatest(); s != nil {
 		return n.resize(s, n.Replicas)
@@ -241,7 +241,7 @@ func (n native) activeOrLatest() *Set {
 	}
 }
 
-// saturated is IsSaturated of the new ReplicaSet.
+// saturated mirrors IsSaturated of the new ReplicaSet.
 func (n native) saturated() bool {
 	s, replicas := n.current(), n.Replicas
 	return s != nil && s.Replicas == replicas && s.Desired == replicas && s.Status.Available == replicas
@@ -257,8 +257,8 @@ func (n native) resize(s *Set, replicas int32) bool {
 	return true
 }
 
-// cleanUp is T4: old ReplicaSets without pods beyond revisionHistoryLimit are deleted, those with
-// the lowest numbers.
+// cleanUp deletes old ReplicaSets without pods beyond revisionHistoryLimit, the lowest numbers
+// first (T4).
 func (n native) cleanUp() bool {
 	old := clones(n.old())
 	slices.SortStableFunc(old, func(a, b Set) int { return cmp.Compare(a.Number, b.Number) })
@@ -281,7 +281,7 @@ func clones(sets []*Set) []Set {
 	return out
 }
 
-// recreate is rolloutRecreate, and T6: every old pod goes before a new one comes.
+// recreate mirrors rolloutRecreate (T6): every old pod goes before a new one comes.
 func (n native) recreate() bool {
 	changed, running := false, false
 	for _, s := range n.old() {
@@ -298,7 +298,7 @@ func (n native) recreate() bool {
 	return n.resize(n.current(), n.Replicas) || n.cleanUp() || changed
 }
 
-// roll is rolloutRolling.
+// roll mirrors rolloutRolling.
 func (n native) roll() bool {
 	created := n.current() == nil
 	if created {
@@ -317,7 +317,7 @@ func (n native) grow() bool {
 	return n.resize(s, min(s.Replicas+room, replicas))
 }
 
-// shrink is reconcileOldReplicaSets: unhealthy old pods first.
+// shrink mirrors reconcileOldReplicaSets: unhealthy old pods first.
 func (n native) shrink() bool {
 	s := n.current()
 	_, unavailable := bounds(n.Workload.MaxSurge, n.Workload.MaxUnavailable, n.Replicas)

@@ -40,8 +40,8 @@ func observationOf(x *pass) plan.Observation {
 	return o
 }
 
-// showTimes shows what the process remembers of times as its clock has them now: those of a machine
-// do not jump.
+// showTimes shifts the times that the process remembers to its present clock, since the monotonic
+// clock of a machine does not jump.
 func showTimes(x *pass, o *plan.Observation) {
 	if !x.lastScale.IsZero() {
 		o.LastScale = x.lastScale.Add(x.world.Skew)

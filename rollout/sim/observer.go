@@ -39,7 +39,7 @@ type setResized struct {
 	replicas int32
 }
 
-// othersEmptied comes before that controller empties all other ReplicaSets: the new one is complete.
+// othersEmptied comes before that controller empties all others, as the new ReplicaSet is complete.
 type othersEmptied struct{ native native }
 
 // passBegun follows the reads of a pass from the caches.

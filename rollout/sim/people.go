@@ -101,7 +101,7 @@ func confirm(w *World) bool {
 	return true
 }
 
-// approve is one turn of the approvals part: it passes manual gates that were confirmed and
+// approve runs one turn of the approvals part: it passes manual gates that were confirmed and
 // soak gates whose time has come.
 func approve(w *World) bool {
 	for i := range w.Gates {
@@ -151,7 +151,7 @@ func reject(w *World) bool {
 	return false
 }
 
-// unpause is what kubectl rollout resume does, or somebody who gives a workload of another kind a
+// unpause resumes the workload as kubectl rollout resume does, or gives one of another kind a
 // strategy with which its native controller rolls it. An apply of all that Git does not give gives
 // one that is held another template too.
 func unpause(w *World, template string) bool {
@@ -243,8 +243,8 @@ func loseStatus(w *World) bool {
 	return true
 }
 
-// touchRelease writes the release without changing what counts: whoever writes it next on what it
-// saw before meets a conflict. Writes of the other objects mind only what they rest on.
+// touchRelease writes the release without changing what counts: a write that rests on an earlier
+// version meets a conflict. Writes of the other objects mind only what they rest on.
 func touchRelease(w *World) bool {
 	w.updateRelease(func(*Release) {})
 	return !w.Release.Purged

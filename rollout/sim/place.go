@@ -29,7 +29,7 @@ type Place struct {
 	Uncounted bool
 }
 
-// belongs reports whether the pod is where one is to be.
+// belongs reports whether the place of the pod is to have one.
 func (p *Place) belongs() bool { return !p.Orphan && !p.Misplaced }
 
 // Stage is how far a pod has come.
@@ -45,7 +45,7 @@ const (
 	Ended
 )
 
-// Places is what the status of a StatefulSet or DaemonSet says.
+// Places holds the counts of the status of a StatefulSet or DaemonSet.
 type Places struct {
 	// Current and Update are the revisions of a StatefulSet.
 	Current, Update                     string
@@ -129,7 +129,7 @@ func (w *World) deletePlace(uid types.UID) {
 	w.Places = slices.DeleteFunc(w.Places, func(p Place) bool { return p.UID == uid })
 }
 
-// placed is what workloads have in common whose pods have places.
+// placed holds the common methods of kinds whose pods have places.
 type placed struct{}
 
 func (placed) podEvents(w *World, kinds ...Kind) []Event {

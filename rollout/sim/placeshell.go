@@ -32,7 +32,7 @@ func (placed) giveBack(d *Workload, held v1alpha1.HeldWorkload) {
 	d.Strategy, d.Partition, d.AtOnce = strategy, int32(partition), 0
 }
 
-// loosens: who gives a workload another strategy that no release holds is its user.
+// loosens leaves out a workload that no release holds: its strategy belongs to its user.
 func (placed) loosens(w *World) bool {
 	d := &w.Workload
 	return (d.Hold != nil || w.Release.Status.Held != nil) && strategyText(&d.Spec) != RollingUpdate
@@ -76,8 +76,8 @@ func (placed) move(x *pass, write mover.Write) {
 	}
 }
 
-// replacePods deletes pods, each if it is what it was. Each is a request, and the process may end after
-// any.
+// replacePods deletes the pods that have not changed since. Each is a request, and the process may
+// end after any.
 func replacePods(x *pass, a inplace.Replace) {
 	outdated := false
 	for i := range a.Pods {

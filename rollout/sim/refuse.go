@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// Writes are those that the API server refuses, or changes to something else.
+// Writes names some writes, which the API server refuses or changes.
 type Writes string
 
 // What may be refused: by a policy, a webhook, a quota, or because a right is missing.
@@ -24,7 +24,7 @@ const (
 	OpenedGates Writes = "gates"
 	Templates   Writes = "kept templates"
 	Annotations Writes = "annotations"
-	// Notes are what takes the native controller's note off a ReplicaSet.
+	// Notes take the native controller's note off a ReplicaSet.
 	Notes Writes = "notes"
 )
 

@@ -2,7 +2,7 @@ package sim
 
 import "fmt"
 
-// syncSet is one turn of the ReplicaSet controller. It reports whether anything changed.
+// syncSet runs one turn of the ReplicaSet controller. It reports whether anything changed.
 //
 // As natively, the status tells of the pods that were found, not of those that this turn
 // makes or deletes, though it claims to have observed the present spec.
@@ -56,7 +56,7 @@ func makeReady(w *World, s *Set) bool {
 	return true
 }
 
-// comeUp is what happens to a pod that has started.
+// comeUp moves a pod on that has started.
 func comeUp(w *World, s *Set, fails bool) {
 	switch {
 	case fails:

@@ -132,7 +132,7 @@ func readDrift(x *pass, t plan.Template) {
 // refusal is what the API server says of a template that it does not take: it may quote all of it.
 var refusal = "it is refused: " + strings.Repeat("é", 40_000)
 
-// resolveTemplate is the server's dry run.
+// resolveTemplate runs the server's dry run of a template.
 func resolveTemplate(x *pass, t plan.Template) {
 	template := x.world.API.admitted(templateOf(x, t))
 	x.facts.Resolved = &plan.Resolved{ResolvedTemplate: v1alpha1.ResolvedTemplate{

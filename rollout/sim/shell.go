@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/turns"
 )
 
-// Process is one run of the controller: what it remembers from pass to pass. A new one
-// starts after a crash.
+// Process is one run of the controller, with its memory from pass to pass. A new one starts after a
+// crash.
 type Process struct {
 	release  *Release
 	workload *Workload
@@ -32,9 +32,9 @@ type Process struct {
 	wrote    bool
 	refusals plan.Refusals
 	watches  plan.Watches
-	// handed says that it has handed the workload back since it wrote the status. That is told a moment
-	// later, unless the end of the release comes before: ending is the status until then, and endsFrom
-	// the one that is stored. It has waited for another pass once.
+	// handed says that it has handed the workload back since it wrote the status. That is told a
+	// moment later, unless the end of the release comes before: ending is the status until then, and
+	// endsFrom the one that is stored. It has waited for another pass once.
 	handed, waited   bool
 	ending, endsFrom *v1alpha1.BatchReleaseStatus
 	// written are its own writes to routes and Services, and trafficWatch says for how long they have
@@ -52,7 +52,7 @@ func (p *Process) Clone() *Process {
 	return &c
 }
 
-// Mishaps is what goes wrong in a pass. The zero value is nothing.
+// Mishaps go wrong in a pass. The zero value is none.
 type Mishaps struct {
 	// Before lets the world change before a request of the process.
 	Before func(*World)
@@ -62,13 +62,13 @@ type Mishaps struct {
 	Next func(plan.Observation) plan.Plan
 }
 
-// Report is what a pass has done.
+// Report holds the deeds of a pass.
 type Report struct {
 	// Done are the writes in their order.
 	Done []Write
 	// Parts are requests of writes that had more of them.
 	Parts int
-	// Events are those that were published.
+	// Events lists the published events.
 	Events []plan.Event
 	// Requests counts reads and writes.
 	Requests int
@@ -76,7 +76,7 @@ type Report struct {
 	Refused int
 	// Unasked says that the pass ended because a write was not answered.
 	Unasked bool
-	// Ended is why the pass ended before its end; empty if it did not.
+	// Ended is the cause that ended the pass early; empty if none did.
 	Ended string
 	// Wake is after how long the process wants to look again; 0 if it need not.
 	Wake time.Duration
@@ -88,7 +88,7 @@ type Write struct {
 	Status *v1alpha1.BatchReleaseStatus
 }
 
-// pass is what one pass of the process sees.
+// pass holds the view of one pass of the process.
 type pass struct {
 	world   *World
 	process *Process
@@ -109,7 +109,7 @@ type pass struct {
 	listed, live bool
 	// facts are passed on as they are.
 	facts plan.Facts
-	// sawTraffic is who gets requests as the facts have it.
+	// sawTraffic is the traffic in the facts.
 	sawTraffic *Traffic
 	lastScale  time.Time
 	// refused says that a write of this turn was refused, and refusedEver that one was refused and not
@@ -247,7 +247,7 @@ func (x *pass) Act(_ context.Context, actions []plan.Action) error {
 	return nil
 }
 
-// ended is the error of a turn after which the pass does not go on; nil if it does.
+// ended returns the error of a turn that ends the pass; nil if it goes on.
 func (x *pass) ended() error {
 	if x.report.Ended != "" || x.world.Release.Purged {
 		return errEnded
@@ -324,7 +324,7 @@ func sameStatus(a, b *v1alpha1.BatchReleaseStatus) bool {
 	return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b)
 }
 
-// request is one request to the API server: the world may change before it is answered.
+// request counts one request to the API server: the world may change before it is answered.
 func (x *pass) request() {
 	x.report.Requests++
 	if x.mishaps.Before != nil {

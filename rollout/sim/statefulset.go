@@ -46,7 +46,7 @@ func (statefulSets) scale(w *World, replicas int32) bool {
 	return true
 }
 
-// shiftOrdinals changes where the ordinals begin (spec.ordinals.start): pods below go, and others are made
+// shiftOrdinals changes the first ordinal (spec.ordinals.start): pods below go, and others are made
 // at the end, or the other way round.
 func shiftOrdinals(w *World, by int32) bool {
 	d := &w.Workload
@@ -123,7 +123,7 @@ type ordinals struct {
 	Spec
 }
 
-// sync is updateStatefulSet with updateStatefulSetStatus.
+// sync mirrors updateStatefulSet with updateStatefulSetStatus.
 func (n ordinals) sync() {
 	status := n.found()
 	if n.replicas() && n.condemned() && n.Strategy == RollingUpdate {
@@ -173,8 +173,8 @@ func podAt(w *World, index int32) *Place {
 	return nil
 }
 
-// replicas is processReplica for each, in order or all at once. It reports whether the controller
-// goes on.
+// replicas mirrors processReplica for each, in order or all at once. It reports whether the
+// controller goes on.
 func (n ordinals) replicas() bool {
 	for i := range n.Replicas {
 		p := podAt(n.World, i)
@@ -191,7 +191,7 @@ func (n ordinals) replicas() bool {
 	return true
 }
 
-// create is newVersionedStatefulSetPod.
+// create mirrors newVersionedStatefulSetPod.
 func (n ordinals) create(index int32) {
 	revision := n.Template
 	if current := n.Workload.Status.Current; n.Strategy == RollingUpdate && index < n.Partition && current != "" {
@@ -201,7 +201,7 @@ func (n ordinals) create(index int32) {
 	n.see(podMade{revision, n.Spec})
 }
 
-// condemned is processCondemned for each. It reports whether the controller goes on.
+// condemned mirrors processCondemned for each. It reports whether the controller goes on.
 func (n ordinals) condemned() bool {
 	var pods []Place
 	for _, p := range slices.Backward(n.Places) {
@@ -233,7 +233,8 @@ func (n ordinals) condemned() bool {
 	return true
 }
 
-// roll is the end of updateStatefulSet: the highest outdated pod goes, if none above it is missing.
+// roll mirrors the end of updateStatefulSet: the highest outdated pod goes, if none above it is
+// missing.
 func (n ordinals) roll(update string) {
 	for i := n.Replicas - 1; i >= n.Partition; i-- {
 		switch p := podAt(n.World, i); {
@@ -246,8 +247,8 @@ func (n ordinals) roll(update string) {
 	}
 }
 
-// rollSeveral is updateStatefulSetAfterInvariantEstablished: the highest outdated pods go, as many
-// as may be unavailable.
+// rollSeveral mirrors updateStatefulSetAfterInvariantEstablished: the highest outdated pods go, as
+// many as may be unavailable.
 func (n ordinals) rollSeveral(update string) {
 	room := max(n.AtOnce, 1)
 	for i := range n.Replicas {

@@ -33,7 +33,7 @@ func podOf(name string) *pod {
 	return known.(*pod)
 }
 
-// newPod can't fail: the text is ours.
+// newPod returns the template of a name. It panics for none, since the text is ours.
 func newPod(name string) *pod {
 	image, memory := name, "1Gi"
 	if plain, respelled := strings.CutSuffix(name, respelling); respelled {

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// Traffic is who gets requests, of a release with routes.
+// Traffic holds the routes and Services of a release with routes.
 type Traffic struct {
 	// Stable and Canary are the Services of the two sides, and Second those of a second Service of the
 	// user, if there are Two.
@@ -30,7 +30,7 @@ type Side struct {
 	Version  int64
 	// Edited says that somebody has made it select other pods of that revision: none.
 	Edited bool
-	// Slices are what the EndpointSlices say.
+	// Slices holds the counts of the EndpointSlices.
 	Slices Slices
 }
 
@@ -49,12 +49,12 @@ type Route struct {
 	Second              bool
 	Gone                bool
 	Version, Generation int64
-	// Held says that the release holds it, by its annotation, which says the weight and the matches. It
-	// is Shared if it refers to the sides, else to the user's Service.
+	// Held says that the release holds it, by its annotation, which says the weight and the matches.
+	// It is Shared if it refers to the sides, else to the user's Service.
 	Held, Shared bool
 	Weight       int32
 	Matched      bool
-	// Matches are what is Matched.
+	// Matches lists the matched requests.
 	Matches []v1alpha1.RequestMatch
 	// Told is the generation that its status tells of, and Since when it began to. Written is when it,
 	// or what it refers to, was last written.
@@ -62,7 +62,7 @@ type Route struct {
 	Since, Written time.Time
 	// Silent says that its status does not tell any more.
 	Silent bool
-	// View is who may still get requests by what the data plane had of it before.
+	// View is the earlier configuration, by which the data plane may still send requests.
 	View View
 }
 
@@ -178,7 +178,7 @@ func writeSide(w *World, s *Side, change func(*Side)) {
 	s.Version = w.next()
 }
 
-// syncSlices is one turn of the EndpointSlice controller.
+// syncSlices runs one turn of the EndpointSlice controller.
 func syncSlices(w *World, name traffic.SideName) bool {
 	side := w.Traffic.side(name)
 	is := endpointsOf(w, side)
@@ -244,7 +244,8 @@ func trafficTurns(w *World) []Event {
 }
 
 // mendedTraffic returns what people put in order in the end: routes that are missing, and a
-// controller without --traffic. What has lost its annotation the release claims again.
+// controller without --traffic. The release itself claims routes again that have lost the
+// annotation.
 func mendedTraffic(w *World) []Event {
 	events := []Event{{Kind: TurnOn}}
 	for i := range w.Traffic.Routes {

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// restoreRoute is what somebody does who applies the route again as it was. Whoever replaces all of
-// it takes the hold off too, which else says how it was shared.
+// restoreRoute applies the route again as it was. A replacement of the whole route takes the hold
+// off too, which else says how it was shared.
 func restoreRoute(w *World, name string, all bool) bool {
 	r := w.Traffic.route(name)
 	if r == nil || r.Gone || !r.Shared && !(all && r.Held) {
@@ -37,8 +37,8 @@ func stripRoute(w *World, name string) bool {
 	return true
 }
 
-// shareRouteAgain is what somebody does who applies rules to a route that were read in mid-release:
-// what it gave the canary side then. Where no release names the route, or one that goes can't know
+// shareRouteAgain applies rules to a route that somebody read in mid-release, with the canary's
+// weight at that time. Where no release names the route, or one that goes can't know
 // of it any more, it is out of scope.
 func shareRouteAgain(w *World, name string, weight int32) bool {
 	r, known := w.Traffic.route(name), w.Release.Spec.Strategy.Traffic != nil && w.Release.Finalizer && !w.Release.Deleting
@@ -91,8 +91,8 @@ func editService(w *World, name traffic.SideName) bool {
 	return true
 }
 
-// forgetTraffic takes the traffic out of the release. Nobody could know of a route any more that
-// has lost its annotation, and still is shared.
+// forgetTraffic takes the traffic out of the release. A shared route without annotation
+// excludes it: no controller could know of the route any more.
 func forgetTraffic(w *World) bool {
 	if w.Release.Purged || w.Release.Spec.Strategy.Traffic == nil || w.Traffic.strays() {
 		return false

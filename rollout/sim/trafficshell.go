@@ -9,8 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// written are what a process knows of its own writes to routes and Services, until the cache has
-// them.
+// written holds a process's own writes to routes and Services until the cache has them.
 type written struct {
 	routes []Route
 	sides  map[traffic.SideName]Side
@@ -141,7 +140,7 @@ func lookAtTraffic(x *pass) {
 	x.facts.Traffic, x.sawTraffic = x.process.lookAtTraffic(x.world), x.process.traffic(x.world)
 }
 
-// moveTraffic does one write to a route or to Services, if they are what was decided on.
+// moveTraffic does one write to a route or to Services, if they have not changed since.
 func moveTraffic(x *pass, a plan.Traffic) {
 	switch w := a.Write.(type) {
 	case traffic.PointSide:

@@ -12,14 +12,14 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// View is who may get requests: any pod that is ready, by the user's Service, if it is Direct, and
-// else at most so many percent for each revision.
+// View holds the pods that may get requests: any pod that is ready, by the user's Service, if it is
+// Direct, and else at most so many percent for each revision.
 type View struct {
 	Direct bool
 	Gets   []Gets
 }
 
-// Gets is what a revision gets at most by a side.
+// Gets is the most that a revision gets by a side.
 type Gets struct {
 	Side     traffic.SideName
 	Revision string
@@ -64,11 +64,11 @@ func (v View) and(other View) View {
 	return all
 }
 
-// viewOf returns that of one route. What a data plane had before counts until the route's status
-// has told for long enough that it is in effect as it is now: for readySeconds for new requests,
-// and for drainSeconds for those that are on their way. Where nobody gets more requests, a status
-// that does not tell is waited for no longer than patience, and what its data plane does then is
-// past help.
+// viewOf returns the view of one route. The earlier configuration of a data plane counts until the
+// route's status has told for long enough that it is in effect as it is now: for readySeconds for
+// new requests, and for drainSeconds for those that are on their way. Where nobody gets more
+// requests, a status that does not tell is waited for no longer than patience, and what its data
+// plane does then is past help.
 func viewOf(w *World, r *Route) View {
 	now, told := w.Traffic.now(r), time.Duration(0)
 	ready, drain := trafficTimes(w)

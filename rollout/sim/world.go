@@ -32,14 +32,14 @@ type World struct {
 	Workload Workload
 	// Sound is the spec with the steps that were approved, whatever somebody has made of them since.
 	Sound *v1alpha1.BatchReleaseSpec
-	// Sets are those of a Deployment, in the order of their creation.
+	// Sets are the ReplicaSets of a Deployment, in the order of their creation.
 	Sets []Set
 	// Places are the pods of a workload of another kind.
 	Places []Place
-	// Nodes are those that a DaemonSet is to have a pod on, and NodeLabels what labels they have.
+	// Nodes are the nodes that a DaemonSet is to have a pod on, and NodeLabels their labels.
 	Nodes      []string
 	NodeLabels map[string]map[string]string
-	// Leaving is what happens to the pods of nodes that leave.
+	// Leaving is the fate of the pods of nodes that leave.
 	Leaving Leaving
 	// Ordered says that a StatefulSet makes its pods one after the other (podManagementPolicy
 	// OrderedReady).
@@ -49,16 +49,16 @@ type World struct {
 	// Several says that its native controller replaces several at once (feature gate
 	// MaxUnavailableStatefulSet).
 	Several bool
-	// Backoff says that pods of a DaemonSet that have failed stay for a while: it is not the first time
-	// on their nodes (failedPodsBackoff).
+	// Backoff says that pods of a DaemonSet that have failed stay for a while: it is not the first
+	// time on their nodes (failedPodsBackoff).
 	Backoff bool
 	Gates   []Gate
 	Kept    []plan.Kept
-	// Traffic is who gets requests; nil of a workload without routes.
+	// Traffic holds the routes and Services; nil of a workload without routes.
 	Traffic *Traffic
-	// Lag is what the caches show instead of the present.
+	// Lag holds the objects that the caches show instead of the present ones.
 	Lag Lag
-	// API is how the API server decides on writes.
+	// API holds the rules by which the API server takes writes.
 	API Admission
 	// Sick is a revision whose new pods never become available.
 	Sick string
@@ -70,8 +70,8 @@ type World struct {
 
 	// ownStrategy is the strategy with which a user made the workload.
 	ownStrategy string
-	// noted says that the Deployment controller has noted a size on a ReplicaSet, since no release holds
-	// the workload.
+	// noted reports whether the Deployment controller has noted a size on a ReplicaSet since the last
+	// hand-back.
 	noted    bool
 	observer observer
 
@@ -97,7 +97,7 @@ type Release struct {
 	Status                      *v1alpha1.BatchReleaseStatus
 }
 
-// Workload is what is released.
+// Workload is the released object.
 type Workload struct {
 	Spec
 
@@ -112,7 +112,7 @@ type Workload struct {
 	// the oldest first.
 	Earlier []Spec
 	Hold    *plan.Hold
-	// MaxSurge and MaxUnavailable are those of its own rolling update.
+	// MaxSurge and MaxUnavailable bound its own rolling update.
 	MaxSurge, MaxUnavailable *intstr.IntOrString
 	// HistoryLimit is spec.revisionHistoryLimit.
 	HistoryLimit int
@@ -123,7 +123,7 @@ type Workload struct {
 	nodes int32
 }
 
-// Spec is what the native controller goes by.
+// Spec holds the fields that the native controller reads.
 type Spec struct {
 	Replicas int32
 	Paused   bool
@@ -144,8 +144,8 @@ type Set struct {
 	// Generation counts the sizes that it has had.
 	Generation int64
 	Replicas   int32
-	// Status is what the ReplicaSet controller last wrote; Observed, that it is about the
-	// present spec.
+	// Status is the last one of the ReplicaSet controller, and Observed reports whether it is about
+	// the present spec.
 	Status   SetStatus
 	Observed bool
 	// Desired is the native controller's desired-replicas annotation, -1 if there is none, Max its
@@ -158,9 +158,8 @@ type Set struct {
 // SetStatus is a ReplicaSet's status. The available pods are among the ready ones.
 type SetStatus struct{ Current, Ready, Available, Terminating int32 }
 
-// Pods are those of a ReplicaSet as they really are: waiting to be ready, not ready any more, ready
-// but not available yet, available. Those that are going away count for nobody but who looks at the
-// pods themselves.
+// Pods counts the pods of a ReplicaSet as they really are: waiting to be ready, not ready any more,
+// ready but not available yet, available. Pods that go away count only where pods are listed.
 type Pods struct{ Pending, Failing, Warming, Available, Going int32 }
 
 // Gate is a Gate object.
@@ -171,7 +170,8 @@ type Gate struct {
 	Made     time.Time
 }
 
-// Setup is how a world begins: a workload that runs v1, and a release without a template.
+// Setup describes the beginning of a world: a workload that runs v1, and a release without a
+// template.
 type Setup struct {
 	// Kind is that of the workload, Deployment if empty.
 	Kind                     string
@@ -182,8 +182,8 @@ type Setup struct {
 	// Strategy is that of the workload, RollingUpdate if empty, and Partition that of a StatefulSet.
 	Strategy  string
 	Partition int32
-	// OneVersion says that the release of a Deployment of strategy Recreate may not mix versions, until
-	// it is cured.
+	// OneVersion says that the release of a Deployment of strategy Recreate may not mix versions,
+	// until it is cured.
 	OneVersion bool
 	Paused     bool
 	// Newborn says that the native controller has not seen the Deployment yet: it has no
@@ -191,7 +191,7 @@ type Setup struct {
 	Newborn bool
 	// HistoryLimit is spec.revisionHistoryLimit of the Deployment.
 	HistoryLimit int
-	// MinReady, Graceful, Ordered and Several are those of the World.
+	// MinReady, Graceful, Ordered and Several have the meaning of the World's fields.
 	MinReady, Graceful, Ordered, Several bool
 	// Deadline is spec.strategy.progressDeadlineSeconds; none if 0.
 	Deadline time.Duration
