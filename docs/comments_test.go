@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "rewrite comments.yaml with the breaches that there are")
+var update = flag.Bool("update", false, "lower the numbers in comments.yaml")
 
 const longestComment = 100
 
@@ -76,8 +76,7 @@ func TestCommentsOfGo(t *testing.T) {
 		t.Fatalf("decode comments.yaml: %v", err)
 	}
 	if *update {
-		write(t, found)
-		return
+		lower(t, found, listed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		switch is, may := len(found[name]), listed[name]; {
@@ -97,13 +96,16 @@ func TestCommentsOfGo(t *testing.T) {
 	}
 }
 
-func write(t *testing.T, found map[string][]breach) {
+// lower rewrites comments.yaml with the numbers that have fallen.
+func lower(t *testing.T, found map[string][]breach, listed map[string]int) {
 	t.Helper()
 	var out bytes.Buffer
 	out.WriteString("# The packages whose comments do not have the form of CONTRIBUTING (name, verb, object) yet, with the number of such comments.\n" +
 		"# A number may only fall: go test ./docs -run TestCommentsOfGo -update\n")
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		if n := len(found[name]); n > 0 {
+	maps.DeleteFunc(listed, func(name string, _ int) bool { return found[name] == nil })
+	for _, name := range slices.Sorted(maps.Keys(listed)) {
+		listed[name] = min(listed[name], len(found[name]))
+		if n := listed[name]; n > 0 {
 			fmt.Fprintf(&out, "%s: %d\n", name, n)
 		}
 	}

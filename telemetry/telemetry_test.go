@@ -84,8 +84,7 @@ type forgets struct {
 // Forget implements Forgetter.
 func (f *forgets) Forget(release types.UID) { f.gone = append(f.gone, release) }
 
-// TestGoneReleasesAreForgotten: what is kept of releases goes with them, also if nothing is told of
-// that.
+// TestGoneReleasesAreForgotten: the data of a release goes with it, also without a notice of that.
 func TestGoneReleasesAreForgotten(t *testing.T) {
 	t.Parallel()
 	var told forgets

@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestWhatIsAwaitedIsNamed: of several routes and Services, the first that is waited for is named.
-// What is waited for by the clock alone is none of them.
+// TestWhatIsAwaitedIsNamed: the first awaited of several routes and Services is named. A wait for
+// a time names none.
 func TestWhatIsAwaitedIsNamed(t *testing.T) {
 	t.Parallel()
 	const shop = "HTTPRoute shop/shop"

@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestRoutesThatComeAndGo: what the simulated cluster of rollout/sim has found.
+// TestRoutesThatComeAndGo: cases that the simulated cluster of rollout/sim has found.
 func TestRoutesThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	unaccepted := func(_ *Goal, s *Seen) { s.Routes[0].Accepted = false }
@@ -109,12 +109,12 @@ func TestRoutesThatComeAndGo(t *testing.T) {
 	}
 }
 
-// astray is a route that refers to the sides, and whose annotation somebody has taken away.
+// astray adds a route that refers to the sides, and has lost its annotation.
 func astray(_ *Goal, s *Seen) {
 	s.Routes[0] = Route{TrafficRoute: web, Named: true, Accepted: true, Strays: true, Problem: &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNotShareable}}
 }
 
-// beside is a second route, which is as it is to be.
+// beside adds a second route with the desired weight.
 func beside(weight int32) func(*Goal, *Seen) {
 	return func(_ *Goal, s *Seen) {
 		second := s.Routes[0]
@@ -123,7 +123,7 @@ func beside(weight int32) func(*Goal, *Seen) {
 	}
 }
 
-// TestPodsStayWhileRoutesAreAstray: nobody can say how many requests go to either side.
+// TestPodsStayWhileRoutesAreAstray: with orphaned routes, the requests of either side are unknown.
 func TestPodsStayWhileRoutesAreAstray(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]*scene{

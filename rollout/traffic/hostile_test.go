@@ -6,9 +6,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestWhatOneRouteGivesIsNotGivenByOthers: whoever may write one route of a release, perhaps in a
-// namespace of their own, makes it look as if it gave the version that is released more than was
-// approved. Other routes, which may be other people's, don't follow.
+// TestWhatOneRouteGivesIsNotGivenByOthers: an author of one route of a release, perhaps in another
+// namespace, forges a weight above the approved one. Other routes, which may have other owners,
+// don't follow.
 func TestWhatOneRouteGivesIsNotGivenByOthers(t *testing.T) {
 	t.Parallel()
 	forged := func(share Share) func(*Goal, *Seen) {

@@ -7,37 +7,36 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// silent is a Gateway whose entry in the status stays, and that does not tell any more what it
-// does.
+// silent makes a Gateway keep its entry in the status, and not update it any more.
 func silent(unchanged time.Duration) func(*Goal, *Seen) {
 	return func(_ *Goal, s *Seen) {
 		s.Routes[0].Accepted, s.Routes[0].Pending, s.InEffect, s.Unchanged = false, []string{"dead"}, 0, unchanged
 	}
 }
 
-// unresolved is a Gateway that has read the route for long, and can't find one of its backends.
+// unresolved makes a Gateway that has long read the route miss one of its backends.
 func unresolved(_ *Goal, s *Seen) {
 	s.Routes[0].Accepted, s.Routes[0].Observed, s.Routes[0].Pending = false, true, []string{"live"}
 	s.InEffect, s.Observed, s.Unchanged = 0, long, 0
 }
 
-// revoked is a route of another namespace, of which a grant was taken away.
+// revoked takes away a grant for a route of another namespace.
 func revoked(_ *Goal, s *Seen) {
 	s.Routes[0].Ungranted, s.Routes[0].Problem = true, &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficNotGranted}
 }
 
-// strayed is a route of which nobody can tell any more for whom it refers to the sides.
+// strayed makes a route orphaned.
 func strayed(_ *Goal, s *Seen) {
 	s.Routes[0].Held, s.Routes[0].Strays = false, true
 	s.Unchanged = long
 }
 
-// lost is a route that is not there any more.
+// lost removes a route.
 func lost(_ *Goal, s *Seen) {
 	s.Routes[0] = Route{TrafficRoute: web, Named: true, Accepted: true, Problem: &v1alpha1.TrafficProblem{Type: v1alpha1.TrafficRouteNotFound}}
 }
 
-// edited is a route that refers to the user's Service again.
+// edited makes a route refer to the user's Service again.
 func edited(_ *Goal, s *Seen) { s.Routes[0].Whole = false }
 
 func immediate(g *Goal, _ *Seen) { g.ReadyFor, g.DrainFor = 0, 0 }
@@ -106,8 +105,8 @@ func TestPatienceOfAnotherStage(t *testing.T) {
 	}
 }
 
-// TestRevokedGrant: what a release has given the canary side of a route it may take back, whatever
-// consent is left, and no more.
+// TestRevokedGrant: a release may take back the weight of a route's canary side without a grant,
+// and no more.
 func TestRevokedGrant(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

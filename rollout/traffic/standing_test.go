@@ -98,7 +98,7 @@ func matched(_ *Goal, s *Seen) {
 	s.Routes[0].Share.Matches = g.Share.Matches
 }
 
-// script is what is next in a few words.
+// script returns the next writes in a few words.
 func (s *scene) script() string {
 	n := Next(s.goal, s.seen)
 	var words []string
@@ -248,7 +248,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// pods are what a standing asks of the pods, in a few words.
+// pods returns the requirements of a standing on the pods, in a few words.
 func (s *scene) pods() string {
 	n := Next(s.goal, s.seen)
 	list := func(pods map[string]int32) string {

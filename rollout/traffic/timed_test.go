@@ -7,9 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestTimed: what is left of the times of the goal is told where nothing else is waited for: a
-// route that does not tell, a problem, a write, pods and endpoints that are not there are no wait
-// for a time.
+// TestTimed: the rest of the goal's times is reported only without another wait: unconfirmed
+// routes, problems, writes, missing pods and missing endpoints are no wait for a time.
 func TestTimed(t *testing.T) {
 	t.Parallel()
 	settled := func() *scene { return forward(10, 1).gets(10) }

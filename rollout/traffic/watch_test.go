@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestWatch: what is as it was is counted from when it was first seen so, and whatever changes in
-// between begins again.
+// TestWatch: the time without a change counts from the first read of a state, and any change
+// begins it again.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	shared := func(change func(*Seen)) Seen {

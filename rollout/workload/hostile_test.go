@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/strategy"
 )
 
-// TestEveryKindHasARoom: what the registry of kinds lists can be held, and its pods moved.
+// TestEveryKindHasARoom: a workload of each registered kind can be held, and its pods moved.
 func TestEveryKindHasARoom(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds.All {
@@ -27,8 +27,8 @@ func TestEveryKindHasARoom(t *testing.T) {
 	}
 }
 
-// TestStrategiesThatAreNone: what no API server takes for a strategy is the default one; what it
-// takes is left as it is.
+// TestStrategiesThatAreNone: a strategy that no API server accepts is replaced by the default one;
+// a valid one stays as it is.
 func TestStrategiesThatAreNone(t *testing.T) {
 	t.Parallel()
 	for text, taken := range map[string]struct{ deployment, stateful, daemon bool }{

@@ -22,7 +22,7 @@ import (
 
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// world is what metrics are made of, and read from.
+// world holds the sources of metrics, and their registry.
 type world struct {
 	*metrics.Metrics
 	*testing.T
@@ -38,8 +38,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// values are those of all series: of a histogram its sum, where something was observed. Series that
-// are 0 are left out.
+// values returns the values of all series except 0: of a histogram its sum, where it has
+// observations.
 func (w *world) values() map[string]float64 {
 	w.Helper()
 	values := map[string]float64{}
@@ -313,8 +313,8 @@ var documented = map[string]string{
 	"sluice_release_stalled":                       "cause namespace release",
 }
 
-// TestLabelsAreBounded: whatever people write into commits, gates and statuses, it adds no series,
-// and what is there is as Prometheus wants it.
+// TestLabelsAreBounded: no text of people in commits, gates and statuses adds series, and all
+// series are valid for Prometheus.
 func TestLabelsAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

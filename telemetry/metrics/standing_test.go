@@ -173,8 +173,8 @@ func TestSeriesGoWithTheirReleases(t *testing.T) {
 	}
 }
 
-// TestSeriesAreForgottenWithoutScrapes: where nobody scrapes, previews leave no series either; what
-// was told within the hour is there for whoever asks next.
+// TestSeriesAreForgottenWithoutScrapes: without scrapes, previews leave no series either; values
+// of the last hour are there for the next scrape.
 func TestSeriesAreForgottenWithoutScrapes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

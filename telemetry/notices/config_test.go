@@ -43,7 +43,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestInvalidConfig: what is wrong is said with its place, and nothing that is secret.
+// TestInvalidConfig: an error is reported with its place, and without secrets.
 func TestInvalidConfig(t *testing.T) {
 	t.Parallel()
 	good := "receivers:\n- name: a\n  type: slack\n  url: " + slackURL + "\n"
@@ -96,7 +96,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotPrinted: whatever prints a receiver, its address and keys are not in it.
+// TestSecretsAreNotPrinted: a printed receiver does not contain its address and keys.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	config, err := Load(write(t, t.TempDir(), "receivers: [{name: a, type: cloudevents, urlFile: slack-url, signing: {keyFiles: [signing-key]}}]"))

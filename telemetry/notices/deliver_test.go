@@ -37,7 +37,7 @@ func send(t *testing.T, r *receiver, timeout time.Duration) outcome {
 	return deliver(t.Context(), client, r, &pending{ID: "id", Notice: Sample(story.ReleaseStarted)}, time.Now())
 }
 
-// TestAnswers: what answers of a receiver mean. None of them is shown.
+// TestAnswers: a receiver's answer decides on the retry, and is not shown.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for reason, tc := range map[string]struct {
@@ -162,7 +162,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestCauses: whatever an error quotes, nothing of it is shown.
+// TestCauses: no quotation in an error is shown.
 func TestCauses(t *testing.T) {
 	t.Parallel()
 	for _, inner := range []error{

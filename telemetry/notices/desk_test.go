@@ -144,8 +144,8 @@ func TestNextProcess(t *testing.T) {
 	want(t, "nothing happened", third.told())
 }
 
-// TestPendingIsKept: what one receiver has got and another has not is in the record, in order; the
-// next process sends it to whom it is owed, if that is still configured.
+// TestPendingIsKept: a notice that one receiver has got and another has not is recorded, in order;
+// the next process sends it to the other, if that is still configured.
 func TestPendingIsKept(t *testing.T) {
 	t.Parallel()
 	d := bench(nil)
@@ -175,8 +175,7 @@ func TestPendingIsKept(t *testing.T) {
 	}
 }
 
-// TestStoppedTwice: what happens again has another ID, and the same one in each process that tells
-// it.
+// TestStoppedTwice: a repeated event has another ID, which is the same in each process.
 func TestStoppedTwice(t *testing.T) {
 	t.Parallel()
 	d := bench(nil)

@@ -63,7 +63,7 @@ func (blind) GetInformer(context.Context, client.Object, ...cache.InformerGetOpt
 	return nil, errors.New("no kind is known")
 }
 
-// notifier is one with a receiver that takes notices of releases of the namespace shop, which are
+// notifier returns a Notifier with a receiver for releases of the namespace shop, which are
 // pending.
 func notifier(t *testing.T, objects cache.Cache, address string) (*Notifier, *server) {
 	t.Helper()
@@ -92,7 +92,7 @@ func configure(t *testing.T, path, address string) {
 	}
 }
 
-// started is a Notifier that runs. Its end is in the channel.
+// started runs a Notifier. The channel receives its end.
 func started(ctx context.Context, n *Notifier) <-chan error {
 	ended := make(chan error, 1)
 	go func() { ended <- n.Start(ctx) }()

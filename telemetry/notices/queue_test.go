@@ -11,8 +11,8 @@ func about1(release string, number int64) *pending {
 	return &pending{ID: fmt.Sprint(release, "/", number), Notice: Notice{Namespace: "shop", Release: release}, number: number}
 }
 
-// TestOrderOfARelease: whatever fails, notices of one release arrive in order, each once, and in
-// spite of those of others that can't be delivered.
+// TestOrderOfARelease: for any failures, notices of one release arrive in order, each once, and in
+// spite of others that can't be delivered.
 func TestOrderOfARelease(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -110,7 +110,7 @@ func TestWebAddress(t *testing.T) {
 	}
 }
 
-// TestSignature is that of Standard Webhooks, by both keys.
+// TestSignature: the signature follows Standard Webhooks, by both keys.
 func TestSignature(t *testing.T) {
 	t.Parallel()
 	fact := hostile(story.ReleaseStarted)
@@ -132,7 +132,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// TestSlackMessage: what people see.
+// TestSlackMessage: the message has the release, its state, the commit, and a command or a link.
 func TestSlackMessage(t *testing.T) {
 	t.Parallel()
 	filled, err := newWords(usualTemplate, Kinds())
@@ -215,8 +215,8 @@ func TestEveryKindIsTold(t *testing.T) {
 	}
 }
 
-// TestIDs: the same can happen to a release again, and is told again; what happens once has one ID,
-// whatever batch it is seen in.
+// TestIDs: a repeated event of a release is reported again; a single event has one ID, in any
+// batch.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	fact := func(kind story.Kind, batch int) *story.Fact {

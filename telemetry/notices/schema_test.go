@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// object is what is read of an object in a JSON schema.
+// object holds the used parts of an object in a JSON schema.
 type object struct {
 	Required   []string `json:"required"`
 	Properties map[string]struct {

@@ -33,8 +33,8 @@ func (r *record) flood(namespace string, notices, gates int) {
 	}
 }
 
-// TestRecordIsFair: whatever one namespace puts into the record, all of the others stays in it, and
-// the newest of its own.
+// TestRecordIsFair: for any records of one namespace, all records of the others stay, and the
+// newest of its own.
 func TestRecordIsFair(t *testing.T) {
 	t.Parallel()
 	for name, flood := range map[string]func(*record){

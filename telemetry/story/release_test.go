@@ -67,7 +67,7 @@ func back(trigger v1alpha1.RollbackTrigger, from string) func(*status) {
 	}
 }
 
-// told is what the test compares of a fact.
+// told holds the compared fields of a fact.
 type told struct {
 	Kind        story.Kind
 	Batch       int

@@ -71,9 +71,9 @@ func idsOf(facts []Fact) []string {
 	return ids
 }
 
-// TestSinceMissesNothing: whoever misses versions of a release, from any one to any other up to the
-// next attempt but one, is told the same facts with the same IDs as one who has seen them all, from
-// what outlives a process.
+// TestSinceMissesNothing: a reader that misses versions of a release, from any one to any other up
+// to the next attempt but one, gets the same facts with the same IDs as one that sees them all,
+// from data that outlives a process.
 func TestSinceMissesNothing(t *testing.T) {
 	t.Parallel()
 	missNothing(t, course())
@@ -153,8 +153,7 @@ func missNothing(t *testing.T, versions []*v1alpha1.BatchRelease) {
 	}
 }
 
-// TestSinceOfConfirmed: what somebody has written to confirm a batch too early is not kept as if it
-// was done.
+// TestSinceOfConfirmed: a confirmation that was too early is not kept as done.
 func TestSinceOfConfirmed(t *testing.T) {
 	t.Parallel()
 	version := func(state v1alpha1.StepState, gates ...v1alpha1.GateReference) *v1alpha1.BatchRelease {

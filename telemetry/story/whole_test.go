@@ -19,7 +19,7 @@ import (
 // course is a whole release as the API server had it: each status that was written.
 type course []*v1alpha1.BatchRelease
 
-// twist is what happens once a batch is done.
+// twist is an event after a batch is done.
 type twist struct {
 	batch int32
 	event sim.Event
@@ -69,7 +69,7 @@ func runOn(t interface{ Fatalf(string, ...any) }, state *sim.State, events []sim
 	return nil
 }
 
-// facts are those of a course, of which only some versions were seen.
+// facts returns the facts of a course of which only some versions were seen.
 func (c course) facts(seen func(int) bool) []story.Fact {
 	var facts []story.Fact
 	before := c[0]

@@ -158,7 +158,7 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// TestShutdownIsShort: whatever the collector does, the process ends.
+// TestShutdownIsShort: the process ends whatever the collector does.
 func TestShutdownIsShort(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewServer(nil)
@@ -185,7 +185,7 @@ func TestShutdownIsShort(t *testing.T) {
 	all.Wait()
 }
 
-// TestCollectorThatIsRestarted: what it refuses connections for is sent again.
+// TestCollectorThatIsRestarted: spans are sent again after a refused connection.
 func TestCollectorThatIsRestarted(t *testing.T) {
 	t.Parallel()
 	response, err := newHTTPClient(Options{}, time.Second).Get("http://127.0.0.1:1/")

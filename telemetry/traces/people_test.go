@@ -20,8 +20,8 @@ func (r *recorded) Eventf(_, _ runtime.Object, _, _, _, note string, args ...any
 	*r = append(*r, fmt.Sprintf(note, args...))
 }
 
-// TestEventsSayTheTrace: those about the beginning and the end do, however long the message is, and
-// no others.
+// TestEventsSayTheTrace: events of the beginning and the end name the trace, however long the
+// message is, and no others.
 func TestEventsSayTheTrace(t *testing.T) {
 	t.Parallel()
 	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "8b1f3a4e-uid"}, Status: v1alpha1.BatchReleaseStatus{Attempt: 1}}

@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// TestLibraryLogsNoVariables: what OpenTelemetry can't read of its variables, it logs as it is. It
-// is not parallel: the logger is that of the process.
+// TestLibraryLogsNoVariables: OpenTelemetry logs variables that it can't read, unless prevented.
+// The test is not parallel, because the logger is the process's.
 func TestLibraryLogsNoVariables(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization: Bearer hunter2")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "https://ada:hunter2@%zz")

@@ -353,9 +353,9 @@ func TestGRPC(t *testing.T) {
 	}
 }
 
-// TestHostileTexts: whoever writes commits, gates and messages can't make a span large, nor control
-// a terminal that shows it, nor have it lead people to a script, nor have it last from before the
-// epoch to the year 2250.
+// TestHostileTexts: texts of commits, gates and messages can't make a span large, nor control a
+// terminal that shows it, nor lead people to a script, nor make it last from before the epoch to
+// the year 2250.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	nasty := "\x1b[2J\u202e::error::##vso[task]\r\n\xff<script>" + strings.Repeat("é", 1<<20)
@@ -399,8 +399,8 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// TestGateOfAnotherNamespace: whoever may write a Gate can name any release in it, and writes into
-// no trace but those of its namespace.
+// TestGateOfAnotherNamespace: a Gate can name any release of its namespace, and is written to no
+// trace of another.
 func TestGateOfAnotherNamespace(t *testing.T) {
 	t.Parallel()
 	s := whole()

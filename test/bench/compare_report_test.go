@@ -22,7 +22,7 @@ func printed(t *testing.T, r report, name, title string) string {
 	return out.String()
 }
 
-// compared are three runs of a bench of ten pods. The second one was slow on both sides.
+// compared returns three runs of a bench of ten pods. The second one was slow on both sides.
 func compared() (native, sluice []sample) {
 	native = []sample{
 		{wall: 2 * time.Second, plane: 3 * time.Second, extent: extent{8, 13}},
@@ -80,7 +80,7 @@ func TestReportOfComparison(t *testing.T) {
 	}
 }
 
-// verdicts are those of the rows that have one, by label.
+// verdicts returns the verdicts of the rows that have one, by label.
 func verdicts(r report) map[string]verdict {
 	all := map[string]verdict{}
 	for _, row := range r.rows {

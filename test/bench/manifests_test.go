@@ -24,8 +24,8 @@ func readManifests(t *testing.T, dir string) *spec.Result {
 	return result
 }
 
-// TestManifestsAreWhatSluiceReads: what is generated has a release for every tenth Deployment,
-// is as many files as asked for, and has no mistake.
+// TestManifestsAreWhatSluiceReads: the generated manifests have a release for every tenth
+// Deployment, the given number of files, and no mistake.
 func TestManifestsAreWhatSluiceReads(t *testing.T) {
 	t.Parallel()
 	cases := []struct {

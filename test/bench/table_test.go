@@ -50,7 +50,7 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// TestSuite: what the command line, the tables and the docs say of the benches hangs on this.
+// TestSuite: the command line, the tables and the docs depend on this list of benches.
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	want := []string{"B1", "B1S", "B1D", "B2", "B3", "B3S", "B3D", "B4", "B5", "B6", "B7", "B8", "B9", "B10", "B11", "B12"}

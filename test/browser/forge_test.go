@@ -54,7 +54,7 @@ func (w *world) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// remote is where bob reads the repository.
+// remote returns the URL from which bob reads the repository.
 func (w *world) remote() string {
 	return strings.Replace(w.CloneURL(repository), "http://", "http://x:"+w.tokens["bob"]+"@", 1)
 }
@@ -66,7 +66,7 @@ func (w *world) tip(branch string) string {
 	return sha
 }
 
-// pull is what the forge says of the pull request.
+// pull returns the forge's pull request.
 func (w *world) pull() (pull struct {
 	State    string
 	Merged   bool

@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-dev/sluice/test/browser"
 )
 
-// hostile is what somebody writes who wants a page to run it: where names the place.
+// hostile returns a text that would run in a page that does not escape it; where names the place.
 func hostile(where string) string {
 	return where + `"'><img src=x onerror="window.__pwned='` + where + `'"><script>window.__pwned=1</script><svg/onload=window.__pwned=2>` +
 		`</title></noscript><a href="javascript:window.__pwned=3">{{.}}</a>` + "\u202e"
@@ -68,7 +68,7 @@ func (s *stage) attack() {
 	s.hostileSource()
 }
 
-// newPod is a pod that waits for an image that nobody has.
+// newPod returns a pod that waits for a missing image.
 func (s *stage) newPod() (*corev1.Pod, string) {
 	s.Helper()
 	var found *corev1.Pod
@@ -201,7 +201,7 @@ func (s *stage) hostileSource() {
 	}
 }
 
-// hostileQuery is what an attacker puts into a link to the dashboard.
+// hostileQuery returns an attacker's query in a link to the dashboard.
 func hostileQuery(names ...string) string {
 	values := url.Values{}
 	for _, name := range names {
@@ -210,8 +210,8 @@ func hostileQuery(names ...string) string {
 	return "?" + values.Encode()
 }
 
-// TestHostileTexts: whatever Git, the forge, pods and people have written is text on every page,
-// and no page runs any of it or leads to it. The same pages keep nobody out.
+// TestHostileTexts: texts of Git, the forge, pods and people are text on every page, and no page
+// runs any of it or leads to it. The same pages keep no person out.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -54,9 +54,9 @@ func (s *stage) fill(name, word string) {
 	s.create(&v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ReleaseSourceSpec{URL: "https://example.com/" + word}})
 }
 
-// TestNarrowRights: somebody who may read the releases of one namespace, and has logged in with a
+// TestNarrowRights: a person who may read the releases of one namespace, and has logged in with a
 // token, sees these alone: in lists, searches, counts, filters, histories, sources and the stream
-// of changes. Pages of others tell no more than the API server does.
+// of changes. Pages of others show no more than the API server does.
 func TestNarrowRights(t *testing.T) {
 	t.Parallel()
 	own, other := newStage(t), newStage(t)

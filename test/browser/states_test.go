@@ -93,8 +93,8 @@ func TestBarriersAreFound(t *testing.T) {
 	}
 }
 
-// TestByKeyboard: somebody with a keyboard alone reaches everything in the order in which it is
-// read, and sees where they are.
+// TestByKeyboard: with a keyboard alone, a person reaches everything in reading order, and sees
+// the focus.
 func TestByKeyboard(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

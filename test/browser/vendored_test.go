@@ -9,9 +9,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/npm"
 )
 
-// TestVendoredScripts: what the dashboard serves of others is what they have published, to the
-// byte, with their licence. For another version: change Version, take Integrity from "npm view
-// idiomorph@VERSION dist.integrity", and copy dist/idiomorph.min.js of the package over the asset.
+// TestVendoredScripts: vendored scripts equal the published ones, to the byte, and have their
+// licence. For another version: change Version, take Integrity from "npm view idiomorph@VERSION
+// dist.integrity", and copy dist/idiomorph.min.js of the package over the asset.
 func TestVendoredScripts(t *testing.T) {
 	t.Parallel()
 	idiomorph := npm.Package{

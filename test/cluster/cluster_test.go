@@ -124,7 +124,7 @@ func (c *cluster) await(what string, condition func() error) {
 	}
 }
 
-// pods are those of a namespace with a label, and are not going away.
+// pods returns the pods of a namespace with a label, without those being deleted.
 func (c *cluster) pods(namespace, selector string) ([]corev1.Pod, error) {
 	list, err := c.core.CoreV1().Pods(namespace).List(c.Context(), metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -184,7 +184,7 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// leader is who holds the Lease: the name of its pod, and what tells it from others in that pod.
+// leader returns the name of the pod that holds the Lease, and the identity of its process.
 func (c *cluster) leader() (pod, identity string, err error) {
 	lease, err := c.core.CoordinationV1().Leases(system).Get(c.Context(), v1alpha1.LeaseName, metav1.GetOptions{})
 	if err != nil {

@@ -54,7 +54,7 @@ func (c *cluster) install(sluice string) {
 	})
 }
 
-// stage is a test of its own in which something happens, and no request fails.
+// stage runs a subtest with an event, in which no request fails.
 func (s *service) stage(name string, happens func(*service)) {
 	s.Run(name, func(t *testing.T) {
 		here := *s

@@ -66,7 +66,7 @@ func TestTrafficLosesNoRequest(t *testing.T) {
 	t.Logf("\n%s", r.proof)
 }
 
-// scenario is a part of the test, in which no request fails.
+// scenario runs a part of the test, in which no request fails.
 func (r *routed) scenario(name string, happens func(*routed)) bool {
 	return r.Run(name, func(t *testing.T) {
 		r.proof.scenarios = append(r.proof.scenarios, scenario{name: name})
@@ -236,5 +236,5 @@ func (r *routed) surviveDataPlane() {
 	r.wantShare("v5", 100)
 }
 
-// rest is without a release, for as long as it takes until there were enough requests.
+// rest waits, without a release, for enough requests.
 func (r *routed) rest() { r.answered(r.load, enough-r.proof.sent()) }

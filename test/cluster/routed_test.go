@@ -96,7 +96,8 @@ func (r *routed) makeRoute() {
 	r.await("the route serves", func() error { return wantStatuses(r.instance.URL, map[int]int{200: 10}) })
 }
 
-// clients send requests until the test ends. Half of them keep their connection.
+// clients starts clients that send requests until the test ends. Half of them keep their
+// connection.
 func (r *routed) clients(number int, header map[string][]string) *clients.Load {
 	load := clients.Start(context.WithoutCancel(r.Context()), clients.Options{
 		URL: r.instance.URL, Clients: number, Interval: routedInterval, Header: header,
@@ -300,7 +301,7 @@ func (r *routed) wantLeft(version string, weightless time.Time) {
 	}
 }
 
-// proof is what was measured: a table.
+// proof holds the measurements as a table.
 type proof struct{ scenarios []scenario }
 
 // A scenario is what came of the requests of a part of the test.
@@ -323,7 +324,7 @@ func (p *proof) add(c clients.Counts) {
 	last.failed += c.Failed
 }
 
-// sent is how many requests there were.
+// sent returns the number of requests.
 func (p *proof) sent() (sent int) {
 	for _, s := range p.scenarios {
 		sent += s.sent

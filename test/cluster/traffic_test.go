@@ -20,8 +20,8 @@ import (
 // has to be enough for requests, too, that have been sent just before.
 const slow = 5 * time.Second
 
-// TestDataPlaneFollowsRoutes: what a release relies on is so: the data plane shares requests as a
-// route says, follows it while pods come and go, and loses none of them.
+// TestDataPlaneFollowsRoutes: releases rely on a data plane that shares requests as a route says,
+// follows it while pods come and go, and loses none of them.
 func TestDataPlaneFollowsRoutes(t *testing.T) {
 	c := open(t)
 	c.importImage("examples/service", nil, shopImage+"v1", shopImage+"v2")
@@ -54,7 +54,7 @@ func TestDataPlaneFollowsRoutes(t *testing.T) {
 	t.Logf("%d requests sent, %d failed, answered by %v", now.Sent, now.Failed, now.Versions)
 }
 
-// One of ten requests is one of ten, within a point.
+// wantShare checks that one of ten requests is one of ten, within a point.
 func (s *split) wantShare() {
 	begin := time.Now()
 	got := s.answered(s.load, 10_000)
@@ -168,7 +168,8 @@ func (s *split) wantPodGone() {
 	}
 }
 
-// A rule with a header goes before the rule with the same path that has none.
+// wantMatched checks that a rule with a header goes before the rule with the same path that has
+// none.
 func (s *split) wantMatched() {
 	header := gatewayv1.HTTPHeaderMatch{Name: "canary", Value: "yes"}
 	written, observed := s.put(under("/", rule(backend("v2", 1)), header), under("/", rule(backend("v1", 100))))

@@ -60,7 +60,7 @@ func volume(name, folder, node string) *corev1.PersistentVolume {
 	}
 }
 
-// ledger is what a pod has in its volume.
+// ledger holds the content of a pod's volume.
 type ledger struct {
 	Owner    string
 	Starts   []string

@@ -154,8 +154,8 @@ func TestCheckFindsWhatIsBroken(t *testing.T) {
 	}
 }
 
-// TestCheckOfTheOtherKinds: what is broken is found for a StatefulSet and a DaemonSet as well,
-// whose pods are replaced in place.
+// TestCheckOfTheOtherKinds: breaches are found for a StatefulSet and a DaemonSet as well, whose
+// pods are replaced in place.
 func TestCheckOfTheOtherKinds(t *testing.T) {
 	t.Parallel()
 	held := map[string]string{v1alpha1.HoldAnnotation: "{}"}

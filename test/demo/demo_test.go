@@ -296,7 +296,7 @@ func (d *demo) leavesNoProcess() {
 	}
 }
 
-// workingDirs are those of all processes that may be looked at, where /proc tells.
+// workingDirs returns the working directories of all processes that /proc shows.
 func workingDirs(t *testing.T) map[int]string {
 	t.Helper()
 	links, err := filepath.Glob("/proc/[0-9]*/cwd")

@@ -40,7 +40,7 @@ var (
 	forTools  = regexp.MustCompile(`(?m)^kind: (Kustomization|CustomResourceStateMetrics)$`) // no server knows them
 )
 
-// manifestsOfPage are those blocks of a page that are whole objects, rather than a part of one.
+// manifestsOfPage returns the blocks of a page that are whole objects.
 func manifestsOfPage(t *testing.T, page string) [][]byte {
 	t.Helper()
 	text, err := os.ReadFile(page)

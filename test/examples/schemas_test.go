@@ -81,7 +81,7 @@ func TestEditorsTakeTheExamples(t *testing.T) {
 	}
 }
 
-// TestEditorsTakeTheManifestsOfTheDocs: those of README and docs are taken.
+// TestEditorsTakeTheManifestsOfTheDocs: the schemas accept the manifests of README and docs.
 func TestEditorsTakeTheManifestsOfTheDocs(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../docs/*.md")
@@ -184,7 +184,7 @@ func refusedAt(err *jsonschema.ValidationError) []string {
 	return places
 }
 
-// TestEditorsReadAFreeze as the controller does.
+// TestEditorsReadAFreeze: the schema accepts the same freezes as the controller.
 func TestEditorsReadAFreeze(t *testing.T) {
 	t.Parallel()
 	compiled := schemaOf(t, "freeze.json")
@@ -203,7 +203,7 @@ func TestEditorsReadAFreeze(t *testing.T) {
 	}
 }
 
-// jsonOf is an object as a schema sees it.
+// jsonOf returns an object as a schema sees it.
 func jsonOf(object any) (any, error) {
 	data, err := json.Marshal(object)
 	if err != nil {

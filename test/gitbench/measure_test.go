@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMeasure: a small run of what the bench does: the requests must be those of a large one.
+// TestMeasure: a small run of the bench sends the same requests as a large one.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
 	report, err := Measure(t.Context(), t.TempDir(), 200)
@@ -17,7 +17,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// BenchmarkTenThousandManifests is bench B6.
+// BenchmarkTenThousandManifests runs bench B6.
 func BenchmarkTenThousandManifests(b *testing.B) {
 	for b.Loop() {
 		report, err := Measure(b.Context(), b.TempDir(), 10_000)
@@ -35,7 +35,7 @@ func BenchmarkTenThousandManifests(b *testing.B) {
 	}
 }
 
-// TestMeasureLarge: what a change costs does not depend on the files that nobody reads.
+// TestMeasureLarge: the cost of a change does not depend on files that are not read.
 func TestMeasureLarge(t *testing.T) {
 	t.Parallel()
 	report, err := MeasureLarge(t.Context(), t.TempDir(), 2_000, true)
@@ -47,7 +47,7 @@ func TestMeasureLarge(t *testing.T) {
 	}
 }
 
-// BenchmarkSmallPathOfALargeRepository is bench B6, with and without filters of the server.
+// BenchmarkSmallPathOfALargeRepository runs bench B6, with and without filters of the server.
 func BenchmarkSmallPathOfALargeRepository(b *testing.B) {
 	for _, filters := range []bool{false, true} {
 		b.Run(fmt.Sprintf("filters=%t", filters), func(b *testing.B) {

@@ -25,8 +25,8 @@ const (
 	oldKey = "whsec_YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODk="
 )
 
-// TestReceiversUnderstand: the libraries of CloudEvents and Standard Webhooks read and check what
-// is sent, by either key, and the data is what the published schema says.
+// TestReceiversUnderstand: the libraries of CloudEvents and Standard Webhooks read and verify
+// notices, by either key, and the data follows the published schema.
 func TestReceiversUnderstand(t *testing.T) {
 	t.Parallel()
 	schema, err := jsonschema.NewCompiler().Compile("../../schemas/notice_v1.json")

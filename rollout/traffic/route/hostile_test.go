@@ -24,8 +24,8 @@ func compared(from, n int) []any {
 	return list
 }
 
-// TestForgedStatus: whoever may write the status of a route has a release wait, or not wait, and
-// nothing else. A claim counts for the route as it is now.
+// TestForgedStatus: a forged status of a route makes a release wait, or not wait, and has no other
+// effect. A claim counts for the route as it is now.
 func TestForgedStatus(t *testing.T) {
 	t.Parallel()
 	condition := func(kind, status string, generation any) any {
@@ -107,8 +107,8 @@ func drawForged(t *rapid.T, kind v1alpha1.TrafficRouteKind) *unstructured.Unstru
 	return route
 }
 
-// TestForgedRoutesSettle: whatever the owner of a route writes, it is shared by one write, and
-// restored by one: nobody has the controller write again and again.
+// TestForgedRoutesSettle: any route of an owner is shared by one write, and restored by one, so
+// that no route causes endless writes.
 func TestForgedRoutesSettle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,10 +13,10 @@ import (
 	"github.com/sluice-dev/sluice/rollout/traffic"
 )
 
-// TestLargestRouteTakesNoLongTime: whoever may write both a route and a release makes both as large
-// as the API takes: 128 matches and 8 of the step, each with 16 headers and 16 parameters whose
-// names are long and alike, and of which none takes a request. Every match is compared with every
-// other, in each pass.
+// TestLargestRouteTakesNoLongTime: a route and a release are as large as the API accepts: 128
+// matches and 8 of the step, each with 16 headers and 16 parameters whose names are long and
+// alike, and none of which takes a request. Every match is compared with every other, in each
+// pass.
 func TestLargestRouteTakesNoLongTime(t *testing.T) {
 	t.Parallel()
 	path := object{"type": byPrefix, "value": defaultPath}

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestReclaimed: a route without the annotation is the release's again only where its rules are
-// those that sharing makes.
+// TestReclaimed: a route without the annotation is the release's again only if its rules equal
+// those that sharing writes.
 func TestReclaimed(t *testing.T) {
 	t.Parallel()
 	step := []v1alpha1.RequestMatch{header("x", "y")}
@@ -71,7 +71,7 @@ func TestReclaimed(t *testing.T) {
 	}
 }
 
-// TestReclaimedIsWhatWasShared: whatever was shared, without the annotation it is what it was with
+// TestReclaimedIsWhatWasShared: any shared route is read the same without the annotation as with
 // it.
 func TestReclaimedIsWhatWasShared(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ func many(n int, text string) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(text+", ", n), ", ") + "]"
 }
 
-// TestNotShareable: what can't be shared is said with its place, and nothing is returned.
+// TestNotShareable: an unshareable rule is reported with its place, and nothing is returned.
 func TestNotShareable(t *testing.T) {
 	t.Parallel()
 	simple := "{name: web, weight: 1}"
@@ -106,8 +106,8 @@ func TestGRPCMatches(t *testing.T) {
 	}
 }
 
-// TestHolds: the annotation decides who may write a route. What it says is taken for true only if
-// it can be read.
+// TestHolds: the annotation decides which release may write a route. It counts only if it can be
+// read.
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	shared := "[{backendRefs: [{name: web-stable, weight: 90}, {name: web-canary, weight: 10}]}]"
@@ -180,7 +180,7 @@ func TestNotNamed(t *testing.T) {
 	}
 }
 
-// FuzzHostile: Nobody's object makes any of it panic, or return an object together with a problem.
+// FuzzHostile: no object causes a panic, or an object together with a problem.
 func FuzzHostile(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `null`, `{"metadata":null,"spec":null}`, `{"metadata":[],"spec":3}`, `{"spec":{"rules":[null,[],{"backendRefs":[null]}]}}`,

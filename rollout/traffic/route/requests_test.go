@@ -67,7 +67,7 @@ func holdsPath(kind, path, of string) bool {
 	return path == "/" || len(elements(of)) >= len(want) && slices.Equal(elements(of)[:len(want)], want)
 }
 
-// rank is how specific a match is; nil if it does not hold.
+// rank returns the precedence of a match; nil if it does not hold.
 func (r request) rank(match object, grpc bool) []int {
 	headers, _ := match["headers"].([]any)
 	params, _ := match["queryParams"].([]any)
@@ -123,8 +123,7 @@ func (r request) goesTo(route *unstructured.Unstructured, grpc bool) object {
 	return best
 }
 
-// parts are those of the requests that backends of a rule get, in hundredths of what all get
-// together, by reference.
+// parts returns the shares of a rule's backends in all requests, in hundredths, by reference.
 func parts(rule object) map[string]float64 {
 	got, sum := map[string]float64{}, 0.0
 	refs, _ := rule["backendRefs"].([]any)

@@ -169,9 +169,9 @@ func annotated(route *unstructured.Unstructured, value any) *unstructured.Unstru
 
 const ours = `{"web":{"release":"shop/web","uid":"1","weight":10}}`
 
-// TestLowered: whatever weights somebody has given to other backends meanwhile, requests can be
-// taken from the canary side: those weights stay, and the stable side gets what the canary side
-// had. More requests than before it can't be given, and the problem says why.
+// TestLowered: with any weights of other backends, requests can be taken from the canary side:
+// those weights stay, and the stable side gets the canary side's requests. It can't get more than
+// before, and the problem says why.
 func TestLowered(t *testing.T) {
 	t.Parallel()
 	matched := `{"web":{"release":"shop/web","uid":"1","weight":10,"matches":[{"headers":[{"name":"x","value":"y"}]}]}}`
