@@ -83,7 +83,7 @@ func TestLimitedSourceSendsNothing(t *testing.T) {
 		}
 		g := s.readGate(s.gate)
 		if !time.Now().Before(s.limitEnd().Add(-time.Second)) {
-			continue // a slow machine may take longer than the minute that nobody can shorten; an hour is left in each run
+			continue // a slow machine may take longer than the minute, which is fixed; each run has an hour
 		}
 		if g.Status.Decision == v1alpha1.DecisionPassed {
 			opened++

@@ -36,7 +36,7 @@ func TestRecipesAreWhole(t *testing.T) {
 	}
 }
 
-// what names what a block is: its kind, or what it is known by.
+// what returns the kind of a block, or the key that identifies it.
 func what(t *testing.T, data []byte) string {
 	t.Helper()
 	var object map[string]any

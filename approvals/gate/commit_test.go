@@ -133,8 +133,8 @@ func TestCommitStatus(t *testing.T) {
 	}
 }
 
-// TestContextsOfOurOwn: our own statuses of a release open none of its gates; those of another
-// cluster may.
+// TestContextsOfOurOwn: our own statuses of a release open none of its gates, and another
+// cluster's may.
 func TestContextsOfOurOwn(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

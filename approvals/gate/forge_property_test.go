@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// somebody draws one of a few accounts, the empty one among them.
+// somebody returns one of a few accounts, the empty one among them.
 func somebody(t *rapid.T, label string) forge.Account {
 	return rapid.SampledFrom([]forge.Account{sluice, webflow, ada, bob, carol, dave, {}, {Login: "carol"}}).Draw(t, label)
 }

@@ -23,8 +23,8 @@ func lines(findings []Finding) []string {
 	return all
 }
 
-// TestSource: what the controller has found of a source is told, file by file, and what is not set
-// up is a warning.
+// TestSource: the controller's findings on a source are printed, file by file, and a missing
+// setting is a warning.
 func TestSource(t *testing.T) {
 	t.Parallel()
 	whole := v1alpha1.ReleaseSourceSpec{Forge: &v1alpha1.Forge{}, WebhookSecretRef: &v1alpha1.LocalReference{}}
@@ -70,7 +70,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestRelease: what stands against a release is told, and else how it stands.
+// TestRelease: obstacles to a release are printed, and its state if there are none.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

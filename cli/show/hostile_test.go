@@ -21,7 +21,7 @@ import (
 // from right to left, and C1 controls.
 const evil = "hear \x1b[2J\x1b]8;;https://evil.test\x07link\n::error::forged \u202e\u009b2J \u2066x\u2069 "
 
-// filling is what all fields of an object are set to.
+// filling holds the values for all fields of an object.
 type filling struct {
 	text    string
 	number  int64
@@ -123,8 +123,8 @@ const mostObject = 100 << 10
 // mostLine is more than any line needs.
 const mostLine = 3000
 
-// TestHostileStatus: whatever a status says, how often, and how long, is text on lines of a bounded
-// length, and every number has words.
+// TestHostileStatus: texts of a status, of any number and length, are lines of a bounded length,
+// and every number has words.
 func TestHostileStatus(t *testing.T) {
 	t.Parallel()
 	for name, f := range fillings {

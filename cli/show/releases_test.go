@@ -70,7 +70,7 @@ func TestWaitsFor(t *testing.T) {
 	}
 }
 
-// TestReleasesOfAnyText: what people wrote can't break the table, nor steer the terminal.
+// TestReleasesOfAnyText: no text of people can break the table, nor steer the terminal.
 func TestReleasesOfAnyText(t *testing.T) {
 	t.Parallel()
 	release := v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", CreationTimestamp: at(90 * time.Second)}}

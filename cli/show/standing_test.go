@@ -61,7 +61,7 @@ func TestVersionOf(t *testing.T) {
 	}
 }
 
-// TestRefusedByASource: what a source says counts for its own releases alone.
+// TestRefusedByASource: an error of a source counts for its own releases alone.
 func TestRefusedByASource(t *testing.T) {
 	t.Parallel()
 	release := v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{

@@ -64,8 +64,8 @@ func TestTraceLines(t *testing.T) {
 	}
 }
 
-// TestEvents: those of the release and all below it, pods that are gone too, the oldest first, and
-// nobody else's.
+// TestEvents: the events of the release and all its objects are listed, also of deleted pods,
+// oldest first, and no others.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	w := shop()

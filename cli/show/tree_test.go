@@ -183,7 +183,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestTreeTellsTheTruth: what a first look would get wrong is told.
+// TestTreeTellsTheTruth: the tree names states that its objects alone would not show.
 func TestTreeTellsTheTruth(t *testing.T) {
 	t.Parallel()
 	drifted := func(w *Whole) {

@@ -52,8 +52,8 @@ func playOn(t *testing.T, kind, manifest, strategy, trace string) *simulate.Time
 	return timeline
 }
 
-// TestHostileManifests: what a manifest says of its workload, and no API server has checked, is an
-// error where it can't be simulated.
+// TestHostileManifests: a workload's manifest that no API server has checked is an error where it
+// can't be simulated.
 func TestHostileManifests(t *testing.T) {
 	t.Parallel()
 	for manifest, want := range map[string]string{
@@ -218,7 +218,7 @@ func TestStepsOwnLimit(t *testing.T) {
 	}
 }
 
-// TestTraceOfAKind: what means nothing for a kind is refused.
+// TestTraceOfAKind: events without meaning for a kind are refused.
 func TestTraceOfAKind(t *testing.T) {
 	t.Parallel()
 	for trace, want := range map[*simulate.Trace]string{

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-dev/sluice/cli/verb"
 )
 
-// midway is a release of ten pods, of which three run the new version.
+// midway returns a release of ten pods, of which three run the new version.
 func midway(t *testing.T) (*show.Sight, Pods) {
 	t.Helper()
 	replicas := int32(10)
@@ -84,8 +84,8 @@ func TestRollbackPreview(t *testing.T) {
 	}
 }
 
-// TestSimulationBeginsWithThePodsThatThereAre: the first row is how things are, the last how they
-// will be; the limits are those of the workload's own strategy.
+// TestSimulationBeginsWithThePodsThatThereAre: the first row is the present state, the last the
+// future one; the limits come from the workload's own strategy.
 func TestSimulationBeginsWithThePodsThatThereAre(t *testing.T) {
 	t.Parallel()
 	sight, pods := midway(t)

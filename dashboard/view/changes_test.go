@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/cli/show"
 )
 
-// TestChangesOfAReleaseInProgress: whoever approves sees what changes: the template that is being
-// released, against the one that ran before.
+// TestChangesOfAReleaseInProgress: an approver sees the changes: the released template, against
+// the one that ran before.
 func TestChangesOfAReleaseInProgress(t *testing.T) {
 	t.Parallel()
 	before := kept(1, v1alpha1.OutcomeReleased, now, now, nil)

@@ -11,9 +11,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestTemplatesThatExplode: whoever may write ControllerRevisions makes templates that are no pod
-// templates: a small one that is a gigabyte as indented YAML, and one that is as large as the API
-// server takes. Neither is made into YAML, and what is deep in a text is not deep.
+// TestTemplatesThatExplode: an author of ControllerRevisions can store templates that are no pod
+// templates: a small one that is a gigabyte as indented YAML, and one as large as the API server
+// accepts. Neither is converted to YAML, and nesting inside a string does not count.
 func TestTemplatesThatExplode(t *testing.T) {
 	t.Parallel()
 	deep := func(depth int) string { return strings.Repeat(`{"a":`, depth) + `"["` + strings.Repeat("}", depth) }

@@ -50,7 +50,7 @@ func TestWhatToMergeIsFirst(t *testing.T) {
 	}
 }
 
-// TestTheTimelineHasTheLog: what people and others did stays in the timeline, with who.
+// TestTheTimelineHasTheLog: actions of people and others stay in the timeline, with the account.
 func TestTheTimelineHasTheLog(t *testing.T) {
 	t.Parallel()
 	web := release("web", v1alpha1.PhaseRollingUpdate)

@@ -38,8 +38,8 @@ type model struct {
 	history []change
 	cached  int // how many changes the cache has
 	uids    int
-	// shown is the newest object of a name that the process was shown, and when; deleted is what it
-	// has deleted itself.
+	// shown is the newest object of each name that the process has read, and when; deleted are its
+	// own deletions.
 	shown   map[string]*corev1.ConfigMap
 	when    map[string]time.Time
 	deleted map[types.UID]bool

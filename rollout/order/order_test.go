@@ -110,7 +110,7 @@ func TestParseCost(t *testing.T) {
 // cluster is a ReplicaSet controller that sees pods late, and the pods as they are.
 type cluster struct {
 	pods []Pod
-	// writes are all costs that were written, in their order; those before caughtUp it has seen.
+	// writes are all written costs, in their order; it has seen the ones before caughtUp.
 	writes   []write
 	caughtUp int
 }

@@ -79,7 +79,7 @@ func TestSinceMissesNothing(t *testing.T) {
 	missNothing(t, course())
 }
 
-// TestSinceOfAdopted: so it is where the workload had the template before; also where it comes to
+// TestSinceOfAdopted: the same holds where the workload had the template before, where it reaches
 // it by its own rolling update, and where it is taken over in the middle of that.
 func TestSinceOfAdopted(t *testing.T) {
 	t.Parallel()

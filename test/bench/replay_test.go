@@ -21,8 +21,8 @@ var began = time.Date(2026, time.November, 21, 8, 0, 0, 0, time.UTC)
 
 // script makes a watch log of the Deployment "web" out of changes that are parted by semicolons:
 //
-//	pod NAME VERSION [ready|unready] [ending]     a pod, which was never ready if the line doesn't say
-//	place NAME VERSION [ready|unready] [ending]   the same of a pod in place, of a StatefulSet or a DaemonSet
+//	pod NAME VERSION [ready|unready] [ending]     a pod, never ready by default
+//	place NAME VERSION [ready|unready] [ending]   a pod of a StatefulSet or a DaemonSet
 //	set VERSION REPLICAS                          a ReplicaSet
 //	gone NAME                                     the end of either
 //	start                                         no change: the release begins here

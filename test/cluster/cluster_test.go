@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// system is where Sluice is installed.
+	// system is the namespace of Sluice.
 	system = "sluice-system"
 	// soon is how long anything may take, on a busy machine.
 	soon = 2 * time.Minute
@@ -102,8 +102,8 @@ func (c *cluster) apply(manifests string) {
 	c.run(manifests, "kubectl", "apply", "--server-side", "--filename", "-")
 }
 
-// await polls until the condition returns nil: what there is to be seen of containers and of a
-// lease is in many objects, and in some that nobody can watch.
+// await polls until the condition returns nil, because the state of containers and of a lease is
+// in many objects, some of which can't be watched.
 func (c *cluster) await(what string, condition func() error) {
 	c.Helper()
 	begin := time.Now()

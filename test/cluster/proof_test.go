@@ -211,11 +211,9 @@ func (r *routed) surviveController() {
 	r.wantShare("v5", 50)
 }
 
-// surviveDataPlane kills each of two instances in the midst of the release. The clients are told
-// before, as by whatever shares requests among several: those that an instance has when it is
-// killed end with it, whoever writes routes. What is seen is that the release goes on, that the
-// other instance does as the route says, and that one that starts again in the midst of it does so
-// too.
+// surviveDataPlane kills each of two instances in the midst of the release. It first moves the
+// clients, as a load balancer does, because open requests of a killed instance end with it. The
+// release continues, the other instance follows the route, and so does one that restarts.
 func (r *routed) surviveDataPlane() {
 	second, err := r.plane.Start(r.Context())
 	if err != nil {

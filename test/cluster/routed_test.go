@@ -304,7 +304,7 @@ func (r *routed) wantLeft(version string, weightless time.Time) {
 // proof holds the measurements as a table.
 type proof struct{ scenarios []scenario }
 
-// A scenario is what came of the requests of a part of the test.
+// A scenario holds the results of the requests in a part of the test.
 type scenario struct {
 	name         string
 	sent, failed int

@@ -64,8 +64,8 @@ func (s *split) wantShare() {
 	}
 }
 
-// A version that is given weight 0, or left out, gets no request soon after the status of the route
-// says that it was read, on kept connections or on new ones.
+// wantChange checks that a version with weight 0, or without a backend, gets no request soon after
+// the route's status confirms that, on kept connections or on new ones.
 func (s *split) wantChange() {
 	for _, change := range []struct {
 		what, gone string
@@ -79,8 +79,8 @@ func (s *split) wantChange() {
 	}
 }
 
-// The status is not to be waited for alone: Traefik writes it first, and the change waits until two
-// seconds after the one before.
+// wantSecondChange checks that the status alone is not enough: Traefik writes it first, and
+// applies the change two seconds after the one before.
 func (s *split) wantSecondChange() {
 	s.put(rule(backend("v1", 50), backend("v2", 50)))
 	s.put(rule(backend("v1", 51), backend("v2", 49)))
@@ -97,9 +97,9 @@ func (s *split) wantGone(what, version string, written, observed time.Time) {
 	}
 }
 
-// No other backend takes over what is for one that does not answer. So weight goes to a Service
-// only once it has endpoints that are ready, and one that is to get nothing is left out: Traefik
-// says that references are not resolved, whatever their weight.
+// wantBackends checks that no other backend takes over for one that does not answer. So a Service
+// gets weight only once it has ready endpoints, and one without weight is left out: Traefik
+// reports unresolved references, whatever their weight.
 func (s *split) wantBackends() {
 	s.makeService("empty", "nobody")
 	for _, c := range []struct {
@@ -129,8 +129,8 @@ func (s *split) wantBackends() {
 	}
 }
 
-// A route that names a Service that the data plane knows the endpoints of loses nothing. Otherwise
-// it may, for two seconds: what Traefik has not read yet is missing. A release waits for
+// wantNewService checks that a route loses no request if the data plane knows the endpoints of its
+// Service. Otherwise it may, for two seconds, until Traefik has read them. A release waits for
 // readySeconds after a Service has endpoints, 2 by default.
 func (s *split) wantNewService() {
 	s.makeService("new", "v2")
@@ -145,8 +145,8 @@ func (s *split) wantNewService() {
 	})
 }
 
-// A pod that is told to go gets requests for two seconds more, though its endpoint is not ready any
-// more at once. It answers them: it drains for five.
+// wantPodGone checks that a terminating pod answers requests for two seconds more, though its
+// endpoint is unready at once. It drains for five.
 func (s *split) wantPodGone() {
 	s.put(rule(backend("v1", 50), backend("v2", 50)))
 	for range 2 {
@@ -186,9 +186,9 @@ func (s *split) wantMatched() {
 	}
 }
 
-// Another instance serves while one is killed, and the first again once it has read the routes.
-// Requests are moved before: those that an instance has when it is killed are lost, whatever a
-// release does.
+// wantSurvived checks that another instance serves while one is killed, and the first again once
+// it has read the routes. Requests are moved before: a killed instance loses its open requests,
+// whatever a release does.
 func (s *split) wantSurvived() {
 	second, err := s.plane.Start(s.Context())
 	if err != nil {

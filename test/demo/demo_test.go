@@ -235,7 +235,7 @@ func (d *demo) await(text string) string {
 	return ""
 }
 
-// awaitAll reads on until each text was in a line: what the release, its gates and CI say comes in
+// awaitAll reads on until each text was in a line, because the release, its gates and CI write in
 // any order.
 func (d *demo) awaitAll(texts ...string) {
 	d.Helper()

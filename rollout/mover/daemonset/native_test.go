@@ -26,9 +26,9 @@ type cluster struct {
 	made    int
 }
 
-// node is where a pod runs. NodeShouldRunDaemonPod says of it whether a pod is to be made there,
-// and whether one may stay. A lost node answers to nobody, and counted and stray say that the
-// status counts it, as one to have a pod or as one to have none.
+// node is a node with its pods. NodeShouldRunDaemonPod decides whether a pod is created there, and
+// whether one may stay. A lost node answers no request. counted and stray: the status counts it
+// among the nodes that should have a pod, or that should not.
 type node struct {
 	name               string
 	shouldRun, mayStay bool
@@ -179,9 +179,9 @@ func (c *cluster) oldest(node string) *running {
 	return nil
 }
 
-// tally is how many nodes are to have a pod, by the status, and how many nodes have an available
-// one that stays, and an updated one, or get it. A node that has come, or fits again, gets one as
-// soon as anybody can know: the status counts it, or it has a pod.
+// tally returns the number of nodes that should have a pod, by the status, and the numbers of
+// nodes that have, or get, an available one that stays, and an updated one. A node that has come,
+// or fits again, gets one as soon as that is known: the status counts it, or it has a pod.
 func (c *cluster) tally() (nodes, available, updated int32) {
 	for _, n := range c.nodes {
 		p := c.oldest(n.name)

@@ -12,10 +12,10 @@ import (
 // native is the StatefulSet controller, as updateStatefulSet of Kubernetes has it: no volumes, no
 // adoption, and ready is available.
 type native struct {
-	// spec is what the API server has, and seen what the controller has read of it.
+	// spec is the API server's object, and seen the controller's cached one.
 	spec, seen spec
 	observed   int64
-	// current and update are those of the status.
+	// current and update are the revisions of the status.
 	current, update string
 	pods            []inplace.Pod
 	made            int

@@ -169,8 +169,8 @@ func annotated(route *unstructured.Unstructured, value any) *unstructured.Unstru
 
 const ours = `{"web":{"release":"shop/web","uid":"1","weight":10}}`
 
-// TestLowered: with any weights of other backends, requests can be taken from the canary side:
-// those weights stay, and the stable side gets the canary side's requests. It can't get more than
+// TestLowered: with any weights of other backends, requests can be taken from the canary side. The
+// weights stay, and the stable side gets the canary side's requests. It can't get more than
 // before, and the problem says why.
 func TestLowered(t *testing.T) {
 	t.Parallel()
