@@ -1,8 +1,6 @@
 package report
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -80,21 +78,30 @@ func stands(status *v1alpha1.BatchReleaseStatus) bool {
 	case v1alpha1.StateStopped, v1alpha1.StateWaiting, v1alpha1.StateChangedPastGit,
 		v1alpha1.StatePausePoint, v1alpha1.StateWillNotFit, v1alpha1.StateNativeRollout:
 		return true
-	default:
-		return status.StalledBy == v1alpha1.StallWriteRefused || blockedTraffic(status) != nil
+	case v1alpha1.StateWorkloadNotFound, v1alpha1.StateWorkloadHeld, v1alpha1.StateIdle, v1alpha1.StateQuarantined,
+		v1alpha1.StateCompleted, v1alpha1.StateDrifted, v1alpha1.StateStarting, v1alpha1.StateRolling,
+		v1alpha1.StateBlocked, v1alpha1.StateApprovalRefused, v1alpha1.StateRejected, v1alpha1.StateFailed,
+		v1alpha1.StateShifting, v1alpha1.StateFinishing:
 	}
+	return status.StalledBy == v1alpha1.StallWriteRefused || blockedTraffic(status) != nil
 }
 
-// refusals are what has to be changed before a spec is released at all.
-var refusals = []v1alpha1.StallCause{
-	v1alpha1.StallInvalidTemplate, v1alpha1.StallInvalidStrategy, v1alpha1.StallNoTemplate, v1alpha1.StallWorkloadHeld,
-	v1alpha1.StallWouldMixVersions,
+// refuses reports whether a problem must be fixed before a spec is released at all.
+func refuses(cause v1alpha1.StallCause) bool {
+	switch cause {
+	case v1alpha1.StallInvalidTemplate, v1alpha1.StallInvalidStrategy, v1alpha1.StallNoTemplate, v1alpha1.StallWorkloadHeld,
+		v1alpha1.StallWouldMixVersions:
+		return true
+	case v1alpha1.StallDeadlineExceeded, v1alpha1.StallGateRejected, v1alpha1.StallTrafficBlocked, v1alpha1.StallWorkloadShared,
+		v1alpha1.StallWriteRefused:
+	}
+	return false
 }
 
 // refusing returns the condition that keeps the spec as it is now from being released; nil if it
 // can be.
 func refusing(release *v1alpha1.BatchRelease) *metav1.Condition {
-	if release.Status.ObservedGeneration != release.Generation || !slices.Contains(refusals, release.Status.StalledBy) {
+	if release.Status.ObservedGeneration != release.Generation || !refuses(release.Status.StalledBy) {
 		return nil
 	}
 	return meta.FindStatusCondition(release.Status.Conditions, v1alpha1.ConditionStalled)

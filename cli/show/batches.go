@@ -79,19 +79,35 @@ func BatchState(release *v1alpha1.BatchRelease, step int) State {
 	switch {
 	case status.ObservedGeneration < release.Generation: // it speaks of another template
 		return Plain
-	case status.Phase == v1alpha1.PhaseCompleted, status.Phase == v1alpha1.PhaseFinalizing, step < current:
+	case step < current:
 		return Good
-	case step > current, status.Phase == "", status.Phase == v1alpha1.PhaseInitial, !status.Entered():
-		return Plain
-	case status.Phase == v1alpha1.PhaseFailed:
-		return Bad
-	case status.CurrentStepState == v1alpha1.StepBlocking:
-		return Waiting
-	case status.CurrentStepState == v1alpha1.StepCompleted:
-		return Good
-	default:
-		return Moving
 	}
+	now := currentState(status.CurrentStepState)
+	switch status.Phase {
+	case v1alpha1.PhaseCompleted, v1alpha1.PhaseFinalizing:
+		return Good
+	case "", v1alpha1.PhaseInitial:
+		return Plain
+	case v1alpha1.PhaseFailed:
+		now = Bad
+	case v1alpha1.PhaseRollingUpdate, v1alpha1.PhaseRollingBack:
+	}
+	if step > current || !status.Entered() {
+		return Plain
+	}
+	return now
+}
+
+// currentState returns the state of the current step of a release in progress.
+func currentState(step v1alpha1.StepState) State {
+	switch step {
+	case v1alpha1.StepBlocking:
+		return Waiting
+	case v1alpha1.StepCompleted:
+		return Good
+	case v1alpha1.StepInitial, v1alpha1.StepUpgrade:
+	}
+	return Moving
 }
 
 // opened returns the gates that stand after a step of this attempt.

@@ -53,12 +53,29 @@ func lastOutcome(release *v1alpha1.BatchRelease) Outcome {
 	switch {
 	case status.ObservedGeneration < release.Generation:
 		return UnderWay
-	case status.State == v1alpha1.StateRejected && status.Phase != v1alpha1.PhaseRollingBack:
+	case rejected(status):
 		return Rejected
-	case status.Phase == v1alpha1.PhaseFailed, stalled(status):
+	case stalled(status):
 		return Failed
-	case status.Phase != v1alpha1.PhaseCompleted:
-		return UnderWay
+	}
+	switch status.Phase {
+	case v1alpha1.PhaseFailed:
+		return Failed
+	case v1alpha1.PhaseCompleted:
+		return completedAs(status)
+	case v1alpha1.PhaseInitial, v1alpha1.PhaseRollingUpdate, v1alpha1.PhaseRollingBack, v1alpha1.PhaseFinalizing:
+	}
+	return UnderWay
+}
+
+// rejected reports whether a gate of a release was rejected, and no rollback has begun.
+func rejected(status *v1alpha1.BatchReleaseStatus) bool {
+	return status.State == v1alpha1.StateRejected && status.Phase != v1alpha1.PhaseRollingBack
+}
+
+// completedAs returns the outcome of a template that was released or rolled back.
+func completedAs(status *v1alpha1.BatchReleaseStatus) Outcome {
+	switch {
 	case meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted):
 		return Drifted
 	case meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionQuarantined), unasked(status):
@@ -109,6 +126,10 @@ func underWayStanding(status *v1alpha1.BatchReleaseStatus) string {
 		return waiting
 	case v1alpha1.StateBlocked, v1alpha1.StateApprovalRefused, v1alpha1.StatePausePoint, v1alpha1.StateWillNotFit:
 		return waiting
+	case v1alpha1.StateWorkloadNotFound, v1alpha1.StateWorkloadHeld, v1alpha1.StateIdle, v1alpha1.StateQuarantined,
+		v1alpha1.StateCompleted, v1alpha1.StateDrifted, v1alpha1.StateNativeRollout, v1alpha1.StateStarting,
+		v1alpha1.StateRolling, v1alpha1.StateRejected, v1alpha1.StateFailed, v1alpha1.StateShifting,
+		v1alpha1.StateFinishing:
 	}
 	if status.Phase == v1alpha1.PhaseRollingUpdate {
 		return rolling

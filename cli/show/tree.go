@@ -89,11 +89,19 @@ func StateOf(release *v1alpha1.BatchRelease) State {
 		return Good
 	case outcome != UnderWay, changedOutOfBand(release), status.PodTrouble != nil:
 		return Bad
-	case status.CurrentStepState == v1alpha1.StepBlocking, status.Stops() != "", status.State == v1alpha1.StateWaiting, status.State == v1alpha1.StateChangedPastGit:
+	case status.CurrentStepState == v1alpha1.StepBlocking, status.Stops() != "":
 		return Waiting
-	default:
-		return Moving
 	}
+	switch status.State {
+	case v1alpha1.StateWaiting, v1alpha1.StateChangedPastGit:
+		return Waiting
+	case v1alpha1.StateWorkloadNotFound, v1alpha1.StateWorkloadHeld, v1alpha1.StateIdle, v1alpha1.StateQuarantined,
+		v1alpha1.StateCompleted, v1alpha1.StateDrifted, v1alpha1.StateNativeRollout, v1alpha1.StateStarting,
+		v1alpha1.StateWillNotFit, v1alpha1.StateRolling, v1alpha1.StatePausePoint, v1alpha1.StateBlocked,
+		v1alpha1.StateApprovalRefused, v1alpha1.StateRejected, v1alpha1.StateStopped, v1alpha1.StateFailed,
+		v1alpha1.StateShifting, v1alpha1.StateFinishing:
+	}
+	return Moving
 }
 
 // sourceNode returns the source of the release if a push can't reach the release.

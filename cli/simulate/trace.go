@@ -6,10 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sluice-dev/sluice/internal/kinds"
-	"github.com/sluice-dev/sluice/rollout/preflight"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sluice-dev/sluice/internal/kinds"
+	"github.com/sluice-dev/sluice/rollout/preflight"
 )
 
 // Trace is a list of events of a release: a file for people to write.

@@ -96,22 +96,33 @@ func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
 // asksOf returns who can let a release continue.
 func asksOf(release *v1alpha1.BatchRelease) asks {
 	status := &release.Status
-	who := asks{
-		operator: status.Phase == v1alpha1.PhaseFailed || status.StoppedFor(v1alpha1.StopWorkloadChanged),
-		approver: status.State == v1alpha1.StatePausePoint,
+	who := asks{operator: status.Phase == v1alpha1.PhaseFailed || status.StoppedFor(v1alpha1.StopWorkloadChanged)}
+	switch status.State {
+	case v1alpha1.StateBlocked, v1alpha1.StateApprovalRefused:
+		who.ofGates(release)
+	case v1alpha1.StatePausePoint:
+		who.approver = true
+	case v1alpha1.StateWorkloadNotFound, v1alpha1.StateWorkloadHeld, v1alpha1.StateIdle, v1alpha1.StateQuarantined,
+		v1alpha1.StateCompleted, v1alpha1.StateDrifted, v1alpha1.StateWaiting, v1alpha1.StateChangedPastGit,
+		v1alpha1.StateNativeRollout, v1alpha1.StateStarting, v1alpha1.StateWillNotFit, v1alpha1.StateRolling,
+		v1alpha1.StateRejected, v1alpha1.StateStopped, v1alpha1.StateFailed, v1alpha1.StateShifting,
+		v1alpha1.StateFinishing:
 	}
-	if status.State != v1alpha1.StateBlocked && status.State != v1alpha1.StateApprovalRefused {
-		return who
-	}
+	return who
+}
+
+// ofGates adds who can open the gates of the current step.
+func (who *asks) ofGates(release *v1alpha1.BatchRelease) {
+	status := &release.Status
 	open := func(kind v1alpha1.GateType) bool {
 		return slices.ContainsFunc(status.Gates, func(g v1alpha1.GateReference) bool {
 			return g.Type == kind && g.Decision != v1alpha1.DecisionPassed && g.Decision != v1alpha1.DecisionRejected
 		})
 	}
-	who.approver = who.approver || open(v1alpha1.GateManual)
+	who.approver = open(v1alpha1.GateManual)
 	rollback := status.Rollback != nil
 	if !open(v1alpha1.GatePullRequest) || int(status.CurrentStepIndex) >= len(release.Spec.Steps(rollback)) {
-		return who
+		return
 	}
 	for _, policy := range release.Spec.Gates(rollback, int(status.CurrentStepIndex)) {
 		if pull := policy.PullRequest; pull != nil {
@@ -122,7 +133,6 @@ func asksOf(release *v1alpha1.BatchRelease) asks {
 			}
 		}
 	}
-	return who
 }
 
 // Viewer is the person who views a list, as far as it matters for what waits for them.

@@ -5,8 +5,9 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/sluice-dev/sluice/internal/kinds"
 	"k8s.io/client-go/transport"
+
+	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
 // Writes counts the writes of clients that reached the API server or failed on the way, dry runs

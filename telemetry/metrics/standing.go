@@ -169,9 +169,13 @@ func concerns(status *v1alpha1.BatchReleaseStatus) bool {
 	switch status.State {
 	case "", v1alpha1.StateIdle, v1alpha1.StateCompleted:
 		return status.StalledBy != ""
-	default:
-		return true
+	case v1alpha1.StateWorkloadNotFound, v1alpha1.StateWorkloadHeld, v1alpha1.StateQuarantined, v1alpha1.StateDrifted,
+		v1alpha1.StateWaiting, v1alpha1.StateChangedPastGit, v1alpha1.StateNativeRollout, v1alpha1.StateStarting,
+		v1alpha1.StateWillNotFit, v1alpha1.StateRolling, v1alpha1.StatePausePoint, v1alpha1.StateBlocked,
+		v1alpha1.StateApprovalRefused, v1alpha1.StateRejected, v1alpha1.StateStopped, v1alpha1.StateFailed,
+		v1alpha1.StateShifting, v1alpha1.StateFinishing:
 	}
+	return true
 }
 
 // afterwards is how long a namespace keeps its series after its last release is gone.

@@ -203,14 +203,19 @@ func (c *change) passed() []Fact {
 // sets its state to completed: before its gates are open, that means nothing, and the controller
 // takes it back.
 func stepDone(s *v1alpha1.BatchReleaseStatus) bool {
-	switch {
-	case s.Phase == v1alpha1.PhaseFinalizing, s.Phase == v1alpha1.PhaseCompleted, s.CurrentStepState == v1alpha1.StepBlocking:
+	switch s.Phase {
+	case v1alpha1.PhaseFinalizing, v1alpha1.PhaseCompleted:
 		return true
-	case s.CurrentStepState == v1alpha1.StepCompleted:
-		return len(s.Gates) > 0 || s.Traffic != nil && s.Traffic.Ending != nil
-	default:
-		return false
+	case v1alpha1.PhaseInitial, v1alpha1.PhaseRollingUpdate, v1alpha1.PhaseRollingBack, v1alpha1.PhaseFailed:
 	}
+	switch s.CurrentStepState {
+	case v1alpha1.StepBlocking:
+		return true
+	case v1alpha1.StepCompleted:
+		return len(s.Gates) > 0 || s.Traffic != nil && s.Traffic.Ending != nil
+	case v1alpha1.StepInitial, v1alpha1.StepUpgrade:
+	}
+	return false
 }
 
 // stops returns the facts that a release does not advance until somebody acts, or that it advances
@@ -241,8 +246,11 @@ type stop struct {
 // stopOf returns why a release does not advance; a failure and a rejection are facts of their own.
 func stopOf(s *v1alpha1.BatchReleaseStatus) stop {
 	why := stop{stopped: s.Stops(), stalled: s.StalledBy}
-	if why.stalled == v1alpha1.StallDeadlineExceeded || why.stalled == v1alpha1.StallGateRejected {
+	switch why.stalled {
+	case v1alpha1.StallDeadlineExceeded, v1alpha1.StallGateRejected:
 		why.stalled = ""
+	case v1alpha1.StallWriteRefused, v1alpha1.StallInvalidStrategy, v1alpha1.StallInvalidTemplate, v1alpha1.StallNoTemplate,
+		v1alpha1.StallWouldMixVersions, v1alpha1.StallWorkloadHeld, v1alpha1.StallWorkloadShared, v1alpha1.StallTrafficBlocked:
 	}
 	return why
 }
@@ -250,16 +258,27 @@ func stopOf(s *v1alpha1.BatchReleaseStatus) stop {
 // ends returns the facts about how a release ended, or that it drifted afterwards.
 func (c *change) ends() []Fact {
 	var facts []Fact
-	if c.after.Phase == v1alpha1.PhaseFailed && c.before.Phase != v1alpha1.PhaseFailed {
-		facts = append(facts, c.end(ReleaseFailed))
-	}
-	if c.after.Phase == v1alpha1.PhaseCompleted && c.before.Phase != v1alpha1.PhaseCompleted && c.before.Phase != "" {
-		facts = append(facts, c.completed())
+	if c.after.Phase != c.before.Phase {
+		facts = c.comesTo(c.after.Phase)
 	}
 	if c.after.State == v1alpha1.StateDrifted && c.before.State != v1alpha1.StateDrifted {
 		facts = append(facts, c.fact(Drifted, c.after))
 	}
 	return facts
+}
+
+// comesTo returns the fact that a release has come to a phase at which it ends.
+func (c *change) comesTo(phase v1alpha1.Phase) []Fact {
+	switch phase {
+	case v1alpha1.PhaseFailed:
+		return []Fact{c.end(ReleaseFailed)}
+	case v1alpha1.PhaseCompleted:
+		if c.before.Phase != "" {
+			return []Fact{c.completed()}
+		}
+	case v1alpha1.PhaseInitial, v1alpha1.PhaseRollingUpdate, v1alpha1.PhaseRollingBack, v1alpha1.PhaseFinalizing:
+	}
+	return nil
 }
 
 func (c *change) completed() Fact {
