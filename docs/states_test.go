@@ -40,8 +40,8 @@ func statesOf(t *testing.T) map[string]string {
 // planner matches the packages that decide on states, by a table with a row for each.
 var planner = regexp.MustCompile(`^(rollout|test|api)/`)
 
-// TestStatesAreReadBySwitches: a reader that tells several states of one type apart is a switch with a case for each state of the type, so that
-// a new state can't be forgotten.
+// TestStatesAreReadBySwitches checks that a reader which tells several states of one type apart has
+// a case for each of them, so that a new state can't be forgotten.
 func TestStatesAreReadBySwitches(t *testing.T) {
 	t.Parallel()
 	states := statesOf(t)
@@ -114,7 +114,8 @@ func comparesSeveral(file *ast.File, states map[string]string) []token.Pos {
 	return places
 }
 
-// partialSwitches returns the switches over states of one type, and the lists of several, that lack some of them.
+// partialSwitches returns the switches over states of one type, and the lists of several, that lack
+// some of them.
 func partialSwitches(file *ast.File, states map[string]string) map[token.Pos][]string {
 	partial := map[token.Pos][]string{}
 	complete := func(at token.Pos, listed []ast.Expr, least int) {
@@ -146,7 +147,8 @@ func partialSwitches(file *ast.File, states map[string]string) map[token.Pos][]s
 	return partial
 }
 
-// stateIn returns the name of the constant that an expression, a key or a conversion is of; empty if it is of none.
+// stateIn returns the name of the constant in an expression, a key or a conversion; empty if there
+// is none.
 func stateIn(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.SelectorExpr:
