@@ -240,7 +240,7 @@ func (n *next) share() {
 		n.Done = true
 		return
 	case n.goal.Way == Back && !n.Held:
-		if n.Done = n.seen.Canary.Empty || n.forgotten(); !n.Done {
+		if n.Done = n.seen.Canary.Empty && n.seen.Stable.Revision == n.goal.Stable || n.forgotten(); !n.Done {
 			n.waits.awaits(v1alpha1.AwaitedDrain)
 			keepSides(n)
 		}

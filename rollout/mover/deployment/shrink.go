@@ -72,7 +72,7 @@ func (d *draft) mayStay() int32 {
 
 // keepTwoActive limits a shrink that would leave one active set while no updated pod is there: the
 // native controller would set that one to all replicas, now or when somebody scales the workload
-// (T1). The steadiest is never the one to go.
+// (T1), unless requests ask for as many. The steadiest is never the one to go.
 func (d *draft) keepTwoActive(r *row, down int32) int32 {
 	if d.sizes.updatedTotal() > 0 || down < r.want || d.Replicas == 0 {
 		return down
@@ -84,7 +84,7 @@ func (d *draft) keepTwoActive(r *row, down int32) int32 {
 	for _, other := range d.sizes.old {
 		if other != r && other.want > 0 {
 			others++
-			all = other.want == d.Replicas
+			all = other.want == d.Replicas || d.requests.growsTo(other) >= d.Replicas
 		}
 	}
 	if others == 1 && !all {
