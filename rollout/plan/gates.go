@@ -32,13 +32,13 @@ func passStep(d Decision, t mover.Task, st traffic.Standing) (Decision, mover.Ta
 		d, next = askAgain(d), d.snap.steps().index()
 	case d.snap.steps().last():
 		return finish(d, st), t
-	case exceeds(d.snap, t.Target):
+	case exceeds(d.snap, t.Target) && d.snap.pods.Updated.Wanted > t.Keep[t.Revision]:
 		return d, t
 	}
 	// Whoever finds the pods of the next step in one that was jumped back to would take them away
 	// again.
 	d.statusFirst = d.snap.steps().steppingBack()
-	d = enterStep(d, next)
+	d = enterNext(d, next, t.Target)
 	entered := taskOf(d.snap, d.snap.record.TargetReplicas)
 	entered.Keep, entered.KeepAll, entered.Grow, entered.Most = t.Keep, t.KeepAll, t.Grow, t.Most // requests go where they went before
 	return d, entered
@@ -46,13 +46,29 @@ func passStep(d Decision, t mover.Task, st traffic.Standing) (Decision, mover.Ta
 
 // exceeds reports whether more pods run the revision than this step or the next says, because
 // spec.replicas changed. A step that is entered keeps the pods that it finds, so the excess goes
-// first. Pods that later steps allow whose gates have passed may stay.
+// first, unless requests keep it.
 func exceeds(s *snapshot, target int32) bool {
+	return rescaling(s) && !s.steps().raised() && s.pods.Updated.Wanted > mostAtEntry(s, target)
+}
+
+// mostAtEntry returns how many updated pods the next step may find. Pods that later steps allow
+// whose gates have passed may stay.
+func mostAtEntry(s *snapshot, target int32) int32 {
 	most := max(target, s.steps().shareOf(s.steps().index()+1).entered(s.workload.Replicas))
 	if hasGrown(s) && !s.steps().steppingBack() {
 		most = max(most, reach(s, target))
 	}
-	return rescaling(s) && s.pods.Updated.Wanted > most
+	return most
+}
+
+// enterNext starts a step after another one. Pods beyond the steps, which requests keep, are not of
+// it: the release follows spec.replicas until they have gone.
+func enterNext(d Decision, index, target int32) Decision {
+	if !exceeds(d.snap, target) {
+		return enterStep(d, index)
+	}
+	most, replicas := mostAtEntry(d.snap, target), d.snap.record.Replicas
+	return enterStep(d, index).with(func(r *record) { r.TargetReplicas, r.Replicas = min(r.TargetReplicas, most), replicas })
 }
 
 // passGates opens the gates of a step that is done, and reports whether all have passed. A decision
@@ -62,7 +78,8 @@ func passGates(d Decision, policies []indexed) (Decision, bool) {
 	waiting := d.snap.gates().waiting()
 	switch {
 	case len(waiting) > 0 && d.refused != nil: // nobody can pass a gate that there is not: the deadline runs on
-		return d.with(func(r *record) { r.Gates = nil }), false
+		d, _ = rollBackRejected(d.with(func(r *record) { r.Gates = nil }))
+		return d, false
 	case len(waiting) > 0:
 		d, _ = rollBackRejected(block(d, waiting))
 		return d, false
@@ -148,7 +165,12 @@ func block(d Decision, waiting []waitingGate) Decision {
 	if confirmed && manual && rejectedOf(waiting) == nil {
 		state = v1alpha1.StepCompleted
 	}
-	return d.with(func(r *record) { r.CurrentStepState = state })
+	return d.with(func(r *record) {
+		r.CurrentStepState = state
+		if r.paused() { // the pod stays in this step
+			r.PausePoint = nil
+		}
+	})
 }
 
 // closeGates deletes the gates of earlier attempts, which no longer count.

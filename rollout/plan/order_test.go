@@ -165,3 +165,16 @@ func TestNoOrderAsksForNoPods(t *testing.T) {
 		t.Errorf("needs %v and order %v, want neither", needs(p.Needs), p.Status.Order)
 	}
 }
+
+// A release that paused before a pod waits at the gate of its step once that says fewer pods: nothing is left to confirm before the gate.
+func TestPausePointEndsWithItsStep(t *testing.T) {
+	t.Parallel()
+	s := held(10).steps(step("30%"), step("100%")).at(0, 3).sets(set("v1", 7), set("v2", 3)).status(func(status *v1alpha1.BatchReleaseStatus) {
+		status.PausePoint = &v1alpha1.PausePoint{Pod: "web-1", UID: "pod-1"}
+		status.Order = &v1alpha1.OrderStatus{Attempt: 1}
+	})
+	s.Release.Spec.Strategy.PausePoints = true
+	if status := next(t, s).Status; status.State != v1alpha1.StateBlocked || status.PausePoint != nil {
+		t.Errorf("the state is %s, paused before %+v; want it blocked: %s", status.State, status.PausePoint, status.Message)
+	}
+}

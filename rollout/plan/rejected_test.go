@@ -29,3 +29,15 @@ func rejectedBefore(name string) func(*v1alpha1.BatchReleaseStatus) {
 		s.Gates[0].Decision = v1alpha1.DecisionRejected
 	}
 }
+
+// A rejected gate turns the release round, though the API server refuses to create another one of the step.
+func TestARejectionCountsBesideAGateThatIsRefused(t *testing.T) {
+	t.Parallel()
+	turning := v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}, OnReject: v1alpha1.RejectRollback}
+	bears := func(g *v1alpha1.Gate) { g.Spec.Policy = turning }
+	s := held(5).steps(step("1", turning, soak), step("100%")).sets(set("v1", 4), set("v2", 1)).gates(gate(1, 0, 0, rejected, bears)).
+		but(refusing(WriteOf(OpenGate{Name: "web-v2-1-0-1"})))
+	if back := next(t, s).Status.Rollback; back == nil || back.Trigger != v1alpha1.TriggerGateRejected {
+		t.Errorf("want a rollback for the rejected gate, got %+v", back)
+	}
+}

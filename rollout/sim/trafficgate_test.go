@@ -35,3 +35,28 @@ func TestGateOpensAfterAScale(t *testing.T) {
 		}
 	}
 }
+
+// TestNextStepAfterAScale scales a workload down at the first of two gates. Pods that requests keep don't hold up the next
+// step, though they are more than it says, and are not of it.
+func TestNextStepAfterAScale(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		overload bool
+		words    []string
+	}{
+		{false, []string{"94% 94%", "98% 98%", "100%"}}, {false, []string{"50% 50%", "60% 60%", "100%"}},
+		{true, []string{"10% 50%", "10% 60%", "100%"}}, {true, []string{"30% 60%", "30% 70%", "100%"}},
+	} {
+		for _, replicas := range []int32{1, 2, 3, 5} {
+			s := atFirstGate(Setup{
+				Replicas: 20, Steps: Steps(test.words...), HistoryLimit: 2, Traffic: trafficOf(func(t *v1alpha1.Traffic) { t.AllowOverload = test.overload }),
+				MaxSurge: intstr.FromInt32(1), MaxUnavailable: intstr.FromInt32(1),
+			})
+			(Event{Kind: Scale, N: replicas}).Apply(s)
+			standCalmly(s, nil)
+			if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
+				t.Errorf("%q, scaled to %d: it ends as %s: %s, broken: %v", test.words, replicas, s.World, s.Unfinished(), s.Broken)
+			}
+		}
+	}
+}
