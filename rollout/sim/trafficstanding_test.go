@@ -178,3 +178,27 @@ func TestRequestsFitPodsWhoseGrowthIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestRequestsFitPodsInAFailedRollback scales a workload up whose rollback has failed beside pods of the version that it leaves.
+func TestRequestsFitPodsInAFailedRollback(t *testing.T) {
+	t.Parallel()
+	for turns := range 12 {
+		s := calmed(releasing(Setup{
+			Replicas: 12, Steps: Steps("100% 30%", "100% 100%"), Rollback: Steps("50% soak", "100%"), HistoryLimit: 2, MaxSurge: intstr.FromInt32(2),
+			MaxUnavailable: intstr.FromInt32(0), Traffic: trafficOf(func(t *v1alpha1.Traffic) { t.KeepOldPods = true }),
+		}), atStep(0))
+		(Event{Kind: Rollback, Text: "true"}).Apply(s)
+		turnCalmly(s, turns, nil)
+		if s.Release.Status.Phase != v1alpha1.PhaseRollingBack {
+			continue
+		}
+		failed := *s.Release.Status
+		failed.Phase = v1alpha1.PhaseFailed
+		s.Release.Status, s.Release.Version = &failed, s.next()
+		(Event{Kind: Scale, N: 15}).Apply(s)
+		standCalmly(s, []Kind{Retry})
+		if len(s.Broken) > 0 {
+			t.Errorf("failed after %d turns: %s", turns, s.Broken[0])
+		}
+	}
+}

@@ -24,13 +24,13 @@ func (t task) keep() Sizes {
 	u := d.sizes.updated
 	d.growServing()
 	if t.Rollback {
-		d.growUpdated(min(t.Target, t.Replicas-d.sizes.oldTotal()))
+		d.growUpdated(min(t.Target, max(t.Grow[u.Revision], t.Replicas-d.sizes.oldTotal())))
 	} else {
 		d.growUpdated(min(t.Target, max(t.Grow[u.Revision], u.want)))
 	}
 	d.growOld(max(t.Replicas-min(u.want, t.Target), 0))
 	d.shrinkUpdated(t.Target)
-	others := d.space.most - u.want
+	others := d.space.most - max(u.want, min(t.Target, t.Grow[u.Revision]))
 	if !t.Rollback { // updated pods beyond the step's share are still to go
 		others = max(others, t.Replicas-t.Target)
 	}
