@@ -6,9 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // TrafficWrites are all of them.

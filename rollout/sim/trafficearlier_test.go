@@ -22,12 +22,12 @@ func TestRollbackPastTheVersionThatServes(t *testing.T) {
 						Replicas: replicas, Steps: Steps(words...), HistoryLimit: 10, MaxSurge: intstr.FromInt32(bounds[0]), MaxUnavailable: intstr.FromInt32(bounds[1]),
 						Traffic: trafficOf(func(t *v1alpha1.Traffic) { t.KeepOldPods = words[0][:4] == "100%" }),
 					})
-					s.Give("v3")
+					(Event{Kind: Give, Text: "v3"}).Apply(s)
 					s = calmed(s, atStep(0))
 					standCalmly(s, nil)
 					event.Apply(s)
-					if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
-						t.Errorf("%s: it ends as %s: %s, broken: %v", what, s.World, s.Unfinished(), s.Broken)
+					if s = calmed(s, ended); unfinished(s.World) != "" || len(s.Broken) > 0 {
+						t.Errorf("%s: it ends as %s: %s, broken: %v", what, s.World, unfinished(s.World), s.Broken)
 					}
 				}
 			}

@@ -54,8 +54,8 @@ func TestNextStepAfterAScale(t *testing.T) {
 			})
 			(Event{Kind: Scale, N: replicas}).Apply(s)
 			standCalmly(s, nil)
-			if s = calmed(s, ended); s.Unfinished() != "" || len(s.Broken) > 0 {
-				t.Errorf("%q, scaled to %d: it ends as %s: %s, broken: %v", test.words, replicas, s.World, s.Unfinished(), s.Broken)
+			if s = calmed(s, ended); unfinished(s.World) != "" || len(s.Broken) > 0 {
+				t.Errorf("%q, scaled to %d: it ends as %s: %s, broken: %v", test.words, replicas, s.World, unfinished(s.World), s.Broken)
 			}
 		}
 	}
