@@ -217,7 +217,7 @@ func (n *next) leave() {
 
 // alone reports whether the stable side's version is gone for good, as after a user unpaused a
 // workload without history. All requests then go to the new version.
-func (n *next) alone() bool {
+func stableIsGone(n *next) bool {
 	return n.goal.Lost && n.goal.Alone && n.seen.Stable.Ready == 0 && n.seen.Stable.Revision == n.goal.Stable
 }
 
@@ -236,7 +236,7 @@ func (n *next) share() {
 	case n.goal.Replicas == 0 && !n.Held:
 		n.Done = true
 		return
-	case n.goal.Way == Forward && !n.Held && n.alone():
+	case n.goal.Way == Forward && !n.Held && stableIsGone(n):
 		n.Done = true
 		return
 	case n.goal.Way == Back && !n.Held:
