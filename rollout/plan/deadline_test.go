@@ -142,6 +142,9 @@ func TestAFailedReleaseIsHeldWhereItStands(t *testing.T) {
 		"pods that become available late in an earlier step change nothing": {
 			doneStep().status(failed), outcome{Is: "Failed 1/3 Upgrade ProgressDeadlineExceeded", Stalled: stalled},
 		},
+		"... nor do all of them, before the last step": {
+			held(10).at(0, 1).status(failed).sets(set("v1", 0), set("v2", 10)), outcome{Is: "Failed 1/3 Upgrade ProgressDeadlineExceeded", Stalled: stalled},
+		},
 		"in the last step they complete it: there is nothing left to hold back": {
 			held(10).at(2, 10).status(failed).sets(set("v1", 0), set("v2", 10)),
 			outcome{Script: []string{"hand back: all pods run revision v2"}, Is: "Finalizing 3/3 Completed HandingBack"},

@@ -136,7 +136,7 @@ func TestGoOnWithAWorkloadThatIsTakenOver(t *testing.T) {
 	lost := func(s *v1alpha1.BatchReleaseStatus) { *s = v1alpha1.BatchReleaseStatus{} }
 	checkScripts(t, map[string]scripted{
 		"another attempt with it means that the status was lost, or that an old one was read": {
-			held(10).resolved("v2").status(lost).but(func(o *Observation) { o.Live &^= ReadRelease }),
+			held(10).resolved("v2").status(lost).cached().sets(set("v1", 10), set("v2", 1, available(0))),
 			[]string{"needs release"},
 		},
 		"a status that is lost indeed starts with the pods that are there": {

@@ -34,7 +34,7 @@ func mayWaitUntil(s *snapshot, t mover.Task) time.Time {
 		return s.obs.LastScale
 	}
 	switch moves := s.workload.Mover.Move(t); {
-	case moves.Tidies && s.gates().passed() && reach(s, t.Target) >= s.workload.Replicas:
+	case moves.Tidies && reach(s, t.Target) >= s.workload.Replicas:
 		return s.obs.LastScale.Add(untidied)
 	case moves.Native && s.obs.NativeSince.After(s.obs.LastScale):
 		return s.obs.NativeSince.Add(nativePatience)

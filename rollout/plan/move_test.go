@@ -84,6 +84,12 @@ func TestWhatIsReadLiveBeforeAWrite(t *testing.T) {
 			excess().but(func(o *Observation) { o.Live, o.LastScale = o.Live&^(ReadRelease|ReadGates), noon.Add(-time.Minute) }),
 			[]string{"needs release, gates"},
 		},
+		"for more replicas it is: pods of later steps whose gates have passed stay": {
+			held(12).at(1, 5).scaledFrom(10).sets(set("v1", 6), set("v2", 8)).but(func(o *Observation) {
+				o.Live, o.LastScale = o.Live&^(ReadRelease|ReadGates), noon.Add(-time.Minute)
+			}),
+			[]string{"needs release, gates"},
+		},
 		"for fewer replicas no gate is asked": {
 			held(6).at(1, 5).scaledFrom(10).sets(set("v1", 5), set("v2", 5)).but(func(o *Observation) {
 				o.Live, o.LastScale = o.Live&^(ReadRelease|ReadGates), noon.Add(-time.Minute)

@@ -142,7 +142,7 @@ func (r Refusals) of(key string, generation int64) *Refusal {
 // it is kept by now.
 func (r Refusals) left(s *snapshot) *RecordRevision {
 	for _, o := range r {
-		if a := o.Left; a != nil && o.Generation == s.release.Generation && s.record.rollingBack() && a.Revision == s.record.Rollback.From &&
+		if a := o.Left; a != nil && s.record.rollingBack() && a.Revision == s.record.Rollback.From &&
 			s.history.of(a.Revision) == nil && s.history.withDigest(a.Digest) == nil {
 			return a
 		}

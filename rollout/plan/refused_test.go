@@ -20,6 +20,23 @@ func refusing(write mover.Name) func(*Observation) {
 	}
 }
 
+// TestWhatARollbackLeavesIsRecordedAfterANewSpec checks that only a refusal of the present spec holds
+// back the record of the version that a rollback leaves.
+func TestWhatARollbackLeavesIsRecordedAfterANewSpec(t *testing.T) {
+	t.Parallel()
+	left := RecordRevision{Reason: "left", Revision: "v2", Digest: "digest-v2", Template: &Template{Given: true}}
+	refusedAt := func(generation int64) *scene {
+		return rollingBack(10).sets(set("v2", 9), set("v1", 1, available(0))).but(func(o *Observation) {
+			o.Kept = o.Kept[:1] // v1
+			o.Refusals = Refusals{}.With(Refusal{Why: "no cost centre"}.To(left, generation), o.Now, 0)
+		})
+	}
+	checkScripts(t, map[string]scripted{
+		"refused for this spec":         {refusedAt(3), nil},
+		"refused for the one before it": {refusedAt(2), []string{left.String() + ": left"}},
+	})
+}
+
 // heldUp says that a write has been refused for a time.
 func heldUp(write mover.Name, d time.Duration) func(*Observation) {
 	return func(o *Observation) {

@@ -67,6 +67,12 @@ func TestFollowSpecReplicas(t *testing.T) {
 		"and for one that is scaled at the same time": {
 			held(20).steps(step("1"), step("20%"), step("100%")).at(1, 5).scaledFrom(10).sets(set("v1", 19), set("v2", 1)), numbers{4, 4, 20},
 		},
+		"a rollback has the pods for the route that sends its version most": {
+			rollingBack(20).sets(set("v2", 18), set("v1", 2)).at(0, 2).but(sharedBy(80, 40, 70)), numbers{12, 12, 20},
+		},
+		"... and none for a route that is not held": {
+			rollingBack(20).sets(set("v2", 18), set("v1", 2)).at(0, 2).but(sharedBy(80, 40)).but(func(o *Observation) { o.Traffic.Routes[1].Held = false }), numbers{2, 2, 20},
+		},
 		"steps were taken out: the last that is left means all": {
 			held(10).at(7, 5).sets(set("v1", 5), set("v2", 5)), numbers{10, 10, 10},
 		},
@@ -98,6 +104,9 @@ func TestStepDone(t *testing.T) {
 		"where nobody stops old pods may be left":         {open().sets(set("v1", 10), set("v2", 1)), true},
 		"where nobody stops an old count will do":         {open().sets(set("v1", 10), set("v2", 1, unobserved)), true},
 		"at the end none may be left":                     {open().at(1, 10).sets(set("v1", 1), set("v2", 10)), false},
+		"after a jump back no other pod is too many":      {open().status(steppedBack(1, 0)).sets(set("v1", 10), set("v2", 1)), false},
+		"after a jump back no other pod is missing":       {open().status(steppedBack(1, 0)).sets(set("v1", 8), set("v2", 1)), false},
+		"after a jump back the pods are as the step says": {open().status(steppedBack(1, 0)).sets(set("v1", 9), set("v2", 1)), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -75,6 +75,7 @@ func TestMoreReplicasMakeTheRoomThatAnUpdatedPodWasToMake(t *testing.T) {
 		"it has gone: nobody asks for it":                               {entered(7, 0, 7, 0), 0},
 		"they are to go back with the step":                             {entered(7, 0, 7, 1).status(back), 0},
 		"in steps that can't be read":                                   {entered(7, 0, 7, 1).steps(step("100%"), step("10%")), 1},
+		"... and one alone, beside old pods":                            {entered(7, 0, 4, 3).steps(step("100%"), step("10%")), 1},
 		"the step was entered with more, and is rounded down for fewer": {entered(10, 3, 7, 4).scaledFrom(40), 1},
 	}
 	for name, test := range tests {

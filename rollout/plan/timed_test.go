@@ -41,6 +41,7 @@ func TestTimeThatTheReleaseSaysIsNoLackOfProgress(t *testing.T) {
 		"... and not again and again":              {timedScene(5*time.Second, asIs).but(timed(bound - time.Second)), time.Second, 2 * time.Second},
 		"... and nobody tells that routes are so":  {timedScene(5*time.Second, untold), 0, time.Second},
 		"... but a pod that is asked for does not": {timedScene(5*time.Second, asIs).sets(set("v1", 10), set("v2", 4, available(3))), 0, time.Second},
+		"... nor one that is refused":              {timedScene(5*time.Second, asIs).sets(set("v1", 9), set("v2", 4)).but(refusing(addToV2)), 0, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -36,21 +36,21 @@ func heldRoutes(t *traffic.Seen) bool {
 }
 
 // podsForTraffic returns how many pods the version that is rolled back to needs for the requests
-// that routes give it. A workload that was scaled up meanwhile may have them beside pods of the bad
-// version that get none.
+// that routes give it: with 20% of one route and 60% of another, 6 of 10. A workload that was scaled
+// up meanwhile may have them beside pods of the bad version that get none.
 func podsForTraffic(s *snapshot) int32 {
 	t := s.obs.Traffic
 	if t == nil || t.Off != nil || len(t.Routes) == 0 || t.Stable.Revision != s.record.UpdateRevision {
 		return 0
 	}
-	weight := int32(0)
+	pods := int32(0)
 	for i := range t.Routes {
 		if !t.Routes[i].Held {
 			return 0
 		}
-		weight = max(weight, t.Routes[i].Share.Weight)
+		pods = max(pods, traffic.PartOf(s.workload.Replicas, percent-t.Routes[i].Share.Weight))
 	}
-	return traffic.PartOf(s.workload.Replicas, percent-weight)
+	return pods
 }
 
 // sharesTraffic reports whether the release shares requests between versions, by its present steps.

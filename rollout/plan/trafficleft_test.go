@@ -22,6 +22,19 @@ func shared(o *Observation) {
 	}
 }
 
+// sharedBy returns a change after which routes give the second version these percentages.
+func sharedBy(weights ...int32) func(*Observation) {
+	return func(o *Observation) {
+		shared(o)
+		route := o.Traffic.Routes[0]
+		o.Traffic.Routes = nil
+		for _, weight := range weights {
+			route.Share.Weight = weight
+			o.Traffic.Routes = append(o.Traffic.Routes, route)
+		}
+	}
+}
+
 // TestADeletedReleaseThatWaitsForItsRoutesKeepsItsWorkloadPaused: the native controller takes all
 // old pods away at once of a workload that somebody has unpaused, and a release that is deleted may
 // wait for its routes for long.

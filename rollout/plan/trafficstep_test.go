@@ -41,6 +41,25 @@ func TestPodsRoundedDownGetTheRequestsOfTheStep(t *testing.T) {
 	}
 }
 
+// TestARouteGivesNoMoreOnceTheReleaseStands checks which way requests go in each state.
+func TestARouteGivesNoMoreOnceTheReleaseStands(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		scene *scene
+		want  traffic.Way
+	}{
+		"a release goes on":              {held(10).but(shared), traffic.Forward},
+		"a release has failed":           {held(10).but(shared).status(failedPhase), traffic.Stand},
+		"a release is suspended":         {held(10).but(shared).but(suspended), traffic.Stand},
+		"a rollback has failed":          {rollingBack(10).but(shared).status(failedPhase), traffic.Back},
+		"traffic is taken out of a spec": {held(10).but(shared).but(func(o *Observation) { o.Release.Spec.Strategy.Traffic = nil }), traffic.Leave},
+	} {
+		if got := trafficWay(test.scene.look()); got != test.want {
+			t.Errorf("%s: requests go way %d, want %d", name, got, test.want)
+		}
+	}
+}
+
 // TestOldPodsGoBeforeTheHandBack: where traffic is taken out of a release that keeps its old pods,
 // these go before the workload is handed back.
 func TestOldPodsGoBeforeTheHandBack(t *testing.T) {
