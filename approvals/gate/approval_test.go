@@ -59,6 +59,12 @@ func brokenRules() map[string]broken {
 				{SHA: headCommit, Author: carol, Committer: webflow, Parents: []string{olderHead, squashed}},
 			}
 		}, "by carol, who made a commit of the pull request" + another},
+		"a merge of commits that are not its own": {mergeAlone, func(s approving) {
+			s.forge.Approval.Commits = []forge.Commit{
+				{SHA: olderHead, Author: sluice, Committer: webflow},
+				{SHA: headCommit, Author: carol, Committer: webflow, Parents: []string{stableCommit, squashed}},
+			}
+		}, "by carol, who made a commit of the pull request" + another},
 		"pushed with commits that it merges": {mergeAlone, func(s approving) {
 			s.forge.Approval.Pushes[0] = forge.Push{Before: headCommit, After: mergeCommit, Kind: forge.PushPlain, Actor: carol}
 		}, "it came to branch main along with something else, by a push" + anew},
@@ -95,6 +101,7 @@ func brokenRules() map[string]broken {
 		"merged by the author of the release":    {mergeAlone, cameBy(brought{author: carol, pusher: ada}), "by carol, who wrote the release" + another},
 		"merged by the committer of the release": {mergeAlone, cameBy(brought{author: ada, committer: carol, pusher: ada}), "by carol, who committed the release" + another},
 		"merged by a co-author of the release":   {mergeAlone, cameBy(brought{author: ada, coAuthor: carol, pusher: ada}), "by carol, who wrote the release with others" + another},
+		"merged by a co-author of a squash":      {mergeAlone, cameBy(brought{author: ada, coAuthor: carol, merged: true, proposal: ada}), "by carol, who wrote the release with others" + another},
 		"merged by who pushed the release":       {mergeAlone, cameBy(brought{author: ada, pusher: carol}), "by carol, who pushed the release" + another},
 		"merged by who proposed the release":     {mergeAlone, cameBy(brought{author: ada, merged: true, proposal: carol}), "by carol, who opened pull request #3 of the release" + another},
 		"merged by who made a commit of the proposal": {mergeAlone, func(s approving) {

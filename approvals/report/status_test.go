@@ -80,6 +80,13 @@ func TestNext(t *testing.T) {
 			rolling(good).blockedOn(smoke(), refusedOne()),
 			[]string{"900d failure batch 2/4: approval #12 was refused: by ada, who wrote the release: another person must approve -> " + pullAt},
 		},
+		"refused in an earlier attempt": {
+			rolling(good).blockedOn(smoke()).but(func(s *scene) {
+				earlier := refusedOne()
+				earlier.Spec.Attempt = 2
+				s.gates = append(s.gates, earlier)
+			}), waits("for ci/smoke"),
+		},
 		"refused, then approved":           {rolling(good).blockedOn(approval()).told(good, because(v1alpha1.ReportApprovalRefused, "batch 2/4: approval #12 was refused: by ada"), "batch 2/4: approval #12 was refused: by ada"), []string{approve}},
 		"opened again":                     {rolling(good).blockedOn(approval()).told(good, because(v1alpha1.ReportRejected, "batch 2/4: 3/10 updated, rejected: closed"), "batch 2/4: 3/10 updated, rejected: closed"), []string{approve}},
 		"failed":                           {rolling(good).failed("batch 2/4: no progress for 10m0s: pod web-1 can't pull its image"), []string{"900d failure batch 2/4: no progress for 10m0s: pod web-1 can't pull its image"}},

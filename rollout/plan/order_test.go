@@ -111,6 +111,11 @@ func TestPausePointsHold(t *testing.T) {
 			held(8).bounds("1", "2").at(1, 4).scaledFrom(10).sets(set("v1", 8), set("v2", 2)).ordered(3).listed(8, pausing("v1-0")),
 			outcome{Script: []string{"scale v1 8 -> 7" + batch2}, Wake: longestLook, Is: goesOn},
 		},
+		"versions that go later go on where one has no more pods": {
+			held(10).bounds("1", "2").at(1, 5).sets(set("v1", 1), set("v1b", 7), set("v2", 2)).ordered(3).
+				listed(7).status(func(s *v1alpha1.BatchReleaseStatus) { s.StableRevision = "v1b" }),
+			outcome{Script: []string{"scale v2 2 -> 3" + batch2, "scale v1 1 -> 0" + batch2, "scale v1b 7 -> 6" + batch2}, Wake: longestLook, Is: goesOn},
+		},
 		"versions that go later wait too": {
 			held(10).bounds("1", "2").at(1, 5).sets(set("v1", 2), set("v1b", 6), set("v2", 2)).ordered(3).
 				listed(7, pausing("v1-0")).status(func(s *v1alpha1.BatchReleaseStatus) { s.StableRevision = "v1b" }),

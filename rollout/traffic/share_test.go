@@ -8,6 +8,20 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
+// TestPodsStayForTheRouteThatGivesASideMost checks routes that differ, as a person has changed one.
+func TestPodsStayForTheRouteThatGivesASideMost(t *testing.T) {
+	t.Parallel()
+	s := forward(60, 6).gets(50).but(func(g *Goal, s *Seen) {
+		admin := s.Routes[0]
+		admin.Name, admin.Share.Weight = "admin", 10
+		g.Available, s.Routes = false, append(s.Routes, admin)
+	})
+	n := Next(s.goal, s.seen)
+	if diff := cmp.Diff(map[string]int32{"v1": 9, "v2": 5}, n.Keep); diff != "" || len(n.Writes) > 0 {
+		t.Errorf("%v is written, and these pods stay (-want +got):\n%s", n.Writes, diff)
+	}
+}
+
 // TestRouteBeginsInAReleaseThatStands: while a release stands, a route begins with what another one
 // gives if that is no more than the step says.
 func TestRouteBeginsInAReleaseThatStands(t *testing.T) {

@@ -8,22 +8,25 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-func TestRefillWaitsForASetThatIsBeingDeleted(t *testing.T) {
+func TestRefillGivesTheStableSetAPod(t *testing.T) {
 	t.Parallel()
-	again := mover.Beginning{Digest: "digest-v1", Stable: "v1", Replicas: 4, Bounds: mover.Bounds{Surge: 1}}
-	beside := set("v2", 1)
 	tests := map[string]struct {
-		stable Set
-		want   string
+		stable, beside Set
+		surge          int32
+		want           string
 	}{
-		"the stable set gets a pod beside another one": {set("v1", 0), "scale v1 0 -> 1"},
-		"not while it is being deleted":                {set("v1", 0, func(s *Set) { s.Deleting = true }), ""},
+		"the stable set gets a pod beside another one": {set("v1", 0), set("v2", 1), 1, "scale v1 0 -> 1"},
+		"not while it is being deleted":                {set("v1", 0, func(s *Set) { s.Deleting = true }), set("v2", 1), 1, ""},
+		"not beyond the surge":                         {set("v1", 0), set("v2", 5), 1, ""},
+		"without surge it is one beyond the replicas":  {set("v1", 0), set("v2", 4), 0, "scale v1 0 -> 1"},
+		"... and no more than one":                     {set("v1", 0), set("v2", 5), 0, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := ""
-			if write := (Mover{Sets: []Set{test.stable, beside}}).Refill(again); write != nil {
+			again := mover.Beginning{Digest: "digest-v1", Stable: "v1", Replicas: 4, Bounds: mover.Bounds{Surge: test.surge}}
+			if write := (Mover{Sets: []Set{test.stable, test.beside}}).Refill(again); write != nil {
 				got = write.String()
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
