@@ -171,7 +171,8 @@ func TestNoOrderAsksForNoPods(t *testing.T) {
 	}
 }
 
-// A release that paused before a pod waits at the gate of its step once that says fewer pods: nothing is left to confirm before the gate.
+// TestPausePointEndsWithItsStep lowers the step of a release that paused before a pod: it waits at
+// its gate then, and nothing is left to confirm before.
 func TestPausePointEndsWithItsStep(t *testing.T) {
 	t.Parallel()
 	s := held(10).steps(step("30%"), step("100%")).at(0, 3).sets(set("v1", 7), set("v2", 3)).status(func(status *v1alpha1.BatchReleaseStatus) {

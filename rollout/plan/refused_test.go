@@ -20,8 +20,8 @@ func refusing(write mover.Name) func(*Observation) {
 	}
 }
 
-// TestWhatARollbackLeavesIsRecordedAfterANewSpec checks that only a refusal of the present spec holds
-// back the record of the version that a rollback leaves.
+// TestWhatARollbackLeavesIsRecordedAfterANewSpec checks that only a refusal of the present spec
+// holds back the record of the version that a rollback leaves.
 func TestWhatARollbackLeavesIsRecordedAfterANewSpec(t *testing.T) {
 	t.Parallel()
 	left := RecordRevision{Reason: "left", Revision: "v2", Digest: "digest-v2", Template: &Template{Given: true}}

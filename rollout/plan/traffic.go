@@ -36,8 +36,8 @@ func heldRoutes(t *traffic.Seen) bool {
 }
 
 // podsForTraffic returns how many pods the version that is rolled back to needs for the requests
-// that routes give it: with 20% of one route and 60% of another, 6 of 10. A workload that was scaled
-// up meanwhile may have them beside pods of the bad version that get none.
+// that routes give it: with 20% of one route and 60% of another, 6 of 10. A workload that was
+// scaled up meanwhile may have them beside pods of the bad version that get none.
 func podsForTraffic(s *snapshot) int32 {
 	t := s.obs.Traffic
 	if t == nil || t.Off != nil || len(t.Routes) == 0 || t.Stable.Revision != s.record.UpdateRevision {

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestRollbackPastTheVersionThatServes rolls a release of v3 back to v1, while requests go to v2, which is the version before.
-// The pods of v2 stay until no Gateway sends them requests, and make room then, also without surge.
+// TestRollbackPastTheVersionThatServes rolls a release of v3 back to v1 while requests go to v2. The
+// pods of v2 stay until no Gateway sends them requests, and make room then, also without surge.
 func TestRollbackPastTheVersionThatServes(t *testing.T) {
 	t.Parallel()
 	for _, words := range [][]string{{"78% 25%", "100%"}, {"50% 50%", "100%"}, {"100% 0%", "100% 100%"}} {

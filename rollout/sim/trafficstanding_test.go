@@ -179,7 +179,8 @@ func TestRequestsFitPodsWhoseGrowthIsRefused(t *testing.T) {
 	}
 }
 
-// TestRequestsFitPodsInAFailedRollback scales a workload up whose rollback has failed beside pods of the version that it leaves.
+// TestRequestsFitPodsInAFailedRollback scales a workload up whose rollback has failed beside pods of
+// the version that it leaves.
 func TestRequestsFitPodsInAFailedRollback(t *testing.T) {
 	t.Parallel()
 	for turns := range 12 {

@@ -215,7 +215,7 @@ func (n *next) leave() {
 	}
 }
 
-// alone reports whether the stable side's version is gone for good, as after a user unpaused a
+// stableIsGone reports whether the stable side's version is gone for good, as after a user unpaused a
 // workload without history. All requests then go to the new version.
 func stableIsGone(n *next) bool {
 	return n.goal.Lost && n.goal.Alone && n.seen.Stable.Ready == 0 && n.seen.Stable.Revision == n.goal.Stable
