@@ -30,8 +30,8 @@ func rejectedBefore(name string) func(*v1alpha1.BatchReleaseStatus) {
 	}
 }
 
-// TestARejectionCountsBesideAGateThatIsRefused rejects a gate while the API server refuses to create
-// another one of the step: the release turns round.
+// TestARejectionCountsBesideAGateThatIsRefused rejects a gate while the API server refuses to
+// create another one of the step: the release turns round.
 func TestARejectionCountsBesideAGateThatIsRefused(t *testing.T) {
 	t.Parallel()
 	turning := v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}, OnReject: v1alpha1.RejectRollback}

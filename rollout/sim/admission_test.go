@@ -11,7 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
-// policed is a release of v2, whose template has the stamp blue of a policy. What ran before has none.
+// policed is a release of v2, whose template has the stamp blue of a policy. What ran before has
+// none.
 func policed(setup Setup) *State {
 	setup.Policied = true
 	s := newState(setup)
@@ -20,7 +21,8 @@ func policed(setup Setup) *State {
 	return s
 }
 
-// policedSince is a release of v3 at its first gate, after one of v2 before the policy changed. Pods of v3 never come up if it is sick.
+// policedSince is a release of v3 at its first gate, after one of v2 before the policy changed.
+// Pods of v3 never come up if it is sick.
 func policedSince(sick bool) func(Setup) *State {
 	return func(setup Setup) *State {
 		s := calmed(policed(setup), ended)
@@ -34,7 +36,8 @@ func policedSince(sick bool) func(Setup) *State {
 	}
 }
 
-// policyFamilies are about a policy that writes into the templates of workloads, and what it writes changes.
+// policyFamilies are about a policy that writes into the templates of workloads, and what it writes
+// changes.
 func policyFamilies() map[string]family {
 	rollback := Event{Kind: Rollback, Text: "true"}
 	return map[string]family{
@@ -70,7 +73,8 @@ func policyFamilies() map[string]family {
 	}
 }
 
-// TestPolicyChanges holds what policies that change make of templates against the laws, for workloads of each kind.
+// TestPolicyChanges holds what policies that change make of templates against the laws, for
+// workloads of each kind.
 func TestPolicyChanges(t *testing.T) {
 	t.Parallel()
 	for _, kind := range workload.Kinds {
@@ -120,8 +124,9 @@ func policedSetup(t *rapid.T, kind string, replicas int32) Setup {
 	return setup
 }
 
-// TestPolicyChangesForGood has a policy change at each moment of a release, and stay so. The release completes, or says what
-// admission changes, and its status names the version that runs. Once the policy is undone, the release completes.
+// TestPolicyChangesForGood has a policy change at each moment of a release, and stay so. The
+// release completes, or says what admission changes, and its status names the version that runs.
+// Once the policy is undone, the release completes.
 func TestPolicyChangesForGood(t *testing.T) {
 	t.Parallel()
 	for _, kind := range workload.Kinds {

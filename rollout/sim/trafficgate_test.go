@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestGateOpensAfterAScale scales a workload between the first requests of a step and its gate. Pods
-// that requests keep don't hold up the gate, though the step's share of the new size is fewer.
+// TestGateOpensAfterAScale scales a workload between the first requests of a step and its gate.
+// Pods that requests keep don't hold up the gate, though the step's share of the new size is fewer.
 func TestGateOpensAfterAScale(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"30% 30%", "30% 20%", "50% 50%", "3 30%"} {

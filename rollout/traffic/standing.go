@@ -14,8 +14,8 @@ type Standing struct {
 	// that is read as it is.
 	Writes []Write
 	Raises bool
-	// Repairs are writes that put back what was so before. They come first, and nothing else depends on
-	// them.
+	// Repairs are writes that put back what was so before. They come first, and nothing else depends
+	// on them.
 	Repairs []Write
 	// Held says that a route refers to the sides, and Shared that every route of the release does.
 	Held, Shared bool
@@ -215,8 +215,8 @@ func (n *next) leave() {
 	}
 }
 
-// stableIsGone reports whether the stable side's version is gone for good, as after a user unpaused a
-// workload without history. All requests then go to the new version.
+// stableIsGone reports whether the stable side's version is gone for good, as after a user unpaused
+// a workload without history. All requests then go to the new version.
 func stableIsGone(n *next) bool {
 	return n.goal.Lost && n.goal.Alone && n.seen.Stable.Ready == 0 && n.seen.Stable.Revision == n.goal.Stable
 }
