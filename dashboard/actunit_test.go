@@ -14,8 +14,8 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/verb"
+	"github.com/sluice-dev/sluice/cli/verb/verbtest"
 	"github.com/sluice-dev/sluice/dashboard/access"
-	"github.com/sluice-dev/sluice/internal/testbed/verbtest"
 )
 
 // TestWhatHasChanged: a form is compared with the present state as far as it matters for its verb.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/verb"
-	"github.com/sluice-dev/sluice/internal/testbed/verbtest"
+	"github.com/sluice-dev/sluice/cli/verb/verbtest"
 )
 
 // TestAnswersCountOnceEach: an answer is not repeated for the same person.

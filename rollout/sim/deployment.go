@@ -71,15 +71,15 @@ func (deployments) podEvent(w *World, e Event) bool {
 	case PodReady:
 		return makeReady(w, set)
 	case PodAvailable:
-		return warm(w, set)
+		return warm(set)
 	case PodGone:
-		return podGone(w, set)
+		return podGone(set)
 	case PodFails:
-		return failPod(w, set)
+		return failPod(set)
 	case PodHeals:
 		return healPod(w, set)
 	default:
-		return losePod(w, set)
+		return losePod(set)
 	}
 }
 

@@ -397,18 +397,6 @@ func (lawsOfPlaces) judgeFollowed(w *World, back heldBack) {
 	}
 }
 
-// mayLose reports whether pods may go. Where they are made one after the other that is only while
-// all others are available.
-func mayLose(w *World) bool {
-	d := &w.Workload
-	_, unavailable := d.bounds(d.Replicas)
-	least := d.Replicas - unavailable
-	if w.Ordered {
-		least = d.Replicas - 1
-	}
-	return d.places().serving(d, w.Places) > least
-}
-
 // judgeCompleted: a process that says that a release is completed knows of no pods that run
 // anything else.
 func (lawsOfPlaces) judgeCompleted(x *pass, status *v1alpha1.BatchReleaseStatus) {

@@ -69,7 +69,7 @@ func comeUp(w *World, s *Set, fails bool) {
 }
 
 // warm lets a pod that is ready count as available: minReadySeconds have gone by.
-func warm(w *World, s *Set) bool {
+func warm(s *Set) bool {
 	if s.Pods.Warming == 0 {
 		return false
 	}
@@ -79,7 +79,7 @@ func warm(w *World, s *Set) bool {
 }
 
 // podGone lets a pod that is going away be gone.
-func podGone(w *World, s *Set) bool {
+func podGone(s *Set) bool {
 	if s.Pods.Going == 0 {
 		return false
 	}
@@ -88,7 +88,7 @@ func podGone(w *World, s *Set) bool {
 }
 
 // failPod takes an available pod's readiness away.
-func failPod(w *World, s *Set) bool {
+func failPod(s *Set) bool {
 	if s.Pods.Available == 0 {
 		return false
 	}
@@ -108,7 +108,7 @@ func healPod(w *World, s *Set) bool {
 }
 
 // losePod removes an available pod, as when its node goes.
-func losePod(w *World, s *Set) bool {
+func losePod(s *Set) bool {
 	if s.Pods.Available == 0 {
 		return false
 	}

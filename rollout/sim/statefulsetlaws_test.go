@@ -85,3 +85,15 @@ func (k lawsOfStatefulSets) open(w *World) string {
 	}
 	return ""
 }
+
+// mayLose reports whether pods may go. Where they are made one after the other that is only while
+// all others are available.
+func mayLose(w *World) bool {
+	d := &w.Workload
+	_, unavailable := d.bounds(d.Replicas)
+	least := d.Replicas - unavailable
+	if w.Ordered {
+		least = d.Replicas - 1
+	}
+	return d.places().serving(d, w.Places) > least
+}
