@@ -56,6 +56,13 @@ func blockedOn(g *v1alpha1.Gate) *v1alpha1.BatchRelease {
 	}
 }
 
+// beside adds a second gate to the batch.
+func beside(gateType v1alpha1.GateType, decision v1alpha1.Decision) func(*v1alpha1.Gate, *v1alpha1.BatchRelease) {
+	return func(_ *v1alpha1.Gate, release *v1alpha1.BatchRelease) {
+		release.Status.Gates = append(release.Status.Gates, v1alpha1.GateReference{Name: "web-7f9c-3-1-1", Type: gateType, Decision: decision})
+	}
+}
+
 // confirm sets the step's state to Completed, as the named field managers.
 func confirm(release *v1alpha1.BatchRelease, managers ...string) {
 	release.Status.CurrentStepState = v1alpha1.StepCompleted
@@ -195,6 +202,44 @@ func TestEvaluate(t *testing.T) {
 				Kind: EvidenceWindowOpen, Time: at(0),
 				Detail: `opened at 2026-10-05T14:00:00+02:00 ("0 9-14 * * 1-5" in Europe/Berlin) for 1h0m0s`,
 			}),
+		},
+		"WindowOpenBesideAGateThatWaits": {
+			reason: "the next batch starts when all gates have passed, which may be at night",
+			args:   given(windowPolicy("0 9-14 * * 1-5", "Europe/Berlin"), made.Add(59*time.Minute), beside(v1alpha1.GateSoak, v1alpha1.DecisionWaiting)),
+			want:   waits("the window is open, and waits: gate web-7f9c-3-1-1 (soak) has not passed", made.Add(time.Hour)),
+		},
+		"WindowOpenBesideAGateThatHasPassed": {
+			reason: "nothing else keeps the next batch from starting",
+			args:   given(windowPolicy("0 12 * * *", ""), made, beside(v1alpha1.GatePullRequest, v1alpha1.DecisionPassed)),
+			want: passes("the window is open", at(0), v1alpha1.Evidence{
+				Kind: EvidenceWindowOpen, Time: at(0), Detail: `opened at 2026-10-05T12:00:00Z ("0 12 * * *" in UTC) for 1h0m0s`,
+			}),
+		},
+		"WindowClosedBesideAGateThatHasPassed": {
+			reason: "a soak that ended after the window closed waits for the next one",
+			args:   given(windowPolicy("0 12 * * *", ""), made.Add(time.Hour), beside(v1alpha1.GateSoak, v1alpha1.DecisionPassed)),
+			want:   waits("waits for the window that opens at 2026-10-06T12:00:00Z", made.Add(24*time.Hour)),
+		},
+		"WindowsDontWaitForEachOther": {
+			reason: "two windows that are open together pass",
+			args:   given(windowPolicy("0 12 * * *", ""), made, beside(v1alpha1.GateWindow, v1alpha1.DecisionWaiting)),
+			want: passes("the window is open", at(0), v1alpha1.Evidence{
+				Kind: EvidenceWindowOpen, Time: at(0), Detail: `opened at 2026-10-05T12:00:00Z ("0 12 * * *" in UTC) for 1h0m0s`,
+			}),
+		},
+		"WindowOpenInASuspension": {
+			reason: "the release may be resumed at night",
+			args: given(windowPolicy("0 12 * * *", ""), made, func(_ *v1alpha1.Gate, release *v1alpha1.BatchRelease) {
+				release.Spec.Suspend = true
+			}),
+			want: waits("the window is open, and waits: the release is suspended", made.Add(time.Hour)),
+		},
+		"WindowOpenInAFreeze": {
+			reason: "the freeze may end at night",
+			args: given(windowPolicy("0 12 * * *", ""), made, func(_ *v1alpha1.Gate, release *v1alpha1.BatchRelease) {
+				release.Annotations = map[string]string{v1alpha1.FreezeAnnotation: `{"reason":"quarter end"}`}
+			}),
+			want: waits("the window is open, and waits: the release is frozen", made.Add(time.Hour)),
 		},
 		"WindowJustClosed": {
 			reason: "a window is closed again at the end of its duration",
