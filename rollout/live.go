@@ -208,7 +208,7 @@ func (r *cluster) wroteWorkload(ctx context.Context, v *view, outcome kube.Outco
 		if err := r.readWorkload(ctx, v); err != nil {
 			return err
 		}
-		if hold.SameDecided(v.workload, decided) {
+		if v.workload != nil && hold.SameDecided(v.workload, decided) {
 			return o.Err
 		}
 		return errOutdated

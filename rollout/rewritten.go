@@ -145,7 +145,7 @@ func (r *workloadWriter) dryRun(ctx context.Context, v *view, patch client.Patch
 	answer := v.untypedWorkload()
 	tried := kube.OutcomeOf(r.client.Patch(ctx, answer, patch, strict, client.DryRunAll))
 	if err := r.wroteWorkload(ctx, v, tried); err != nil {
-		return nil, nil, fmt.Errorf("try patch of %s: %w", v.workload.Kind(), err)
+		return nil, nil, fmt.Errorf("try patch of %s: %w", v.release.Spec.WorkloadRef.Kind, err)
 	}
 	return whole(answer)
 }

@@ -143,7 +143,7 @@ func (r *workloadWriter) secureAgain(ctx context.Context, v *view, held plan.Hol
 func (r *workloadWriter) patchWorkload(ctx context.Context, v *view, patch client.Patch) error {
 	written := v.untypedWorkload()
 	if err := r.wroteWorkload(ctx, v, kube.OutcomeOf(r.client.Patch(ctx, written, patch, strict))); err != nil {
-		return fmt.Errorf("patch %s: %w", v.workload.Kind(), err)
+		return fmt.Errorf("patch %s: %w", v.release.Spec.WorkloadRef.Kind, err)
 	}
 	return v.sawWhole(written)
 }
