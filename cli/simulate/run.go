@@ -179,8 +179,8 @@ func (r *run) approve() bool {
 
 // window returns what the rules for gates say of one now.
 func (r *run) window(g *sim.Gate) gate.Decision {
-	release := &v1alpha1.BatchRelease{Status: *r.Release.Status}
-	release.UID = g.Spec.ReleaseRef.UID
+	release := &v1alpha1.BatchRelease{Spec: *r.Release.Spec, Status: *r.Release.Status}
+	release.UID, release.Annotations = g.Spec.ReleaseRef.UID, r.Release.Annotations
 	object := &v1alpha1.Gate{Spec: *g.Spec}
 	object.Name = g.Name
 	object.CreationTimestamp.Time = g.Made

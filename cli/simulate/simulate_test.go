@@ -95,6 +95,7 @@ func TestGolden(t *testing.T) {
 		"crash":    {three, "events: [{at: 1m, crash: 1}, {at: 2m, heal: 1}, {at: 3m, rollback: true}]"},
 		"rejected": {three, "events: [{at: 1m, reject: true}, {at: 5m, template: v3}, {at: 6m, approve: true}]"},
 		"window":   {"steps: [{replicas: 1, gates: [{window: {schedule: '30 9 * * *'}}]}, {replicas: 100%}]", "start: 2026-01-05T09:00:00Z"},
+		"night":    {"steps: [{replicas: 1, gates: [{soak: {duration: 1h}}, {window: {schedule: '0 9-16 * * *'}}]}, {replicas: 100%}]", "start: 2026-01-05T16:30:00Z"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

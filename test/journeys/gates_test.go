@@ -49,7 +49,7 @@ func TestGatesOfEveryType(t *testing.T) {
 		if p.kind != "Deployment" {
 			first, last = missing(1, first), missing(3, last)
 		}
-		r := p.to(w, first, step(3, soak(time.Second)), step(4, window("* * * * *")), step(5, manual()), last)
+		r := p.to(w, first, step(3, soak(time.Second)), step(4, window("* * * * *"), soak(time.Second)), step(5, manual()), last)
 		r.Annotations = map[string]string{v1alpha1.FreezeAnnotation: `{"reason":"quarter end"}`}
 		w.create(r)
 		w.await(all(suspended(v1alpha1.ReasonFrozen, "frozen: quarter end"), web.handedBack, web.serves("web:1", 8)))
