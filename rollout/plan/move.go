@@ -34,7 +34,8 @@ func mayWaitUntil(s *snapshot, t mover.Task) time.Time {
 		return s.obs.LastScale
 	}
 	switch moves := s.workload.Mover.Move(t); {
-	case moves.Tidies && reach(s, t.Target) >= s.workload.Replicas:
+	// At a gate of the last step nothing is put off: what updates pods without us is closed (I8).
+	case moves.Tidies && s.gates().passed() && reach(s, t.Target) >= s.workload.Replicas:
 		return s.obs.LastScale.Add(untidied)
 	case moves.Native && s.obs.NativeSince.After(s.obs.LastScale):
 		return s.obs.NativeSince.Add(nativePatience)
