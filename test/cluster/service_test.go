@@ -103,6 +103,13 @@ func (c *cluster) create(w workload) *service {
 	}
 	c.apply(fmt.Sprintf(beforehand, w.name, tokens["sluice"], forge.CloneURL(repository)))
 	c.await("v1 serves", s.serves("v1"))
+	c.await("v1 is read from Git", func() error { // else the next commit is the first one, and brings no difference
+		release, err := s.batchRelease()
+		if err == nil && release.Status.ObservedGeneration == 0 {
+			err = fmt.Errorf("want its status, have none: %s", s.standing())
+		}
+		return err
+	})
 	return s
 }
 
