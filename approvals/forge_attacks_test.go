@@ -130,8 +130,7 @@ func mergedAs(login, method string) func(s *shop) {
 	return func(s *shop) { s.merge(login, method) }
 }
 
-// attacks are what was tried to get past the rules of approval, and what people do every day that
-// looks like it.
+// attacks holds attempts to get past the rules of approval, and everyday work that looks like one.
 var attacks = map[string]approvalCase{
 	"stranger": {
 		reason: "on a public repository anybody can review",

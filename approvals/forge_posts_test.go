@@ -87,8 +87,8 @@ func TestPostsThatAreRefused(t *testing.T) {
 	t.Logf("F23: posts of a release whose statuses are refused: %d sent in vain, the outcome is told: %q", refused, s.told())
 }
 
-// TestPostsThatAreForgotten: F23, whoever does not know what was told tells it again: the same, and
-// nothing older.
+// TestPostsThatAreForgotten: F23, a process that does not remember a post sends it again: the same
+// text, and no older one.
 func TestPostsThatAreForgotten(t *testing.T) {
 	t.Parallel()
 	w := newForgeWorld(t)

@@ -64,8 +64,8 @@ func wantLines(t *testing.T, events *bufio.Reader, lines ...string) {
 	}
 }
 
-// TestStreamsTellOnceAndEnd: Many changes that come at once are told once, what nobody wants is not
-// told, and no more is kept of a stream that has ended.
+// TestStreamsTellOnceAndEnd: a stream sends one event for many changes at once, and none for
+// changes that it did not subscribe to. One that has ended leaves nothing in memory.
 func TestStreamsTellOnceAndEnd(t *testing.T) {
 	t.Parallel()
 	d, address, ended := streaming(t)
@@ -155,7 +155,7 @@ func TestStreamsOfOneNamespace(t *testing.T) {
 	}
 }
 
-// TestWakingNeverBlocks: a listener that nobody reads holds up nobody who tells of changes.
+// TestWakingNeverBlocks: a listener that does not read holds up no sender.
 func TestWakingNeverBlocks(t *testing.T) {
 	t.Parallel()
 	h := newHub()

@@ -93,8 +93,8 @@ func (w *world) wantCreated(name string) {
 	})
 }
 
-// TestOtherVolumesAreRefused: volume claim templates can't be changed, so that nobody is told that
-// they were released.
+// TestOtherVolumesAreRefused: volume claim templates can't be changed, so no message says that they
+// were released.
 func TestOtherVolumesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	first := w.push(merge(app("web", "web:1"), db("db:1", "1Gi")))

@@ -241,6 +241,13 @@ func TestEvaluate(t *testing.T) {
 			}),
 			want: waits("the window is open, and waits: the release is frozen", made.Add(time.Hour)),
 		},
+		"WindowOpenInAFreezeThatEnds": {
+			reason: "the freeze ends before the window closes, and the batch starts then",
+			args: given(windowPolicy("0 12 * * *", ""), made, func(_ *v1alpha1.Gate, release *v1alpha1.BatchRelease) {
+				release.Annotations = map[string]string{v1alpha1.FreezeAnnotation: `{"reason":"quarter end","until":"2026-10-05T12:30:00Z"}`}
+			}),
+			want: waits("the window is open, and waits: the release is frozen", made.Add(30*time.Minute)),
+		},
 		"WindowJustClosed": {
 			reason: "a window is closed again at the end of its duration",
 			args:   given(windowPolicy("0 12 * * *", ""), made.Add(time.Hour), nil),

@@ -20,8 +20,8 @@ func checkWindow(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 		return waiting(err.Error(), time.Time{})
 	}
 	if opened, found := schedule.next(now.Add(-openFor(policy))); found && !opened.After(now) {
-		if keeps := keepsWaiting(facts.Release, now); keeps != "" {
-			return waiting("the window is open, and waits: "+keeps, opened.Add(openFor(policy)))
+		if keeps, until := keepsWaiting(facts.Release, now); keeps != "" {
+			return waiting("the window is open, and waits: "+keeps, sooner(opened.Add(openFor(policy)), until))
 		}
 		return passed("the window is open", evidence(EvidenceWindowOpen, opening(opened, policy), opened), now)
 	}
@@ -32,21 +32,33 @@ func checkWindow(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	return waiting("waits for the window that opens at "+next.Format(time.RFC3339), next)
 }
 
-// keepsWaiting returns what else keeps the next batch from starting; empty if nothing does. Windows
-// don't wait for each other.
-func keepsWaiting(release *v1alpha1.BatchRelease, now time.Time) string {
-	switch {
-	case release.Spec.Suspend:
-		return "the release is suspended"
-	case release.Frozen(now) != nil:
-		return "the release is frozen"
+// keepsWaiting names the first other thing that keeps the next batch from starting, and until when;
+// zero if only a change ends it, and an empty name if there is none. Windows don't wait for each
+// other.
+func keepsWaiting(release *v1alpha1.BatchRelease, now time.Time) (string, time.Time) {
+	if release.Spec.Suspend {
+		return "the release is suspended", time.Time{}
+	}
+	if freeze := release.Frozen(now); freeze != nil {
+		if freeze.Until == nil {
+			return "the release is frozen", time.Time{}
+		}
+		return "the release is frozen", freeze.Until.Time
 	}
 	for _, other := range release.Status.Gates {
 		if other.Type != v1alpha1.GateWindow && other.Decision != v1alpha1.DecisionPassed {
-			return "gate " + other.Name + " (" + string(other.Type) + ") has not passed"
+			return "gate " + other.Name + " (" + string(other.Type) + ") has not passed", time.Time{}
 		}
 	}
-	return ""
+	return "", time.Time{}
+}
+
+// sooner returns the earlier of two times, of which the second may be zero.
+func sooner(a, b time.Time) time.Time {
+	if b.IsZero() || a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // opening says which window was open.

@@ -177,7 +177,7 @@ type waitLine struct {
 
 	// pending names who has not read a route, and late who is not waited for any more.
 	pending, late []string
-	// left is how long they are waited for, and drains how long requests on their way are.
+	// left is the rest of the wait for them, and drains the wait for requests on their way.
 	left, drains time.Duration
 	said         time.Time
 	saidLate     bool
@@ -215,7 +215,7 @@ func (w *waitLine) tellWait() time.Duration {
 // mostListed limits the names in a line: anybody may add some.
 const mostListed = 10
 
-// listed returns names as they are told, each once.
+// listed joins names for a message, each once.
 func listed(names []string) string {
 	slices.Sort(names)
 	names = slices.Compact(names)

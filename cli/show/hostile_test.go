@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// evil is what a status may say to steer a terminal: an escape, a link, a line of its own, letters
-// from right to left, and C1 controls.
+// evil steers a terminal by a status: an escape, a link, a line of its own, letters from right to
+// left, and C1 controls.
 const evil = "hear \x1b[2J\x1b]8;;https://evil.test\x07link\n::error::forged \u202e\u009b2J \u2066x\u2069 "
 
 // filling holds the values for all fields of an object.

@@ -18,9 +18,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// evilWords is what a policy, a webhook, a pod or an event might say to steer a terminal, forge
-// lines, command a workflow, and call people or images in. They begin and end with what shows that
-// they were said.
+// evilWords steers a terminal, forges lines, commands a workflow, and calls people or images in. A
+// policy, a webhook, a pod or an event may contain it. Its first and last words show that the
+// output has it.
 const evilWords = "hear \x1b]0;owned\x07\x1b[2J\u202e\u009b2J ##vso[task.setvariable variable=PATH]x ##[set-env name=PATH]y @everyone ![x](https://evil.test/x.png) me"
 
 // TestHostileCluster: text of admission, pods and events is a line of text in statuses, events and

@@ -52,8 +52,8 @@ func TestHostileFindings(t *testing.T) {
 	wantHarmless(t, nil, out.String(), false)
 }
 
-// anyCommand is what GitHub's, Azure Pipelines' and TeamCity's runners take for a command anywhere
-// in a line.
+// anyCommand matches commands that runners of GitHub, Azure Pipelines and TeamCity obey anywhere in
+// a line.
 var anyCommand = regexp.MustCompile(`##[A-Za-z]*\[`)
 
 // wantHarmless looks for what steers a terminal, and, unless they are meant, for commands to a

@@ -349,8 +349,8 @@ func TestReadApprovalSurvivesEachFault(t *testing.T) {
 					got, err := client.ReadApproval(ctx, query)
 					want := truth
 					if kept := len(got.Pushes); err == nil && strings.HasSuffix(line, "/activity") && kept < len(truth.Pushes) {
-						// Of what a forge does not tell of pushes the newest are believed: what they
-						// don't cover, nobody answers for.
+						// The newest pushes count though the forge does not list the rest. Older commits have
+						// no pusher then.
 						want.Pushes, want.PushesTold = truth.Pushes[:kept:kept], got.PushesTold
 						got.Pushes = append([]forge.Push{}, got.Pushes...)
 					}

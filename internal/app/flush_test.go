@@ -85,8 +85,8 @@ func (f failing) Start(ctx context.Context) error {
 	return f.err
 }
 
-// TestSlowEndSendsTraces: if parts don't end in time, the process does, and what is left of the
-// time is for traces. A process that has lost its Lease sends nothing.
+// TestSlowEndSendsTraces: a process whose parts don't end in time ends, and sends its traces in the
+// time left. A process that has lost its Lease sends nothing.
 func TestSlowEndSendsTraces(t *testing.T) {
 	t.Parallel()
 	synced := make(started)

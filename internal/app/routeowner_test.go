@@ -117,8 +117,8 @@ func TestOriginalAppliedAgainIsSharedAgain(t *testing.T) {
 }
 
 // TestSharesAppliedAfterTheEnd: a sync that began in mid-release may end after it, and apply shares
-// that it has read before. The route then refers to Services that are gone, and is restored. Where
-// somebody else has a Service of such a name, it may be meant for that: it is left alone, and told.
+// that it has read before. The route then refers to Services that are gone, and is restored. A
+// route that may refer to a user's Service of that name stays, and an event says so.
 func TestSharesAppliedAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)

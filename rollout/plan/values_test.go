@@ -73,8 +73,7 @@ func looksOf(f *ast.FuncDecl) []string {
 	return names
 }
 
-// ownFields are those of a Decision itself, which is passed by value, and of what puts one into
-// words.
+// ownFields names the fields of types that are passed by value: a Decision, and its report.
 var ownFields = []string{"snap", "actions", "needs", "statusFirst", "wakes", "happened", "refused", "timed", "looks", "status"}
 
 // writesTo returns the places where a function assigns to something that a value points to.

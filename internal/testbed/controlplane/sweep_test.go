@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// leftBehind is what a test may leave: pods that crash for ever, workloads that make them again,
-// and a release that nobody would let go.
+// leftBehind lists objects that a test may leave: pods that crash for ever, workloads that make
+// them again, and a release with a finalizer that no controller removes.
 const leftBehind = `
 apiVersion: apps/v1
 kind: Deployment

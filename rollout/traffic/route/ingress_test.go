@@ -262,8 +262,8 @@ func TestHolders(t *testing.T) {
 			t.Errorf("%s: readable %v, -want +got:\n%s", text, readable, diff)
 		}
 	}
-	// Whoever may write a route has room for thousands there, each of which would cost those who
-	// restore it a read and a write.
+	// An annotation has room for thousands of claims. Each would cost a read and a write when the
+	// route is restored.
 	for count, want := range map[int]bool{mostHeld: true, mostHeld + 1: false} {
 		claims := map[string]any{}
 		for i := range count {
