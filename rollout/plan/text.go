@@ -12,7 +12,7 @@ func bounded(text string) string { return boundedTo(text, maxText) }
 
 // boundedTo returns bounded for another number of runes, beside the sign of an omission.
 func boundedTo(text string, most int) string {
-	text = plain.Line(text)
+	text = plain.Line(text[:min(len(text), 8*most)]) // an admission webhook may answer megabytes
 	if len(text) <= most {
 		return text
 	}
