@@ -40,8 +40,9 @@ func statesOf(t *testing.T) map[string]string {
 // planner matches the packages that decide on states, by a table with a row for each.
 var planner = regexp.MustCompile(`^(rollout|test|api)/`)
 
-// TestStatesAreReadBySwitches checks that a reader which tells several states of one type apart has
-// a case for each of them, so that a new state can't be forgotten.
+// TestStatesAreReadBySwitches checks that a reader which tells several values of one type apart has
+// a case for each of them, so that a new one can't be forgotten. Readers ask the many states of a
+// release for a trait instead.
 func TestStatesAreReadBySwitches(t *testing.T) {
 	t.Parallel()
 	states := statesOf(t)
@@ -64,7 +65,8 @@ func TestStatesAreReadBySwitches(t *testing.T) {
 			return err
 		}
 		for _, at := range comparesSeveral(file, states) {
-			t.Errorf("%s compares a status with several states of one type: switch over it, with a case for each state", place(fset, at))
+			t.Errorf("%s compares a status with several states of one type: ask a ReleaseState for a trait (api/v1alpha1/state_traits.go), "+
+				"switch over another type with a case for each value", place(fset, at))
 		}
 		for at, missing := range partialSwitches(file, states) {
 			t.Errorf("%s has no case for %s", place(fset, at), strings.Join(missing, ", "))
@@ -129,6 +131,9 @@ func partialSwitches(file *ast.File, states map[string]string) map[token.Pos][]s
 			if len(named) >= least && states[name] == of && !named[name] {
 				partial[at] = append(partial[at], name)
 			}
+		}
+		if of == "ReleaseState" && len(named) > 1 {
+			partial[at] = []string{"a trait of api/v1alpha1/state_traits.go, which readers ask instead"}
 		}
 	}
 	ast.Inspect(file, func(node ast.Node) bool {

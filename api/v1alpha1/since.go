@@ -30,7 +30,7 @@ func (s *BatchReleaseStatus) standsFor() string {
 		return ConditionStalled
 	case stop == StopSuspended, stop == StopFrozen:
 		return ConditionSuspended
-	case stop == StopWorkloadChanged, stop == StopChangedPastGit, s.State == StateDrifted, s.State == StateChangedPastGit:
+	case stop == StopWorkloadChanged, stop == StopChangedPastGit, s.State.Differs():
 		return ConditionDrifted
 	default:
 		return ConditionStalled

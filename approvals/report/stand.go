@@ -74,14 +74,8 @@ func positionOf(release *v1alpha1.BatchRelease) position {
 // stands reports whether a release waits until somebody does something, or what its namespace has
 // no room for is gone.
 func stands(status *v1alpha1.BatchReleaseStatus) bool {
-	switch status.State {
-	case v1alpha1.StateStopped, v1alpha1.StateWaiting, v1alpha1.StateChangedPastGit,
-		v1alpha1.StatePausePoint, v1alpha1.StateWillNotFit, v1alpha1.StateNativeRollout:
+	if at := status.State; at.OnHold() || at.Waits() && !at.AtGates() || at == v1alpha1.StateNativeRollout {
 		return true
-	case v1alpha1.StateWorkloadNotFound, v1alpha1.StateWorkloadHeld, v1alpha1.StateIdle, v1alpha1.StateQuarantined,
-		v1alpha1.StateCompleted, v1alpha1.StateDrifted, v1alpha1.StateStarting, v1alpha1.StateRolling,
-		v1alpha1.StateBlocked, v1alpha1.StateApprovalRefused, v1alpha1.StateRejected, v1alpha1.StateFailed,
-		v1alpha1.StateShifting, v1alpha1.StateFinishing:
 	}
 	return status.StalledBy == v1alpha1.StallWriteRefused || blockedTraffic(status) != nil
 }

@@ -116,22 +116,12 @@ const (
 // underWayStanding says whether a release in progress rolls, waits for a gate or for room, or is
 // on hold until somebody lets it go on.
 func underWayStanding(status *v1alpha1.BatchReleaseStatus) string {
-	switch status.State {
-	case v1alpha1.StateStopped, v1alpha1.StateChangedPastGit:
+	switch {
+	case status.State.OnHold(), status.Stops() != "":
 		return onHold
-	case v1alpha1.StateWaiting:
-		if status.Stops() != "" {
-			return onHold
-		}
+	case status.State.Waits():
 		return waiting
-	case v1alpha1.StateBlocked, v1alpha1.StateApprovalRefused, v1alpha1.StatePausePoint, v1alpha1.StateWillNotFit:
-		return waiting
-	case v1alpha1.StateWorkloadNotFound, v1alpha1.StateWorkloadHeld, v1alpha1.StateIdle, v1alpha1.StateQuarantined,
-		v1alpha1.StateCompleted, v1alpha1.StateDrifted, v1alpha1.StateNativeRollout, v1alpha1.StateStarting,
-		v1alpha1.StateRolling, v1alpha1.StateRejected, v1alpha1.StateFailed, v1alpha1.StateShifting,
-		v1alpha1.StateFinishing:
-	}
-	if status.Phase == v1alpha1.PhaseRollingUpdate {
+	case status.Phase == v1alpha1.PhaseRollingUpdate:
 		return rolling
 	}
 	return string(status.Phase)

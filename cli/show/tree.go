@@ -89,17 +89,8 @@ func StateOf(release *v1alpha1.BatchRelease) State {
 		return Good
 	case outcome != UnderWay, changedOutOfBand(release), status.PodTrouble != nil:
 		return Bad
-	case status.CurrentStepState == v1alpha1.StepBlocking, status.Stops() != "":
+	case status.CurrentStepState == v1alpha1.StepBlocking, status.Stops() != "", status.State.OnHold(), status.State.Waits():
 		return Waiting
-	}
-	switch status.State {
-	case v1alpha1.StateWaiting, v1alpha1.StateChangedPastGit:
-		return Waiting
-	case v1alpha1.StateWorkloadNotFound, v1alpha1.StateWorkloadHeld, v1alpha1.StateIdle, v1alpha1.StateQuarantined,
-		v1alpha1.StateCompleted, v1alpha1.StateDrifted, v1alpha1.StateNativeRollout, v1alpha1.StateStarting,
-		v1alpha1.StateWillNotFit, v1alpha1.StateRolling, v1alpha1.StatePausePoint, v1alpha1.StateBlocked,
-		v1alpha1.StateApprovalRefused, v1alpha1.StateRejected, v1alpha1.StateStopped, v1alpha1.StateFailed,
-		v1alpha1.StateShifting, v1alpha1.StateFinishing:
 	}
 	return Moving
 }

@@ -172,14 +172,8 @@ func leftOf(left *Superseded) Past {
 		Namespace: left.Namespace, Release: left.Release, Revision: cell(left.Revision), Outcome: string(left.Type), Mark: Waiting,
 		Version: cell(show.VersionOf(strings.Join(left.Images, ","))), Time: Moment{left.Time.Time}, Commit: plain.Commit(left.Commit), Author: cell(left.Author),
 	}
-	switch left.State {
-	case v1alpha1.StateRejected, v1alpha1.StateFailed:
+	if left.State.WentWrong() {
 		one.failed, one.Mark, one.Outcome = true, Bad, one.Outcome+" when "+string(left.State)
-	case v1alpha1.StateWorkloadNotFound, v1alpha1.StateWorkloadHeld, v1alpha1.StateIdle, v1alpha1.StateQuarantined,
-		v1alpha1.StateCompleted, v1alpha1.StateDrifted, v1alpha1.StateWaiting, v1alpha1.StateChangedPastGit,
-		v1alpha1.StateNativeRollout, v1alpha1.StateStarting, v1alpha1.StateWillNotFit, v1alpha1.StateRolling,
-		v1alpha1.StatePausePoint, v1alpha1.StateBlocked, v1alpha1.StateApprovalRefused, v1alpha1.StateStopped,
-		v1alpha1.StateShifting, v1alpha1.StateFinishing:
 	}
 	return one
 }

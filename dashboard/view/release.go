@@ -112,18 +112,8 @@ func (r *Release) toMerge(status *v1alpha1.BatchReleaseStatus) []Link {
 func warningsOf(release *v1alpha1.BatchRelease) []string {
 	var warnings []string
 	status := &release.Status
-	unfit, drifted := false, status.StoppedFor(v1alpha1.StopWorkloadChanged)
-	switch status.State {
-	case v1alpha1.StateWillNotFit:
-		unfit = true
-	case v1alpha1.StateDrifted, v1alpha1.StateChangedPastGit:
-		drifted = true
-	case v1alpha1.StateWorkloadNotFound, v1alpha1.StateWorkloadHeld, v1alpha1.StateIdle, v1alpha1.StateQuarantined,
-		v1alpha1.StateCompleted, v1alpha1.StateWaiting, v1alpha1.StateNativeRollout, v1alpha1.StateStarting,
-		v1alpha1.StateRolling, v1alpha1.StatePausePoint, v1alpha1.StateBlocked, v1alpha1.StateApprovalRefused,
-		v1alpha1.StateRejected, v1alpha1.StateStopped, v1alpha1.StateFailed, v1alpha1.StateShifting,
-		v1alpha1.StateFinishing:
-	}
+	unfit := status.State == v1alpha1.StateWillNotFit
+	drifted := status.State.Differs() || status.StoppedFor(v1alpha1.StopWorkloadChanged)
 	for condition, isSaid := range map[string]bool{
 		v1alpha1.ConditionBeyondStep:       false,
 		v1alpha1.ConditionRolledBackServes: false,

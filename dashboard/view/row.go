@@ -97,16 +97,11 @@ func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
 func asksOf(release *v1alpha1.BatchRelease) asks {
 	status := &release.Status
 	who := asks{operator: status.Phase == v1alpha1.PhaseFailed || status.StoppedFor(v1alpha1.StopWorkloadChanged)}
-	switch status.State {
-	case v1alpha1.StateBlocked, v1alpha1.StateApprovalRefused:
+	switch {
+	case status.State.AtGates():
 		who.ofGates(release)
-	case v1alpha1.StatePausePoint:
+	case status.State == v1alpha1.StatePausePoint:
 		who.approver = true
-	case v1alpha1.StateWorkloadNotFound, v1alpha1.StateWorkloadHeld, v1alpha1.StateIdle, v1alpha1.StateQuarantined,
-		v1alpha1.StateCompleted, v1alpha1.StateDrifted, v1alpha1.StateWaiting, v1alpha1.StateChangedPastGit,
-		v1alpha1.StateNativeRollout, v1alpha1.StateStarting, v1alpha1.StateWillNotFit, v1alpha1.StateRolling,
-		v1alpha1.StateRejected, v1alpha1.StateStopped, v1alpha1.StateFailed, v1alpha1.StateShifting,
-		v1alpha1.StateFinishing:
 	}
 	return who
 }

@@ -166,16 +166,7 @@ func phaseOf(status *v1alpha1.BatchReleaseStatus) string {
 
 // concerns reports whether a release is in progress, waits, or needs attention.
 func concerns(status *v1alpha1.BatchReleaseStatus) bool {
-	switch status.State {
-	case "", v1alpha1.StateIdle, v1alpha1.StateCompleted:
-		return status.StalledBy != ""
-	case v1alpha1.StateWorkloadNotFound, v1alpha1.StateWorkloadHeld, v1alpha1.StateQuarantined, v1alpha1.StateDrifted,
-		v1alpha1.StateWaiting, v1alpha1.StateChangedPastGit, v1alpha1.StateNativeRollout, v1alpha1.StateStarting,
-		v1alpha1.StateWillNotFit, v1alpha1.StateRolling, v1alpha1.StatePausePoint, v1alpha1.StateBlocked,
-		v1alpha1.StateApprovalRefused, v1alpha1.StateRejected, v1alpha1.StateStopped, v1alpha1.StateFailed,
-		v1alpha1.StateShifting, v1alpha1.StateFinishing:
-	}
-	return true
+	return !status.State.AtRest() || status.StalledBy != ""
 }
 
 // afterwards is how long a namespace keeps its series after its last release is gone.
