@@ -17,31 +17,6 @@ const (
 	nativeAgent = "kube-controller-manager/v1.36.0 (linux/amd64) kubernetes/1234567/deployment-controller"
 )
 
-func TestFromSluice(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct {
-		reason, agent, resource string
-		want                    bool
-	}{
-		"Deployment": {"Sluice's own", sluiceAgent, "deployments", true},
-		"Lease":      {"renewing the lease is no work on releases", sluiceAgent, "leases", false},
-		"Events":     {"events are requests like any other", sluiceAgent, "events", true},
-		"Path":       {"so is asking what the API server has", sluiceAgent, "/api", true},
-		"Native":     {"somebody else's", nativeAgent, "deployments", false},
-		"Bench":      {"the load generator", "bench/v0.0.0 (linux/amd64)", "deployments", false},
-		"Likewise":   {"a name that only begins alike", "sluice-bench/v1", "deployments", false},
-		"Nameless":   {"a client without a name", "", "deployments", false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := fromSluice(controlplane.Request{UserAgent: tc.agent, Resource: tc.resource}); got != tc.want {
-				t.Errorf("%s: want %t, got %t", tc.reason, tc.want, got)
-			}
-		})
-	}
-}
-
 // TestDurationOfHandOver has a watch that told of the pod at 1.00 s and of the ReplicaSet at 2.00
 // s.
 func TestDurationOfHandOver(t *testing.T) {
@@ -88,23 +63,5 @@ func TestDurationOfHandOver(t *testing.T) {
 				t.Errorf("%s: want %v, got %v", tc.reason, tc.want, got)
 			}
 		})
-	}
-}
-
-// TestHandOverInPlace ends with the deletion of a pod by whoever decides on it: the kubelet, which
-// KWOK plays, only ends it.
-func TestHandOverInPlace(t *testing.T) {
-	t.Parallel()
-	deleted := func(agent string, at time.Duration) controlplane.Request {
-		return controlplane.Request{Verb: "delete", UserAgent: agent, Resource: "pods", Name: "web-0", Code: http.StatusOK, Received: began.Add(at)}
-	}
-	h := handOver{
-		pod:  change{at: began.Add(time.Second), object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}}},
-		next: change{at: began.Add(2 * time.Second), object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0"}}},
-	}
-	for agent, want := range map[string]time.Duration{sluiceAgent: 500 * ms, nativeAgent: 500 * ms, "kwok/v0.7.0": 1000 * ms} {
-		if got := newClock([]controlplane.Request{deleted(agent, 1500*ms)}).duration(h); got != want {
-			t.Errorf("deleted by %s: want %v, got %v", agent, want, got)
-		}
 	}
 }

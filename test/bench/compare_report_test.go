@@ -1,8 +1,6 @@
 package main
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,62 +75,5 @@ func TestReportOfComparison(t *testing.T) {
 	}
 	if !got.missed() {
 		t.Error("one number that is missed is enough for the whole: want missed, got met")
-	}
-}
-
-// verdicts returns the verdicts of the rows that have one, by label.
-func verdicts(r report) map[string]verdict {
-	all := map[string]verdict{}
-	for _, row := range r.rows {
-		if row.verdict != unjudged {
-			all[strings.TrimSpace(row.label)] = row.verdict
-		}
-	}
-	return all
-}
-
-// TestVerdictsOfComparison moves one goal at a time to the number, and beyond it.
-func TestVerdictsOfComparison(t *testing.T) {
-	t.Parallel()
-	base := goals{wall: time.Hour, ratio: 99, handOver: time.Hour, requests: 999, cpu: time.Hour}
-	cases := map[string]struct {
-		reason string
-		change func(*comparison)
-		missed []string
-	}{
-		"Generous":      {"all is well", func(*comparison) {}, nil},
-		"WallAt":        {"the limit itself is met", func(c *comparison) { c.goals.wall = 6300 * ms }, nil},
-		"WallBeyond":    {"not a millisecond more", func(c *comparison) { c.goals.wall = 6299 * ms }, []string{wallLabel}},
-		"RatioAt":       {"9/8, 3/1 and 2.1/1: the median of the ratios, not the ratio of the medians", func(c *comparison) { c.goals.ratio = 2.1 }, nil},
-		"RatioBeyond":   {"it is not rounded in our favour", func(c *comparison) { c.goals.ratio = 2.0999 }, []string{"times native"}},
-		"HandOverAt":    {"of all runs together", func(c *comparison) { c.goals.handOver = 110 * ms }, nil},
-		"HandOver":      {"the slow run does not go under", func(c *comparison) { c.goals.handOver = 109 * ms }, []string{"p99"}},
-		"RequestsAt":    {"the run in the middle", func(c *comparison) { c.goals.requests = 67 }, nil},
-		"Requests":      {"one more is too many", func(c *comparison) { c.goals.requests = 66 }, []string{requestsLabel}},
-		"CPU":           {"the median of the runs", func(c *comparison) { c.goals.cpu = 349 * ms }, []string{cpuLabel}},
-		"MorePods":      {"of 12 pods 9 must be available in all runs, and 15 may be there", func(c *comparison) { c.pods = 12 }, []string{"least pods available"}},
-		"FewerPods":     {"of 8 pods 6 must be available, and only 10 may be there in any run", func(c *comparison) { c.pods = 8 }, []string{"most pods"}},
-		"OddPods":       {"a quarter of 11 pods is 2 that may be missing and 3 too many", func(c *comparison) { c.pods = 11 }, []string{"least pods available"}},
-		"SeveralMissed": {"each number is judged for itself", func(c *comparison) { c.goals.wall, c.goals.requests = ms, 1 }, []string{requestsLabel, wallLabel}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := comparison{fleet: fleet{pods: 10}, goals: base}
-			tc.change(&c)
-			got := c.report(compared())
-			var notMet []string
-			for _, label := range slices.Sorted(maps.Keys(verdicts(got))) {
-				if verdicts(got)[label] == missed {
-					notMet = append(notMet, label)
-				}
-			}
-			if diff := cmp.Diff(tc.missed, notMet); diff != "" {
-				t.Errorf("%s: what is missed (-want +got):\n%s", tc.reason, diff)
-			}
-			if got.missed() != (tc.missed != nil) {
-				t.Errorf("%s: the report must say missed if any row does: got %t", tc.reason, got.missed())
-			}
-		})
 	}
 }

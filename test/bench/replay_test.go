@@ -12,8 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // began is when the releases of all scripts begin.
@@ -216,60 +214,6 @@ func TestHandOvers(t *testing.T) {
 			t.Parallel()
 			if diff := cmp.Diff(tc.want, told(replayOne(t, tc.script, tc.targets...).handOvers)); diff != "" {
 				t.Errorf("%s: hand-overs (-want +got):\n%s", tc.reason, diff)
-			}
-		})
-	}
-}
-
-// TestReplayPartsDeployments mixes the logs of two Deployments, and objects of none.
-func TestReplayPartsDeployments(t *testing.T) {
-	t.Parallel()
-	one := script(t, "set v1 2; pod a v1 ready; pod b v1 ready; start; pod c v2; gone a")
-	two := script(t, "set v1 2; pod a v1 ready; pod b v1 ready; start; gone a; gone b")
-	for _, c := range two {
-		c.object.SetLabels(map[string]string{appLabel: "other"})
-	}
-	log := slices.Concat(one, two, []change{{at: began, object: &v1alpha1.BatchRelease{}}})
-	slices.SortStableFunc(log, func(a, b change) int { return a.at.Compare(b.at) })
-
-	histories := replayAll(log, began, nil)
-	got := of(histories, func(h history) extent { return h.extent })
-	slices.SortFunc(got, func(a, b extent) int { return a.least - b.least })
-	if diff := cmp.Diff([]extent{{0, 1}, {1, 3}}, got, cmp.AllowUnexported(extent{})); diff != "" {
-		t.Errorf("each Deployment has an extent of its own (-want +got):\n%s", diff)
-	}
-	if got, want := widest(histories), (extent{0, 3}); got != want {
-		t.Errorf("the worst of all is that of each on its own: want %+v, got %+v", want, got)
-	}
-}
-
-// TestHandOversInPlace: where pods are replaced in place, the next step begins with the first old
-// pod that goes.
-func TestHandOversInPlace(t *testing.T) {
-	t.Parallel()
-	const up = "place a v1 ready; place b v1 ready; place c v1 ready; start; "
-	cases := map[string]struct {
-		reason, script string
-		want           []string
-		extent         extent
-	}{
-		"Steps": {
-			"the end of the pod is told twice, and begins one step",
-			up + "place c v1 ready ending; gone c; place c v2; place c v2 ready; place b v1 ready ending; gone b; place b v2 ready; gone a; place a v2 ready",
-			[]string{"c@4 b@5", "b@7 a@8"}, extent{2, 3},
-		},
-		"NotReady": {
-			"an old pod that goes before the step is complete begins nothing",
-			up + "gone c; place c v2; gone b; place c v2 ready; place b v2 ready; gone a", []string{"c@4 a@6"}, extent{1, 3},
-		},
-		"NewOneGoes": {"an updated pod that goes begins nothing", up + "gone c; place c v2 ready; gone c; place c v2 ready", nil, extent{2, 3}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := replayOne(t, tc.script, 1, 2, 3)
-			if diff := cmp.Diff(tc.want, told(got.handOvers)); diff != "" || got.extent != tc.extent {
-				t.Errorf("%s: extent %+v, want %+v; hand-overs (-want +got):\n%s", tc.reason, got.extent, tc.extent, diff)
 			}
 		})
 	}

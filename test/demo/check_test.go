@@ -1,12 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,31 +52,6 @@ func deployedLog() *log {
 		l.pod(name, oldImage, available)
 	}
 	return l
-}
-
-func TestCheckOfARelease(t *testing.T) {
-	t.Parallel()
-	l := releaseLog()
-	want := findings{leastAvailable: 3, mostPods: 4}
-	if diff := cmp.Diff(want, threePods(l.confirmed).check(l.records), cmp.AllowUnexported(findings{})); diff != "" {
-		t.Errorf("a release as it should be breaks no claim (-want +got):\n%s", diff)
-	}
-}
-
-func TestCheckDoesNotDependOnTheOrderOfArrival(t *testing.T) {
-	t.Parallel()
-	l := releaseLog()
-	var byKind []record
-	for _, wanted := range []string{"*v1.Pod", "*v1alpha1.Gate", "*v1.Deployment", "*v1alpha1.BatchRelease"} {
-		for _, rec := range l.records {
-			if fmt.Sprintf("%T", rec.object) == wanted {
-				byKind = append(byKind, rec)
-			}
-		}
-	}
-	if found := threePods(l.confirmed).check(byKind); len(found.broken) > 0 {
-		t.Errorf("kinds are watched each on its own, the revisions put them in order: %v", found.broken)
-	}
 }
 
 func TestCheckFindsWhatIsBroken(t *testing.T) {

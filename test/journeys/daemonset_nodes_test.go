@@ -1,18 +1,15 @@
 package journeys
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
 // inBatch has a release of web:2 with pods that take their time be in the middle of its second
@@ -75,60 +72,6 @@ func (w *world) losePods(n int) {
 			if err := w.Delete(w.Context(), pod); client.IgnoreNotFound(err) != nil {
 				w.Errorf("delete pod: %v", err)
 			}
-		}
-	}
-}
-
-// TestDaemonSetNodeNotReady: Nodes that stop being ready in mid-batch hold nothing up: right before
-// the third pod goes, two of six nodes fall silent.
-func TestDaemonSetNodeNotReady(t *testing.T) {
-	w := newWorld(t)
-	w.excuses() // what a node takes is nobody's fault
-	w.excuse.races = []law{enoughRun}
-	nodes := w.ownNodes(6)
-	silent := []node{nodes[0], nodes[5]}
-	third := nth(3, before, http.MethodDelete, "pods")
-	var deletes sync.Mutex // several are sent at once
-	w.startControllerUntil(func(request *http.Request) moment {
-		deletes.Lock()
-		defer deletes.Unlock()
-		if third(request) == before {
-			for _, n := range silent {
-				w.silence(n)
-			}
-		}
-		return goOn
-	})
-	w.placed(w.daemonSet(), 6)
-	w.create(releaseTo("DaemonSet", w.onEachOwnNode("web:2", delayed), step(1, none()), step("100%")))
-	w.awaitConfirming(web.completed)
-	for _, n := range nodes[1:5] {
-		w.await(n.has("web:2"))
-	}
-	for _, n := range silent {
-		if ready := w.kubectl("get", "node", string(n), "--output", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`); ready != "False" {
-			t.Errorf("want node %s not ready to the end, it is ready: %s", n, ready)
-		}
-	}
-}
-
-// silence has a node and the pods that run on it be not ready, and stay so.
-func (w *world) silence(n node) {
-	const notReady = `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"KubeletNotReady"}]}}`
-	silent := []client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: string(n)}}}
-	for _, pod := range w.now().pods {
-		if pod.Spec.NodeName == string(n) && alive(pod) {
-			silent = append(silent, pod.DeepCopy())
-		}
-	}
-	annotation := mergePatch(fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, controlplane.SilentAnnotation))
-	for _, object := range silent {
-		err := w.Patch(w.Context(), object, annotation)
-		if err == nil {
-			err = w.Status().Patch(w.Context(), object, strategicPatch(notReady))
-		}
-		if client.IgnoreNotFound(err) != nil { // a pod may be gone meanwhile
-			w.Errorf("silence %s: %v", object.GetName(), err)
 		}
 	}
 }

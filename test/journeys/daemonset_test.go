@@ -69,26 +69,6 @@ func TestDaemonSetInBatches(t *testing.T) {
 	}
 }
 
-// TestDaemonSetNodeGoes: a node goes at a gate. The release goes on with those that are left.
-func TestDaemonSetNodeGoes(t *testing.T) {
-	w := newWorld(t)
-	w.ownNodes(4)
-	last, gone := w.addNode(4)
-	w.startController()
-	d := w.daemonSet()
-	w.placed(d, 5)
-	w.create(w.toDaemon(step(2), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 2})))
-	gone()
-	for _, pod := range w.now().podsOwned(d) {
-		if pod.Spec.NodeName == string(last) { // as the garbage collector does a minute later
-			w.kubectl("delete", "pod", pod.Name, "--grace-period=0", "--force", "--ignore-not-found")
-		}
-	}
-	w.await(all(web.blocksAt(0), sizeSeen(4), hasPods(4), web.runs(pods{"web:1": 2, "web:2": 2})))
-	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))
-}
-
 // allReadyInPlace wants all pods of the workload to serve.
 func allReadyInPlace(s *scene) error {
 	workload := s.workload("web")

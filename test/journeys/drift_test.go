@@ -55,29 +55,6 @@ func TestDriftIsReported(t *testing.T) {
 	})))
 }
 
-// TestDriftIsReverted: with drift: Revert what was released is brought back in steps; changed again
-// soon after, it is left alone for a while.
-func TestDriftIsReverted(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4))
-	r := release("web:1", step(1), step("100%"))
-	r.Spec.Drift = v1alpha1.DriftRevert
-	w.create(r)
-	w.await(web.completed)
-	w.kubectl("set", "image", "deployment", "web", "web=web:9")
-	s := w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.handedBack, web.serves("web:1", 4)))
-	status := s.releases["web"].Status
-	if rollback := status.Rollback; rollback == nil || rollback.Trigger != v1alpha1.TriggerDrift || !strings.Contains(rollback.Message, changedImage) {
-		t.Errorf("the rollback is %+v, want one for the drift", rollback)
-	}
-	if len(status.Quarantined) > 0 {
-		t.Errorf("what Git gives is quarantined: %v", status.Quarantined)
-	}
-	w.kubectl("set", "image", "deployment", "web", "web=web:9")
-	w.await(all(web.condition(v1alpha1.ConditionDrifted, v1alpha1.ReasonTemplateChanged, changedImage+"; it will be reverted at "), web.serves("web:9", 4)))
-}
-
 // condition wants a condition of the release that is true, for a reason and with something in its
 // message.
 func (name subject) condition(kind, reason, says string) check {

@@ -25,31 +25,6 @@ func nth(n int, when moment, method, resource string) killAt {
 	}
 }
 
-// TestKilledAndRestarted: Killed at any point, the next controller goes on to the same end.
-func TestKilledAndRestarted(t *testing.T) {
-	cases := map[string]killAt{
-		"AfterTakeOver": nth(1, after, http.MethodPatch, "deployments"),
-		"AfterCreate":   nth(1, after, http.MethodPost, "replicasets"),
-		"AfterScale":    nth(2, after, http.MethodPatch, "replicasets"),
-		"AfterGate":     nth(1, after, http.MethodPost, "gates"),
-		"AfterHandBack": nth(2, after, http.MethodPatch, "deployments"),
-		"AfterAnnotate": nth(2, after, http.MethodPatch, "batchreleases"),
-	}
-	for name, kill := range cases {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.deployed(deployment(6))
-			w.create(releaseOf(podTemplate("web:2", delayed), step("50%"), step("100%")))
-			first := w.startControllerUntil(kill)
-			w.awaitConfirming(first.died)
-			first.kill()
-			w.startController()
-			w.awaitConfirming(all(web.completed, web.serves("web:2", 6)))
-			w.wantStops("3 of 6")
-		})
-	}
-}
-
 // TestRestartAtRest: a controller that starts at a gate, or at rest, writes nothing but that it was
 // there.
 func TestRestartAtRest(t *testing.T) {

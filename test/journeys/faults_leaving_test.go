@@ -97,23 +97,3 @@ func TestLeavesBeforeEachWrite(t *testing.T) {
 		}
 	}
 }
-
-// TestSourceDeletedInMidRelease: a source that is deleted in the middle of a release has the
-// Deployment handed back before it goes.
-func TestSourceDeletedInMidRelease(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4, rolling(2, 1)))
-	source := &v1alpha1.ReleaseSource{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
-	source.Spec.URL = "http://127.0.0.1:1/shop.git"
-	w.create(source)
-	r := release("web:1", step("50%"), step("100%"))
-	r.Labels = map[string]string{v1alpha1.SourceLabel: "shop"}
-	w.create(r)
-	w.await(web.completed)
-	w.releaseImage("web:2")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 2, "web:2": 2})))
-	w.kubectl("delete", "releasesource", "shop") // waits until it is gone
-	s := w.await(all(nothingOfOurs, web.handedBack, web.serves("web:1", 4)))
-	wantStrategy(t, s, deployment(4, rolling(2, 1)))
-}

@@ -25,9 +25,9 @@ func (w *world) resize(replicas int32) {
 // TestScaledAtAnyMoment: Scaled at any moment, a release keeps to the laws and comes to the end
 // that it would have had if the workload had been of that size from the beginning (F12).
 func TestScaledAtAnyMoment(t *testing.T) {
-	sizes := []int32{1, 3, 15}
+	sizes := []int32{3, 15}
 	if *everyMoment {
-		sizes = append(sizes, 9)
+		sizes = append(sizes, 1, 9)
 	}
 	for _, replicas := range sizes {
 		t.Run(fmt.Sprint(replicas), func(t *testing.T) {

@@ -40,8 +40,8 @@ func (w *world) wantGate(step int32, kind v1alpha1.GateType, decision v1alpha1.D
 	})
 }
 
-// TestGatesOfEveryType: a release waits while it is frozen, and goes through gates of every type.
-// In place, as many pods may be missing as each batch says.
+// TestGatesOfEveryType: a release waits until its freeze ends by itself, and goes through gates of
+// every type. In place, as many pods may be missing as each batch says.
 func TestGatesOfEveryType(t *testing.T) {
 	onEachKind(t, func(w *world, p workloadKind) {
 		before := p.served(w, 8)
@@ -50,10 +50,16 @@ func TestGatesOfEveryType(t *testing.T) {
 			first, last = missing(1, first), missing(3, last)
 		}
 		r := p.to(w, first, step(3, soak(time.Second)), step(4, window("* * * * *"), soak(time.Second)), step(5, manual()), last)
-		r.Annotations = map[string]string{v1alpha1.FreezeAnnotation: `{"reason":"quarter end"}`}
+		frozenFor := func(d time.Duration) (end, annotation string) {
+			end = time.Now().Add(d).UTC().Format(time.RFC3339)
+			return end, fmt.Sprintf(`{"reason":"quarter end","until":%q}`, end)
+		}
+		end, frozen := frozenFor(time.Hour)
+		r.Annotations = map[string]string{v1alpha1.FreezeAnnotation: frozen}
 		w.create(r)
-		w.await(all(suspended(v1alpha1.ReasonFrozen, "frozen: quarter end"), web.handedBack, web.serves("web:1", 8)))
-		w.kubectl("annotate", "batchrelease", "web", v1alpha1.FreezeAnnotation+"-")
+		w.await(all(suspended(v1alpha1.ReasonFrozen, "frozen until "+end+": quarter end"), web.handedBack, web.serves("web:1", 8)))
+		_, frozen = frozenFor(2 * time.Second)
+		w.kubectl("annotate", "--overwrite", "batchrelease", "web", v1alpha1.FreezeAnnotation+"="+frozen)
 		w.await(all(web.blocksAt(3), p.shut, web.runs(pods{"web:1": 3, "web:2": 5})))
 		w.wantGate(1, "soak", v1alpha1.DecisionPassed)
 		w.wantGate(2, "window", v1alpha1.DecisionPassed)

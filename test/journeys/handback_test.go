@@ -110,10 +110,10 @@ func TestHandbackWithoutController(t *testing.T) {
 	inPlace := []string{"StatefulSet", "DaemonSet"}
 	for _, at := range []heldAt{
 		{"AtGate", atGate, handback.Options{}, "web:1", nil},
-		{"Proceed", atGate, handback.Options{Proceed: true}, "web:2", []string{"Deployment", "StatefulSet"}},
-		{"ReleaseGone", releaseGone, handback.Options{}, "web:1", nil},
-		{"InBatch", inBatch, handback.Options{}, "web:1", append(inPlace, "OrderedReady")},
-		{"InRollback", inRollback, handback.Options{}, "web:1", append(inPlace, "OrderedReady")},
+		{"Proceed", atGate, handback.Options{Proceed: true}, "web:2", []string{"StatefulSet"}},
+		{"ReleaseGone", releaseGone, handback.Options{}, "web:1", []string{"Deployment", "DaemonSet"}},
+		{"InBatch", inBatch, handback.Options{}, "web:1", []string{"OrderedReady", "DaemonSet"}},
+		{"InRollback", inRollback, handback.Options{}, "web:1", []string{"OrderedReady", "DaemonSet"}},
 		{"Emptied", emptiedAtGate, handback.Options{}, "web:1", inPlace},
 	} {
 		for kind, p := range workloadKinds() {

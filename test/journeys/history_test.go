@@ -1,7 +1,6 @@
 package journeys
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -24,16 +23,6 @@ func fromCommit(commit, author, subject string) map[string]string {
 	}
 }
 
-// releaseFrom brings the release "web" a new image by a commit.
-func (w *world) releaseFrom(image string, origin map[string]string) {
-	w.Helper()
-	annotations, err := json.Marshal(origin)
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.patchRelease(fmt.Sprintf(`{"metadata":{"annotations":%s},"spec":{"template":%s}}`, annotations, encode(podTemplate(image, nil))))
-}
-
 // wantHistory compares what kubectl get controllerrevisions lists, the oldest first.
 func (w *world) wantHistory(want ...string) {
 	w.Helper()
@@ -50,34 +39,6 @@ func (w *world) wantHistory(want ...string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		w.Errorf("history (-want +got):\n%s", diff)
 	}
-}
-
-// TestHistory: the history says what became of each template, who brought it and who let it
-// through; any that was stable can be gone back to by its commit.
-func TestHistory(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4))
-	r := release("web:2", step(1), step("100%"))
-	r.Annotations = fromCommit(secondCommit, "Ada", "Second")
-	w.create(r)
-	w.approveAs("grace", w.await(web.blocksAt(0)))
-	w.await(all(web.completed, web.serves("web:2", 4)))
-	w.wantHistory("web:1 Adopted <none> <none> <none>", "web:2 Released "+secondCommit+" Second grace")
-
-	w.releaseFrom("web:3", fromCommit(thirdCommit, "Bob", "Third"))
-	w.await(all(web.blocksAt(0)))
-	w.rollBack()
-	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.quarantined, web.serves("web:2", 4)))
-	w.wantHistory("web:1 Adopted <none> <none> <none>", "web:2 RolledBackTo "+secondCommit+" Second grace",
-		"web:3 RolledBack "+thirdCommit+" Third <none>")
-
-	w.releaseFrom("web:4", fromCommit(strings.Repeat("4", 40), "Cid", "Fourth"))
-	w.awaitConfirming(all(web.completed, web.serves("web:4", 4)))
-	w.kubectl("annotate", "batchrelease", "web", "rollback="+thirdCommit[:10])
-	w.awaitEvent(v1alpha1.ReasonRevisionNotFound, "(commit "+secondCommit[:7]+")")
-	w.kubectl("annotate", "batchrelease", "web", "rollback="+secondCommit[:10])
-	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, secondCommit[:10]), web.serves("web:2", 4)))
 }
 
 // approveAs answers the gate that the release "web" waits for, as sluice approve does.
@@ -186,11 +147,11 @@ func (p workloadKind) nextFrom(w *world, image, commit string) {
 		encode(fromCommit(commit, "Ada", image)), encode(p.template(w, image, nil))))
 }
 
-// TestInPlaceHistoryAndDrift: the history names the author and the approver of each template, and
-// any of them can be rolled back to by its commit. Changes at rest are reverted in steps where the
-// release asks for it. A restart is no drift.
-func TestInPlaceHistoryAndDrift(t *testing.T) {
-	onBothKinds(t, func(w *world, p workloadKind) {
+// TestHistoryAndDrift: the history names the author and the approver of each template, and what
+// became of it. Any of them can be rolled back to by its commit. Changes at rest are reverted in
+// steps where the release asks for it. A restart is no drift.
+func TestHistoryAndDrift(t *testing.T) {
+	onEachKind(t, func(w *world, p workloadKind) {
 		before := p.served(w, 4)
 		r := p.to(w, step(1), step("100%"))
 		r.Annotations = fromCommit(secondCommit, "Ada", "web:2")

@@ -11,58 +11,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
-// TestInPlaceRolledBack: rolled back by annotation in mid-release, and after the end. Pods that ran
-// the version all the time stay.
-func TestInPlaceRolledBack(t *testing.T) {
-	onKinds(t, []string{"StatefulSet", "OrderedReady", "DaemonSet"}, func(w *world, p workloadKind) {
-		before := p.atHalf(w, 4)
-		old := w.now()
-		w.rollBack()
-		back := all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4))
-		w.wantUntouched(before, back)
-		for uid, pod := range old.pods {
-			if pod.Spec.Containers[0].Image == "web:1" && alive(pod) && w.now().pods[uid] == nil {
-				w.Errorf("%s ran web:1 all the time, and was replaced", pod.Name)
-			}
-		}
-		p.next(w, "web:3")
-		w.awaitConfirming(all(web.completed, web.serves("web:3", 4)))
-		w.rollBack()
-		w.wantUntouched(before, back)
-	})
-}
-
-// TestInPlaceSuperseded: a new template in mid-release takes the place of the released one, with
-// its gates.
-func TestInPlaceSuperseded(t *testing.T) {
-	onBothKinds(t, func(w *world, p workloadKind) {
-		before := p.atHalf(w, 4)
-		p.next(w, "web:3")
-		w.await(all(web.attempt(2), web.blocksAt(0), p.shut, web.runs(pods{"web:1": 2, "web:3": 2})))
-		w.wantUntouched(before, all(web.completed, web.serves("web:3", 4)))
-	})
-}
-
-// TestReleaseDeleted: a release that is deleted in mid-release takes its pods back, or has the
-// native controller finish, by its policy.
-func TestReleaseDeleted(t *testing.T) {
-	t.Parallel()
-	for policy, image := range map[v1alpha1.DeletionPolicy]string{v1alpha1.DeletionRevert: "web:1", v1alpha1.DeletionProceed: "web:2"} {
-		for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
-			t.Run(fmt.Sprint(kind, policy), func(t *testing.T) {
-				w := newWorld(t)
-				before := workloadKinds()[kind].atHalf(w, 4, func(r *v1alpha1.BatchRelease) { r.Spec.DeletionPolicy = policy })
-				w.kubectl("delete", "batchrelease", "web")
-				w.catchUp()
-				w.wantUntouched(before, all(nothingOfOurs, web.serves(image, 4)))
-			})
-		}
-	}
-}
-
 // TestInPlaceBrokenVersion: a new version that never serves stops at what maxUnavailable lets it
-// take. It is rolled back, or superseded by one that serves. In order its pod stops the native
-// controller for good (kubernetes#67250).
+// take. It is rolled back, or superseded by one that serves. The status says what is wrong with its
+// pods. In order its pod stops the native controller for good (kubernetes#67250).
 func TestInPlaceBrokenVersion(t *testing.T) {
 	onKinds(t, []string{"StatefulSet", "OrderedReady", "DaemonSet"}, func(w *world, p workloadKind) {
 		before := p.served(w, 6)
@@ -71,9 +22,9 @@ func TestInPlaceBrokenVersion(t *testing.T) {
 		w.rollBack()
 		w.wantUntouched(before, all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 6)))
 		w.release(p.template(w, "web:3", behaving(controlplane.CrashLoop)))
-		w.await(podShows(crashed))
+		w.await(all(podShows(crashed), web.phase(v1alpha1.PhaseRollingUpdate), troubled(v1alpha1.PodsCrash, " crash")))
 		p.next(w, "web:4")
-		w.wantUntouched(before, all(web.attempt(4), web.completed, web.serves("web:4", 6)))
+		w.wantUntouched(before, all(web.attempt(4), web.completed, web.serves("web:4", 6), untroubled))
 		if least := w.findings(web).leastReady; least < 4 {
 			w.Errorf("%d pods served at least, want 4 of 6", least)
 		}

@@ -20,19 +20,6 @@ func jumped(from, to int32, by string) check {
 	})
 }
 
-// TestJumpForward: an operator jumps over manual gates to a later step, whose own gate is asked.
-func TestJumpForward(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(10))
-	w.create(release("web:2", step(1), step("30%"), step("60%"), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:2": 1})))
-	w.jumpTo(2)
-	w.await(all(jumped(0, 2, "nextStepIndex"), web.attempt(1), web.blocksAt(2), web.runs(pods{"web:1": 4, "web:2": 6})))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 10)))
-}
-
 // TestJumpBackRemovesPods: where the strategy says so a jump back takes pods away, too, within the
 // surge and with all that must serve; people are asked when it is done. So it does from the last
 // step, where no pod of the version before may be left.

@@ -8,23 +8,6 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestReleaseDeletedWithoutItsHold: Our annotation taken off a Deployment and its release deleted,
-// while there is no controller: it would stay paused for ever if the status did not tell what it
-// was like.
-func TestReleaseDeletedWithoutItsHold(t *testing.T) {
-	w := newWorld(t)
-	first := w.startController()
-	w.deployed(deployment(6, rolling("34%", 1)))
-	w.create(release("web:2", step("50%"), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 3})))
-	first.kill()
-	w.kubectl("annotate", "deployment", "web", v1alpha1.HoldAnnotation+"-")
-	w.kubectl("delete", "batchrelease", "web", "--wait=false")
-	w.startController()
-	s := w.await(all(gone("web"), web.handedBack, web.serves("web:1", 6)))
-	wantStrategy(t, s, deployment(6, rolling("34%", 1)))
-}
-
 // TestTwoReleasesOfOneWorkload: of two releases of one Deployment, the second waits and says for
 // whom.
 func TestTwoReleasesOfOneWorkload(t *testing.T) {
@@ -67,21 +50,4 @@ func TestStrategyRestored(t *testing.T) {
 			wantAnnotations(t, s, before)
 		})
 	}
-}
-
-// TestPausedByUser: a Deployment that its user has paused is released and paused again.
-func TestPausedByUser(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(3))
-	w.kubectl("rollout", "pause", "deployment", "web")
-	w.create(release("web:2", step(1), step("100%")))
-	w.await(web.blocksAt(0))
-	w.confirm("web")
-	s := w.await(all(web.completed, web.serves("web:2", 3)))
-	if !s.deployments["web"].Spec.Paused {
-		t.Error("the Deployment is no longer paused")
-	}
-	w.releaseImage("web:3")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:2": 2, "web:3": 1})))
 }

@@ -2,7 +2,6 @@ package journeys
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -38,55 +37,29 @@ func (w *world) acknowledge(s *scene) {
 // past is an external change of a held workload, where no policy forbids it, and the reported
 // reason.
 type past struct {
-	stdin  string
-	args   []string
-	reason string
+	kind, name string
+	stdin      string
+	args       []string
+	reason     string
 }
 
-func patched(kind, reason, text string) past {
-	return past{args: []string{"patch", kind, "web", "-p", text}, reason: reason}
-}
-
-// pasts returns changes of a kind. The changes of every kind come first.
-func pasts(kind string) map[string]past {
-	changes := map[string]past{
-		"SetImage": {args: []string{"set", "image", kind + "/web", "web=web:9", "--field-manager", "meddler"}, reason: v1alpha1.ReasonTemplateChanged},
-		"Annotate": {args: []string{"annotate", kind, "web", "rollouts.sluice.dev/hold-"}, reason: v1alpha1.ReasonHoldRemoved},
-		"BadHold":  patched(kind, v1alpha1.ReasonHoldRemoved, `{"metadata":{"annotations":{"rollouts.sluice.dev/hold":"{"}}}`),
+// pasts returns changes of each kind: by kubectl, by another tool, and of template and strategy at
+// once.
+func pasts() []past {
+	setImage := func(kind string) []string {
+		return []string{"set", "image", kind + "/web", "web=web:9", "--field-manager", "meddler"}
 	}
-	maps.Copy(changes, map[string]map[string]past{
-		"Deployment": deploymentPasts(), "StatefulSet": statefulSetPasts(), "DaemonSet": daemonSetPasts(),
-	}[kind])
-	return changes
-}
-
-func deploymentPasts() map[string]past {
-	original := manifestOf(deployment(4, rolling(1, 1)))
-	serverSide := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"strategy":{"type":"RollingUpdate"}}}`
-	return map[string]past{
-		"Resume":    {args: []string{"rollout", "resume", "deployment", "web"}, reason: v1alpha1.ReasonWorkloadUnpaused},
-		"ApplySide": {stdin: serverSide, args: []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}, reason: v1alpha1.ReasonStrategyChanged},
-		"Replace":   {stdin: original, args: []string{"replace", "-f", "-"}, reason: v1alpha1.ReasonWorkloadUnpaused},
-		"Strategy":  patched("deployment", v1alpha1.ReasonStrategyChanged, `{"spec":{"strategy":{"type":"RollingUpdate"}}}`),
-	}
-}
-
-func statefulSetPasts() map[string]past {
-	return map[string]past{
-		"Undo":      {args: []string{"rollout", "undo", "statefulset/web"}, reason: v1alpha1.ReasonTemplateChanged},
-		"OnDelete":  patched("statefulset", v1alpha1.ReasonStrategyChanged, `{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}`),
-		"Partition": patched("statefulset", v1alpha1.ReasonStrategyChanged, `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":1}}}}`),
-		"Both": patched("statefulset", v1alpha1.ReasonStrategyChanged,
-			`{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}},`+webOf("web:9")+`}}`),
-	}
-}
-
-func daemonSetPasts() map[string]past {
-	return map[string]past{
-		"Undo":     {args: []string{"rollout", "undo", "daemonset/web"}, reason: v1alpha1.ReasonTemplateChanged},
-		"Strategy": patched("daemonset", v1alpha1.ReasonStrategyChanged, `{"spec":{"updateStrategy":{"type":"RollingUpdate"}}}`),
-		"Both": patched("daemonset", v1alpha1.ReasonStrategyChanged,
-			`{"spec":{"updateStrategy":{"type":"RollingUpdate"},`+webOf("web:9")+`}}`),
+	patched := func(kind, text string) []string { return []string{"patch", kind, "web", "-p", text} }
+	return []past{
+		{"Deployment", "SetImage", "", setImage("deployment"), v1alpha1.ReasonTemplateChanged},
+		{"Deployment", "Replace", manifestOf(deployment(4, rolling(1, 1))), []string{"replace", "-f", "-"}, v1alpha1.ReasonWorkloadUnpaused},
+		{"Deployment", "BadHold", "", patched("deployment", `{"metadata":{"annotations":{"rollouts.sluice.dev/hold":"{"}}}`), v1alpha1.ReasonHoldRemoved},
+		{"StatefulSet", "Undo", "", []string{"rollout", "undo", "statefulset/web"}, v1alpha1.ReasonTemplateChanged},
+		{"StatefulSet", "Partition", "", patched("statefulset", `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":1}}}}`), v1alpha1.ReasonStrategyChanged},
+		{"StatefulSet", "Both", "", patched("statefulset", `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}},`+webOf("web:9")+`}}`), v1alpha1.ReasonStrategyChanged},
+		{"DaemonSet", "SetImage", "", setImage("daemonset"), v1alpha1.ReasonTemplateChanged},
+		{"DaemonSet", "Strategy", "", patched("daemonset", `{"spec":{"updateStrategy":{"type":"RollingUpdate"}}}`), v1alpha1.ReasonStrategyChanged},
+		{"DaemonSet", "Both", "", patched("daemonset", `{"spec":{"updateStrategy":{"type":"RollingUpdate"},`+webOf("web:9")+`}}`), v1alpha1.ReasonStrategyChanged},
 	}
 }
 
@@ -103,15 +76,12 @@ func TestMeddling(t *testing.T) {
 		{"RolledBack", (*world).rollBack, all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4))},
 	}
 	t.Parallel()
-	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
-		changes := pasts(kind)
-		for i, name := range slices.Sorted(maps.Keys(changes)) {
-			for j, end := range ends {
-				if *everyMoment || i%len(ends) == j {
-					t.Run(kind+"/"+name+"/"+end.name, func(t *testing.T) {
-						meddled(newWorld(t), workloadKinds()[kind], changes[name], end.goOn, end.end)
-					})
-				}
+	for i, change := range pasts() {
+		for j, end := range ends {
+			if *everyMoment || i%len(ends) == j {
+				t.Run(change.kind+"/"+change.name+"/"+end.name, func(t *testing.T) {
+					meddled(newWorld(t), workloadKinds()[change.kind], change, end.goOn, end.end)
+				})
 			}
 		}
 	}

@@ -2,11 +2,8 @@ package journeys
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,80 +70,29 @@ func (w *world) confirmPausePoint(pod *corev1.Pod) {
 		fmt.Sprintf(`{"status":{"pausePoint":{"confirmed":%q}}}`, pod.Name))
 }
 
-// TestPausePoints: a release holds exactly before a pod with a pause point, twice if there are two,
-// until the annotation is taken away or the hold is confirmed.
+// TestPausePoints: a release holds exactly before each pod with a pause point, also the first to go
+// and its neighbour, until the annotation is taken away or the hold is confirmed. A controller that
+// starts anew holds there too.
 func TestPausePoints(t *testing.T) {
 	w := newWorld(t)
+	first := w.startController()
+	old := w.pausing(0, 1, 5)
+	w.await(holdsBefore(old, 0))
+	w.takePausePoint(old[0])
+	w.await(holdsBefore(old, 1))
+	first.kill()
 	w.startController()
-	old := w.pausing(3, 5)
-	w.await(holdsBefore(old, 3))
-	w.takePausePoint(old[3])
+	w.lookedAgain()
+	w.await(holdsBefore(old, 1))
+	w.confirmPausePoint(old[1])
 	w.await(holdsBefore(old, 5))
 	w.confirmPausePoint(old[5])
 	w.await(all(web.completed, web.serves("web:2", 10)))
 	w.goesInOrder(old)
 }
 
-// TestPausePointsSideBySide: the first pod to go can have a pause point, and so can its neighbour.
-func TestPausePointsSideBySide(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	old := w.pausing(0, 1, 9)
-	for _, place := range []int{0, 1, 9} {
-		w.await(holdsBefore(old, place))
-		w.confirmPausePoint(old[place])
-	}
-	w.await(all(web.completed, web.serves("web:2", 10)))
-	w.goesInOrder(old)
-}
-
-// TestPausePointDeletedByHand: a pod that is deleted by hand takes its own hold with it, and no
-// other.
-func TestPausePointDeletedByHand(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.excuses()
-	w.excuse.races = []law{enoughRun} // others may go before the ReplicaSet controller has counted the pod that is deleted
-	old := w.pausing(2, 6)
-	w.await(holdsBefore(old, 2))
-	w.kubectl("delete", "pod", old[2].Name)
-	w.await(func(s *scene) error {
-		if at := statusOf(s).PausePoint; at == nil || at.UID != old[6].UID {
-			return fmt.Errorf("want the release to hold before %s, got %+v", old[6].Name, at)
-		}
-		if pod := s.pods[old[5].UID]; pod != nil && alive(pod) {
-			return errors.New("want all pods before the pause point gone")
-		}
-		return nil
-	})
-	w.takePausePoint(old[6])
-	w.await(all(web.completed, web.serves("web:2", 10)))
-}
-
-// TestPausePointAcrossRestarts: a controller that dies after each kind of its writes goes on
-// holding where the one before it did.
-func TestPausePointAcrossRestarts(t *testing.T) {
-	w := newWorld(t)
-	var writes atomic.Int64 // several are sent at once
-	first := w.startControllerUntil(func(r *http.Request) moment {
-		if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/pods/") && writes.Add(1) == 3 {
-			return after
-		}
-		return goOn
-	})
-	old := w.pausing(3)
-	w.await(first.died)
-	second := w.startController()
-	w.await(holdsBefore(old, 3))
-	second.kill()
-	w.startController()
-	w.confirmPausePoint(old[3])
-	w.await(all(web.completed, web.serves("web:2", 10)))
-	w.goesInOrder(old)
-}
-
 // TestDaemonSetPausePoints: a DaemonSet pauses before the pod with a pause point, in the order that
-// the release says, until it is confirmed or taken away.
+// the release says, until the pod is deleted by hand or the pause point is taken away.
 func TestDaemonSetPausePoints(t *testing.T) {
 	w := newWorld(t)
 	w.ownNodes(4)
@@ -161,7 +107,7 @@ func TestDaemonSetPausePoints(t *testing.T) {
 	r.Spec.Strategy.Order = []v1alpha1.OrderKey{{Name: v1alpha1.Ascending}}
 	w.create(r)
 	w.await(holdsBefore(old, 1))
-	w.confirmPausePoint(old[1])
+	w.kubectl("delete", "pod", old[1].Name)
 	w.await(holdsBefore(old, 3))
 	w.takePausePoint(old[3])
 	w.wantUntouched(d, all(web.completed, web.serves("web:2", 4)))

@@ -60,7 +60,7 @@ const saysPolicy = "a mutating admission webhook or policy changes spec.template
 // another way. No pod runs the result: the release stops with the reason and a remedy, and
 // continues once the policy is as before. The command leaves the workload held, and reports why.
 func TestPolicyChangesHoldTheRelease(t *testing.T) {
-	onEachKind(t, func(w *world, p workloadKind) {
+	onKinds(t, []string{"Deployment", "StatefulSet"}, func(w *world, p workloadKind) {
 		w.team("blue")
 		_, c := p.adopted(w, step(1), step("100%"))
 		p.next(w, "web:2")

@@ -17,21 +17,6 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestWarnOfWhatWillNotFit: a release that will not fit starts all the same if its preflight policy
-// allows that, and a rollback is never held up.
-func TestWarnOfWhatWillNotFit(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4, rolling(1, 0)))
-	w.quota("full", corev1.ResourcePods, "4")
-	r := release("web:2", step(1), step("100%"))
-	r.Spec.Strategy.Preflight = v1alpha1.PreflightWarn
-	w.create(r)
-	w.await(all(web.takenOver, web.preflight(metav1.ConditionTrue, v1alpha1.ReasonWillNotFit, "leaves no room")))
-	w.rollBack()
-	w.await(all(web.completed, web.serves("web:1", 4), web.reason(v1alpha1.ReasonRolledBack)))
-}
-
 // TestPreflightWarns: Budgets and autoscalers that conflict with a release cause warnings, and do
 // not delay anything.
 func TestPreflightWarns(t *testing.T) {

@@ -8,27 +8,6 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestRollbackKeepsGoodPods: a rollback in the middle of a release leaves the pods of the good
-// version as they are.
-func TestRollbackKeepsGoodPods(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(10, rolling(2, 0)))
-	w.create(release("web:2", step("50%"), step("100%")))
-	s := w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 5, "web:2": 5})))
-	good := s.podsRunning("web:1")
-	w.rollBack()
-	s = w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 10)))
-	for uid, name := range good {
-		if s.podsRunning("web:1")[uid] == "" {
-			t.Errorf("pod %s of the good version did not outlive the rollback", name)
-		}
-	}
-	if least := w.findings(web).leastReady; least < 10 {
-		t.Errorf("%d pods served at least, want all 10: none may be unavailable", least)
-	}
-}
-
 // podsRunning returns the names of the pods of an image that are not going away, by UID; of all if
 // it is empty.
 func (s *scene) podsRunning(image string) map[types.UID]string {

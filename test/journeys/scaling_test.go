@@ -15,22 +15,6 @@ func (w *world) scale(replicas string) {
 	w.kubectl("scale", "deployment", "web", "--replicas", replicas)
 }
 
-// TestScaledAtGate: Scaled at a gate, both versions keep their share, and no pod is updated past
-// it.
-func TestScaledAtGate(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(10))
-	w.create(release("web:2", step("50%"), step("100%")))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 5, "web:2": 5})))
-	w.scale("15")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 8, "web:2": 7})))
-	w.scale("6")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 3})))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 6)))
-}
-
 var upgrading = web.status("a batch under way", func(s *v1alpha1.BatchReleaseStatus) bool {
 	return s.CurrentStepState == v1alpha1.StepUpgrade && s.TargetReplicas > 0
 })

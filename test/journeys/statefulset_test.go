@@ -28,18 +28,6 @@ func TestStatefulSetInBatches(t *testing.T) {
 	}
 }
 
-// TestStatefulSetWithOtherOrdinals: a StatefulSet whose first ordinal is not 0.
-func TestStatefulSetWithOtherOrdinals(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	s := statefulSet(4, func(s *appsv1.StatefulSet) { s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 7} })
-	w.placed(s, 4)
-	w.create(toStateful(step(1), step("100%")))
-	w.await(all(web.blocksAt(0), closed, places(from(7, 10, 11))))
-	w.replacedByHand("web-7", all(closed, places(from(7, 10, 11))))
-	w.wantUntouched(s, all(web.completed, web.serves("web:2", 4)))
-}
-
 // TestStatefulSetGetsItsStrategyBack: the user's own OnDelete, and the user's own partition, come
 // back.
 func TestStatefulSetGetsItsStrategyBack(t *testing.T) {

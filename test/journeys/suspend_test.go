@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -30,47 +29,6 @@ func suspended(reason, says string) check {
 // queued wants a template to wait, or none to.
 func queued(is bool) check {
 	return web.status(fmt.Sprintf("a template that waits: %t", is), func(s *v1alpha1.BatchReleaseStatus) bool { return (s.Queued != nil) == is })
-}
-
-// TestFrozenUntil: a freeze says why and until when, and ends by itself.
-func TestFrozenUntil(t *testing.T) {
-	w := newWorld(t)
-	w.startController()
-	w.deployed(deployment(4))
-	freeze := func(until time.Time) (annotation, says string) {
-		end := until.UTC().Format(time.RFC3339)
-		return fmt.Sprintf(`{"reason":"quarter end","until":%q}`, end), "frozen until " + end + ": quarter end"
-	}
-	annotation, says := freeze(time.Now().Add(time.Hour))
-	r := release("web:2", step("50%", none()), step("100%"))
-	r.Annotations = map[string]string{v1alpha1.FreezeAnnotation: annotation}
-	w.create(r)
-	w.await(all(suspended(v1alpha1.ReasonFrozen, says), web.serves("web:1", 4)))
-	annotation, _ = freeze(time.Now().Add(2 * time.Second))
-	w.kubectl("annotate", "--overwrite", "batchrelease", "web", v1alpha1.FreezeAnnotation+"="+annotation)
-	w.await(all(web.completed, web.serves("web:2", 4)))
-}
-
-// TestFrozenByGit: a freeze in the repository stops a release at its gate and what is pushed
-// meanwhile; rollbacks go on.
-func TestFrozenByGit(t *testing.T) {
-	w := newForgeWorld(t, step("50%"), step("100%"))
-	w.startWithForge(never, w.withWebhooks())
-	w.push("web:2")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 5, "web:2": 5})))
-	w.write("ada", "main", ".sluice/freeze.yaml", []byte("reason: quarter end\n"))
-	w.await(suspended(v1alpha1.ReasonFrozen, "frozen: quarter end"))
-	w.confirm("web")
-	w.wantGate(0, "manual", v1alpha1.DecisionPassed)
-	w.push("web:3")
-	w.await(all(suspended(v1alpha1.ReasonFrozen, "frozen: quarter end"), queued(true), web.runs(pods{"web:1": 5, "web:2": 5})))
-	w.rollBack()
-	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 10)))
-
-	w.push("web:4")
-	w.await(all(suspended(v1alpha1.ReasonFrozen, "frozen: quarter end"), queued(true), web.serves("web:1", 10)))
-	w.write("ada", "main", ".sluice/freeze.yaml", []byte("reason: quarter end\nuntil: 2026-01-01T00:00:00Z\n"))
-	w.await(all(web.blocksAt(0), queued(false), web.runs(pods{"web:1": 5, "web:4": 5})))
 }
 
 // TestInPlaceSuspendedInBatch: a release suspended in the middle of a batch lets the terminating

@@ -11,8 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/app"
-	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // ofKind has a release share the requests of another route than the world's, of a kind.
@@ -132,42 +130,6 @@ func TestTrafficOfGRPCRoute(t *testing.T) {
 	w.confirm("web")
 	w.await(all(web.completed, web.serves("web:2", 4)))
 	if diff := cmp.Diff(before, ofUser(w.read(w.namespace, gatewayAPI, "GRPCRoute", "shop"))); diff != "" {
-		t.Errorf("the route is not what it was (-want +got):\n%s", diff)
-	}
-}
-
-// TestTrafficOfAnotherNamespace: a route of another namespace is shared once both namespaces grant
-// it, and not before.
-func TestTrafficOfAnotherNamespace(t *testing.T) {
-	w := newTrafficWorld(t)
-	w.drop(httpRoute())
-	edge := cptest.Namespace(t)
-	options := w.options
-	w.options = func(o *app.Options) {
-		options(o)
-		o.Namespaces = append(o.Namespaces, edge)
-	}
-	w.startController()
-	w.deployed(deployment(4, rolling(1, 0)))
-	before := w.object(edge, gatewayAPI, "HTTPRoute", map[string]any{"rules": []any{map[string]any{
-		"backendRefs": []any{map[string]any{"name": "web", "namespace": w.namespace, "port": int64(80)}},
-	}}})
-	w.create(ofKind(v1alpha1.RouteHTTP, edge, sharing("web:2", stepOf("25%", "25%"), stepOf("100%", "100%"))))
-	w.await(all(meets(v1alpha1.TrafficNotGranted, "HTTPRoute "+edge+"/shop"), web.runs(pods{"web:1": 4})))
-	from := func(group, kind, namespace string) map[string]any {
-		return map[string]any{"from": []any{map[string]any{"group": group, "kind": kind, "namespace": namespace}}}
-	}
-	release := from("rollouts.sluice.dev", "BatchRelease", w.namespace)
-	release["to"] = []any{map[string]any{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute"}}
-	w.object(edge, gatewayAPI, "ReferenceGrant", release)
-	w.await(all(meets(v1alpha1.TrafficNotGranted, "HTTPRoute "+edge+"/shop"), web.runs(pods{"web:1": 4})))
-	services := from("gateway.networking.k8s.io", "HTTPRoute", edge)
-	services["to"] = []any{map[string]any{"group": "", "kind": "Service"}}
-	w.object(w.namespace, gatewayAPI, "ReferenceGrant", services)
-	w.await(all(web.blocksAt(0), told(25)))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 4)))
-	if diff := cmp.Diff(before, ofUser(w.read(edge, gatewayAPI, "HTTPRoute", "shop"))); diff != "" {
 		t.Errorf("the route is not what it was (-want +got):\n%s", diff)
 	}
 }

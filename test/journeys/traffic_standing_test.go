@@ -10,34 +10,17 @@ import (
 // TestTrafficStoppedKeepsItsPods: a release that is stopped keeps the pods for its requests,
 // whatever its workload is scaled to: down for the night, and up again.
 func TestTrafficStoppedKeepsItsPods(t *testing.T) {
-	frozen := all(web.observed, web.reason(v1alpha1.ReasonFrozen))
-	for name, stop := range map[string]func(*world){
-		"suspended": func(w *world) {
-			w.suspend(true)
-			w.await(suspended(v1alpha1.ReasonSuspended, ""))
-		},
-		"frozen": func(w *world) {
-			w.annotateRelease(v1alpha1.FreezeAnnotation, `{"reason":"incident"}`)
-			w.await(frozen)
-		},
-		"changed by hand": func(w *world) {
-			w.kubectl("annotate", "deployment", "web", v1alpha1.HoldAnnotation+"-")
-			w.await(web.drifted(v1alpha1.ReasonHoldRemoved))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newTrafficWorld(t)
-			w.startController()
-			w.deployed(deployment(6, rolling(1, 0)))
-			w.create(sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%")))
-			w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 3, "web:2": 3})))
-			stop(w)
-			w.autoscale(2)
-			w.await(all(gets(50), web.runs(pods{"web:1": 2, "web:2": 1}))) // one within maxSurge stays
-			w.create(autoscaler(12))
-			w.await(all(gets(50), web.runs(pods{"web:1": 6, "web:2": 6})))
-		})
-	}
+	w := newTrafficWorld(t)
+	w.startController()
+	w.deployed(deployment(6, rolling(1, 0)))
+	w.create(sharing("web:2", stepOf("50%", "50%"), stepOf("100%", "100%")))
+	w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 3, "web:2": 3})))
+	w.kubectl("annotate", "deployment", "web", v1alpha1.HoldAnnotation+"-")
+	w.await(web.drifted(v1alpha1.ReasonHoldRemoved))
+	w.autoscale(2)
+	w.await(all(gets(50), web.runs(pods{"web:1": 2, "web:2": 1}))) // one within maxSurge stays
+	w.create(autoscaler(12))
+	w.await(all(gets(50), web.runs(pods{"web:1": 6, "web:2": 6})))
 }
 
 // TestTrafficStepEditedAtItsGate: an author who may push but not approve edits the waiting step.
@@ -65,25 +48,4 @@ func TestTrafficStepEditedAtItsGate(t *testing.T) {
 	w.await(all(web.blocksAt(0), gets(60), web.runs(pods{"web:1": 6, "web:2": 12})))
 	w.confirm("web")
 	w.await(all(web.completed, web.serves("web:2", 15), givenBack(before)))
-}
-
-// TestTrafficFitsANumberOfPods: a step that asks for a number of pods gives them the requests that
-// they can serve, at its gate and while it is suspended. No further pod comes past the gate.
-func TestTrafficFitsANumberOfPods(t *testing.T) {
-	w := newTrafficWorld(t)
-	w.startController()
-	w.deployed(deployment(6, rolling(1, 0)))
-	before := w.routed()
-	w.create(sharing("web:2", stepOf("3", "50%"), stepOf("100%", "100%")))
-	w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 3, "web:2": 3})))
-	w.suspend(true)
-	w.await(suspended(v1alpha1.ReasonSuspended, ""))
-	w.autoscale(12)
-	w.await(all(gets(25), web.runs(pods{"web:1": 9, "web:2": 3})))
-	w.suspend(false)
-	w.await(all(web.observed, gets(25)))
-	w.autoscale(6)
-	w.await(all(web.blocksAt(0), gets(50), web.runs(pods{"web:1": 3, "web:2": 3})))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 6), givenBack(before)))
 }

@@ -147,7 +147,7 @@ func (c *controller) goesOnAfter(before time.Time) time.Time {
 // answer, is told as one that is refused: with who does not answer. An approval is not asked for
 // again, a rollback says why it does not move, and the release goes on seconds after the end of it.
 func TestWebhookDoesNotAnswer(t *testing.T) {
-	onEachKind(t, webhookDoesNotAnswer)
+	onKinds(t, []string{"Deployment", "DaemonSet"}, webhookDoesNotAnswer)
 }
 
 func webhookDoesNotAnswer(w *world, p workloadKind) {

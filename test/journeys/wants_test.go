@@ -27,16 +27,6 @@ func stalls(name, reason, says string) check {
 	}
 }
 
-// gone wants a release to be deleted.
-func gone(name string) check {
-	return func(s *scene) error {
-		if s.releases[name] != nil {
-			return fmt.Errorf("want release %s deleted", name)
-		}
-		return nil
-	}
-}
-
 func wantStrategy(t *testing.T, s *scene, want *appsv1.Deployment) {
 	t.Helper()
 	have := s.deployments[want.Name].Spec

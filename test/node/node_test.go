@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -135,31 +134,4 @@ func TestWhatIsKilledIsSweptByTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantNothingLeft(t, tmp, killed.Process.Pid)
-}
-
-func TestProcess1IsAlone(t *testing.T) {
-	t.Parallel()
-	cmd := outside(t, t.TempDir(), "true")
-	cmd.Env = append(cmd.Env, stageEnv+"="+first)
-	cmd.Stderr = nil
-	if output, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(output), "for process 1 alone") {
-		t.Errorf("as process %d: %v, want it refused:\n%s", cmd.Process.Pid, err, output)
-	}
-}
-
-func TestFoldersAreRemovedFromTheLeavesUp(t *testing.T) {
-	t.Parallel()
-	root := filepath.Join(t.TempDir(), "cgroup")
-	if err := os.MkdirAll(filepath.Join(root, "kubepods", "pod"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := removeCgroup(root); err != nil {
-		t.Errorf("remove: %v", err)
-	}
-	if _, err := os.Stat(root); !errors.Is(err, syscall.ENOENT) {
-		t.Errorf("it is still there: %v", err)
-	}
-	if err := removeCgroup(root); err != nil {
-		t.Errorf("remove what is gone: %v", err)
-	}
 }

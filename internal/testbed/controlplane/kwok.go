@@ -17,9 +17,6 @@ const (
 	ReadyDelayAnnotation = "simulate.sluice.dev/ready-delay"
 	// ReadyForAnnotation has a pod that is ready lose that after a Go duration, for good.
 	ReadyForAnnotation = "simulate.sluice.dev/ready-for"
-	// SilentAnnotation, on a node or on a pod that runs, has nobody make it ready again that was made
-	// not ready: its kubelet is not heard any more.
-	SilentAnnotation = "simulate.sluice.dev/silent"
 )
 
 // Values of BehaviourAnnotation.
@@ -51,7 +48,6 @@ func kwokConfig(readyDelay time.Duration) ([]byte, error) {
 		"ReadyDelay":       readyDelay,
 		"ReadyDelayKey":    ReadyDelayAnnotation,
 		"ReadyForKey":      ReadyForAnnotation,
-		"SilentKey":        SilentAnnotation,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("fill in KWOK's configuration: %w", err)

@@ -175,31 +175,6 @@ func TestSlowDownloadsAreGivenUp(t *testing.T) {
 	}
 }
 
-// TestPasswordOfAMirrorIsNotShown: messages on a download contain no password, because others read
-// the log.
-func TestPasswordOfAMirrorIsNotShown(t *testing.T) {
-	t.Parallel()
-	for name, serve := range map[string]http.HandlerFunc{
-		"not found":       http.NotFound,
-		"another content": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("another")) },
-		"no answer":       func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := httptest.NewServer(serve)
-			t.Cleanup(server.Close)
-			r := release{
-				url:  strings.Replace(server.URL, "//", "//somebody:secret@", 1),
-				sums: map[string]string{"one": ""}, silence: time.Minute, limit: time.Minute,
-			}
-			err := r.download(t.Context(), "one", filepath.Join(t.TempDir(), "one"))
-			if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "somebody") {
-				t.Errorf("error is %v, want one with the address but without the password", err)
-			}
-		})
-	}
-}
-
 // TestChecksumsAreOfThePinnedVersion: an upgrade that forgets the checksums would have everybody
 // build what could be downloaded.
 func TestChecksumsAreOfThePinnedVersion(t *testing.T) {

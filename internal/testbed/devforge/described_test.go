@@ -2,7 +2,6 @@ package devforge_test
 
 import (
 	"fmt"
-	"net/http"
 	"testing"
 
 	"github.com/google/go-github/v60/github"
@@ -63,62 +62,5 @@ func TestOneObjectAtATime(t *testing.T) {
 	must(t, err)
 	if got.GetID() != hook {
 		t.Errorf("a hook: got %v", got)
-	}
-}
-
-func TestRequestsThatAreMalformed(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, devforge.Options{})
-	w.open(w.cloneAs(w.tokens["ada"]), "topic")
-	const repo = "/api/v3/repos/shop/web"
-	tests := map[string]struct {
-		reason, method, path, body string
-		want                       int
-	}{
-		"JSON":     {"it is no JSON", "POST", repo + "/pulls", "{", 400},
-		"Type":     {"a member has another type", "POST", repo + "/statuses/" + w.tip("main"), `{"state":1}`, 400},
-		"Base64":   {"it is not Base64", "PUT", repo + "/contents/x", `{"message":"m","content":"%"}`, 422},
-		"Message":  {"there is no message", "PUT", repo + "/contents/x", `{"content":""}`, 422},
-		"Delete":   {"what is deleted is not said", "DELETE", repo + "/contents/README", `{"message":"m"}`, 422},
-		"Branch":   {"there is no such branch", "PUT", repo + "/contents/x", `{"message":"m","content":"","branch":"none"}`, 404},
-		"Mode":     {"a mode is none", "POST", repo + "/git/trees", `{"tree":[{"path":"a","mode":"1","content":"x"}]}`, 422},
-		"Tree":     {"there is no such tree", "POST", repo + "/git/commits", `{"message":"m","tree":"none"}`, 422},
-		"Ref":      {"a ref has a bad name", "POST", repo + "/git/refs", `{"ref":"refs/heads/a..b","sha":"x"}`, 422},
-		"Object":   {"a ref to nothing", "POST", repo + "/git/refs", `{"ref":"refs/heads/a","sha":"x"}`, 422},
-		"Default":  {"the default branch stays", "DELETE", repo + "/git/refs/heads/main", "", 422},
-		"Method":   {"there is no such kind of merge", "PUT", repo + "/pulls/1/merge", `{"merge_method":"magic"}`, 422},
-		"Comment":  {"a comment says something", "POST", repo + "/issues/1/comments", `{"body":""}`, 422},
-		"Dismiss":  {"there is no such review", "PUT", repo + "/pulls/1/reviews/1/dismissals", `{"message":"m"}`, 404},
-		"Reviewer": {"a stranger can't review", "POST", repo + "/pulls/1/requested_reviewers", `{"reviewers":["eve"]}`, 422},
-		"Team":     {"there is no such team", "POST", repo + "/pulls/1/requested_reviewers", `{"team_reviewers":["x"]}`, 422},
-		"Deploy":   {"there is nothing to deploy", "POST", repo + "/deployments", `{"ref":"none"}`, 422},
-		"Token":    {"only an app makes tokens", "POST", "/api/v3/app/installations/1/access_tokens", "", 401},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := w.do(tc.method, tc.path, tc.body, nil); got.status != tc.want {
-				t.Errorf("%s: got status %d, want %d: %s", tc.reason, got.status, tc.want, got.body)
-			}
-		})
-	}
-}
-
-func TestNobodyMayOnlyReadWhatIsPublic(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, devforge.Options{})
-	nobody := http.Header{"Authorization": nil}
-	if got := w.do("GET", pullsPath, "", nobody); got.status != http.StatusNotFound {
-		t.Errorf("what is private is not there: got %d", got.status)
-	}
-	if got := w.do("GET", "/api/v3/user", "", nobody); got.status != http.StatusUnauthorized {
-		t.Errorf("nobody has no account: got %d", got.status)
-	}
-	must(t, w.MakePublic(repository))
-	if got := w.do("GET", pullsPath, "", nobody); got.status != http.StatusOK {
-		t.Errorf("what is public can be read: got %d", got.status)
-	}
-	if got := w.do("POST", pullsPath, "{}", nobody); got.status != http.StatusUnauthorized {
-		t.Errorf("and not written: got %d", got.status)
 	}
 }

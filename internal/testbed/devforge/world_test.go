@@ -2,7 +2,6 @@ package devforge_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -89,13 +88,6 @@ func (w *world) openPull(branch string) *github.PullRequest {
 	return pull
 }
 
-func (w *world) pull(number int) *github.PullRequest {
-	w.t.Helper()
-	pull, _, err := w.bob.PullRequests.Get(w.ctx(), owner, web, number)
-	must(w.t, err)
-	return pull
-}
-
 // tip returns the commit of a branch, as git sees it.
 func (w *world) tip(branch string) string {
 	w.t.Helper()
@@ -131,30 +123,4 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// wantStatus checks what an error of go-github was answered with.
-func wantStatus(t *testing.T, reason string, err error, want int) {
-	t.Helper()
-	if got := statusOf(err); got != want {
-		t.Errorf("%s: got status %d, want %d: %v", reason, got, want, err)
-	}
-}
-
-// statusOf returns 0 for an error that is no answer.
-func statusOf(err error) int {
-	var plain *github.ErrorResponse
-	var primary *github.RateLimitError
-	var secondary *github.AbuseRateLimitError
-	switch {
-	case err == nil:
-		return http.StatusOK
-	case errors.As(err, &plain):
-		return plain.Response.StatusCode
-	case errors.As(err, &primary):
-		return primary.Response.StatusCode
-	case errors.As(err, &secondary):
-		return secondary.Response.StatusCode
-	}
-	return 0
 }

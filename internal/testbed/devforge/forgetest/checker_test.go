@@ -6,9 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/fstest"
 
-	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 	"github.com/sluice-dev/sluice/internal/testbed/devforge/forgetest"
 )
 
@@ -94,21 +92,5 @@ func TestMiddlewareNotesBreachesAndPassesAnswersOn(t *testing.T) {
 	}
 	if got := checker.Breaches(); len(got) != 1 || !strings.Contains(got[0], "/user") || checker.Checked() != 1 {
 		t.Errorf("what is wrong is noted, and only the API is looked at: got %d of %d: %v", len(got), checker.Checked(), got)
-	}
-}
-
-func TestStartGivesAForge(t *testing.T) {
-	t.Parallel()
-	forge := forgetest.Start(t, devforge.Options{})
-	if err := forge.CreateRepository(t.Context(), "shop/web", "main", fstest.MapFS{"a": {Data: []byte("a")}}); err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.Get(forge.APIURL() + "repos/shop/web")
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("the forge answers: got %s", resp.Status)
 	}
 }
