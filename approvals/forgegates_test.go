@@ -201,6 +201,12 @@ func (w *forgeWorld) setSecret(name, token string) {
 		"-p", fmt.Sprintf(`{"stringData":{"token":%q}}`, token))
 }
 
+// setSecretData changes keys of the Secret of the source "shop".
+func (w *forgeWorld) setSecretData(data string) {
+	w.Helper()
+	cptest.Kubectl(w, "--namespace", w.namespace, "patch", "secret", "shop-forge", "--type=merge", "-p", `{"stringData":`+data+`}`)
+}
+
 // TestReleaseFromNoSource: a release that was made by hand has no forge to ask.
 func TestReleaseFromNoSource(t *testing.T) {
 	t.Parallel()

@@ -18,11 +18,12 @@ import (
 
 // reasons of the condition ForgeReady, by what went wrong.
 var reasons = map[forge.Kind]string{
-	forge.Limited:      v1alpha1.ReasonForgeLimited,
-	forge.Unauthorised: v1alpha1.ReasonForgeRefused,
-	forge.Forbidden:    v1alpha1.ReasonForgeRefused,
-	forge.NotFound:     v1alpha1.ReasonForgeNotFound,
-	forge.Invalid:      v1alpha1.ReasonForgeInvalid,
+	forge.Limited:       v1alpha1.ReasonForgeLimited,
+	forge.Unauthorised:  v1alpha1.ReasonForgeRefused,
+	forge.Forbidden:     v1alpha1.ReasonForgeRefused,
+	forge.NotFound:      v1alpha1.ReasonForgeNotFound,
+	forge.Misconfigured: v1alpha1.ReasonForgeInvalid,
+	forge.Invalid:       v1alpha1.ReasonForgeInvalid,
 }
 
 // longestMessage of a condition, in bytes: forges say what they like.
@@ -41,7 +42,7 @@ func health(err error, proved bool) (metav1.Condition, bool) {
 		return condition, true
 	case isPaused && !paused.lasting(), kind == "":
 		return condition, false
-	case proved && !isPaused && kind != forge.Unauthorised:
+	case proved && !isPaused && kind != forge.Unauthorised && kind != forge.Misconfigured:
 		return condition, false
 	}
 	condition.Reason, condition.Message = v1alpha1.ReasonForgeUnreachable, plain.UpTo(plain.Line(err.Error()), longestMessage)

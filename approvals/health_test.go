@@ -1,6 +1,7 @@
 package approvals_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -68,4 +69,25 @@ func TestForgeIsNotReady(t *testing.T) {
 func (w *forgeWorld) setForge(patch string) {
 	w.Helper()
 	cptest.Kubectl(w, "--namespace", w.namespace, "patch", "releasesource", "shop", "--type=merge", "-p", `{"spec":{"forge":`+patch+`}}`)
+}
+
+// TestStatusOutlivesBadCredentials: a status that is due while the Secret can't be used is posted
+// once it can.
+func TestStatusOutlivesBadCredentials(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	w.setForge(`{"interval":"5s"}`)
+	w.setSecretData(`{"appID":"1","privateKey":"none"}`) // beside the token
+	w.startForgeApprovals()
+	w.releaseFrom("shop", "web")
+	w.awaitMessage(w.blockOn(w.releaseFrom("shop", "api"), approval()), "can't be asked") // nor was the status taken
+	w.awaitForge(metav1.ConditionFalse, v1alpha1.ReasonForgeInvalid)
+	w.setSecretData(`{"appID":"","privateKey":""}`)
+	w.awaitForge(metav1.ConditionTrue, v1alpha1.ReasonForgeConnected)
+	cptest.Eventually(t, soon, func() error {
+		if len(w.statuses("sluice/"+w.namespace+"/web")) == 0 {
+			return errors.New("want a status of the release")
+		}
+		return nil
+	})
 }

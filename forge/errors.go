@@ -21,6 +21,9 @@ const (
 	Limited Kind = "Limited"
 	// Conflict: another writer was faster; decide again.
 	Conflict Kind = "Conflict"
+	// Misconfigured: no client can work with these options, or no token has these rights. A user must
+	// change them, and the same request is good after that.
+	Misconfigured Kind = "Misconfigured"
 	// Invalid: the forge will not take it, whenever it is tried.
 	Invalid Kind = "Invalid"
 	// Transient: try again later.

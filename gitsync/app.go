@@ -24,7 +24,7 @@ type app struct {
 func (r *Reconciler) appAuth(ctx context.Context, source *v1alpha1.ReleaseSource, secret *corev1.Secret, as *github.App, memory *memory) (gitrepo.Auth, error) {
 	where := source.Spec.Forge
 	if where == nil {
-		return gitrepo.Auth{}, &forge.Error{Kind: forge.Invalid, Message: fmt.Sprintf(
+		return gitrepo.Auth{}, &forge.Error{Kind: forge.Misconfigured, Message: fmt.Sprintf(
 			"Secret %s holds a GitHub App: set spec.forge, which says where it is installed", secret.Name)}
 	}
 	as.GitOnly = true

@@ -204,7 +204,7 @@ func TroubledRevert(release *v1alpha1.BatchRelease, problem error) (v1alpha1.Rev
 	switch forge.KindOf(problem) {
 	case forge.Invalid:
 		return refusedRevert(release, problem.Error()), true
-	case forge.Forbidden, forge.Unauthorised:
+	case forge.Forbidden, forge.Unauthorised, forge.Misconfigured:
 		next := *release.Status.Revert.DeepCopy()
 		next.Message = "the pull request of the revert can't be opened: " + problem.Error()
 		return next, true

@@ -177,3 +177,19 @@ func TestRevertThatCantBeMade(t *testing.T) {
 		t.Errorf("want nothing more to do, got stage %d", stage)
 	}
 }
+
+// TestRevertOutlivesBadCredentials: a revert is given up where the forge refuses the request, and
+// not where a user must correct the credentials.
+func TestRevertOutlivesBadCredentials(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[forge.Kind]v1alpha1.RevertState{
+		forge.Invalid: v1alpha1.RevertRefused, forge.Misconfigured: v1alpha1.RevertOpening, forge.Unauthorised: v1alpha1.RevertOpening,
+	} {
+		w := newRevertWorld(t, 0)
+		w.release.Status.Revert = &v1alpha1.Revert{Attempt: w.release.Status.Attempt, State: v1alpha1.RevertOpening}
+		next, told := lifecycle.TroubledRevert(w.release, &forge.Error{Kind: kind, Message: "no"})
+		if !told || next.State != want || next.Message == "" {
+			t.Errorf("%s: want a revert that is %s and says why, got %t, %+v", kind, want, told, next)
+		}
+	}
+}

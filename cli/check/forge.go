@@ -57,7 +57,7 @@ func (f *Forge) Check(ctx context.Context) []Finding {
 // stranger returns the finding of an account that is not let in. Of an app it may be known what it
 // lacks.
 func (f *Forge) stranger(ctx context.Context, err error) Finding {
-	if forge.KindOf(err) == forge.Invalid {
+	if forge.KindOf(err) == forge.Misconfigured {
 		lacking, problem := f.Client.Lacking(ctx)
 		if problem == nil && len(lacking) > 0 {
 			return Finding{Failed, f.Of + "account", "the installation of the App lacks " + strings.Join(lacking, ", "),
@@ -77,7 +77,7 @@ func (f *Forge) failed(subject string, err error) Finding {
 		found.Remedy = "give the account the rights of " + appPage + ", or a token of its own: " + noAppPage
 	case forge.NotFound:
 		found.Remedy = "correct owner and name of the repository, install the App there, or give the account access: " + appPage
-	case forge.Invalid:
+	case forge.Misconfigured, forge.Invalid:
 		found.Remedy = "correct what is given: " + appPage
 	case forge.Limited:
 		found.Grade, found.Remedy = Warning, "try again then"

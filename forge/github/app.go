@@ -47,14 +47,14 @@ type App struct {
 
 func (a *App) signer(now func() time.Time) (*signer, error) {
 	if a.ID <= 0 {
-		return nil, invalid("the app has no id")
+		return nil, misconfigured("the app has no id")
 	}
 	if len(a.PrivateKey) > mostKeyBytes {
-		return nil, invalid("the app's private key is larger than %d bytes", mostKeyBytes)
+		return nil, misconfigured("the app's private key is larger than %d bytes", mostKeyBytes)
 	}
 	key, err := jwt.ParseRSAPrivateKeyFromPEM(a.PrivateKey)
 	if err != nil {
-		return nil, invalid("the app's private key is not an RSA key in PEM")
+		return nil, misconfigured("the app's private key is not an RSA key in PEM")
 	}
 	return &signer{app: a.ID, key: key, now: now}, nil
 }
@@ -98,7 +98,7 @@ func (s *signer) token(context.Context) (string, error) {
 	}
 	signed, err := jwt.NewWithClaims(jwt.SigningMethodRS256, claims).SignedString(s.key)
 	if err != nil {
-		return "", invalid("the private key of the app can't sign")
+		return "", misconfigured("the private key of the app can't sign")
 	}
 	return signed, nil
 }
@@ -172,8 +172,11 @@ func (i *installation) renew(ctx context.Context) (string, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if err = i.client.explain(err, "ask for a token of the app's installation"); err != nil {
-		if forge.KindOf(err) == forge.NotFound {
+		switch forge.KindOf(err) {
+		case forge.NotFound:
 			i.id = 0 // the app may have been installed again
+		case forge.Invalid: // the installation lacks rights
+			err = misconfigured("%v", err)
 		}
 		return "", err
 	}

@@ -144,7 +144,7 @@ func TestAppThatCannotDoIt(t *testing.T) {
 		change func(*github.Options)
 		want   forge.Kind
 	}{
-		"TooFewRights":    {"the app lacks rights that we need", asApp(app), forge.Invalid},
+		"TooFewRights":    {"the app lacks rights that we need", asApp(app), forge.Misconfigured},
 		"OtherKey":        {"the key is of another app", asApp(wrong), forge.Unauthorised},
 		"OtherRepository": {"the app is not installed there", elsewhere, forge.NotFound},
 	}

@@ -71,7 +71,7 @@ var (
 )
 
 // New makes a Client that shares nothing with others. It sends nothing. Options that can't work are
-// a *forge.Error of kind Invalid.
+// a *forge.Error of kind Misconfigured.
 func New(opts Options) (*Client, error) {
 	return NewClients(opts).Client(opts)
 }
@@ -106,11 +106,11 @@ func (o Options) withDefaults() Options {
 func (o Options) validate() error {
 	switch {
 	case !ownerName.MatchString(o.Owner):
-		return invalid("%q is not the name of an owner", o.Owner)
+		return misconfigured("%q is not the name of an owner", o.Owner)
 	case !repositoryName.MatchString(o.Repository) || strings.Trim(o.Repository, ".") == "":
-		return invalid("%q is not the name of a repository", o.Repository)
+		return misconfigured("%q is not the name of a repository", o.Repository)
 	case (o.Token == "") == (o.App == nil):
-		return invalid("give a token or an app, not both")
+		return misconfigured("give a token or an app, not both")
 	}
 	return nil
 }
@@ -164,15 +164,15 @@ func (c *Client) Budget() Budget {
 func apiURL(address string, allowHTTP bool) (*url.URL, error) {
 	api, err := url.Parse(address)
 	if err != nil || api.User != nil || api.RawQuery != "" || api.Fragment != "" {
-		return nil, invalid("the base URL is not a plain server address")
+		return nil, misconfigured("the base URL is not a plain server address")
 	}
 	switch host := strings.ToLower(api.Host); {
 	case address == "", host == "github.com", host == "www.github.com", host == "api.github.com":
 		return &url.URL{Scheme: "https", Host: "api.github.com", Path: "/"}, nil
 	case host == "":
-		return nil, invalid("the base URL names no server")
+		return nil, misconfigured("the base URL names no server")
 	case api.Scheme != "https" && (api.Scheme != "http" || !allowHTTP || !isLoopback(api.Hostname())):
-		return nil, invalid("the base URL must begin with https://")
+		return nil, misconfigured("the base URL must begin with https://")
 	}
 	api.Path = strings.TrimRight(api.Path, "/") + "/"
 	if !strings.HasPrefix(api.Host, "api.") && !strings.HasSuffix(api.Path, "/api/v3/") {

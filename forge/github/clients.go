@@ -29,7 +29,7 @@ func NewClients(common Options) *Clients {
 }
 
 // Client returns the client for these options, except those that all have in common. It sends
-// nothing. Options that can't work are a *forge.Error of kind Invalid.
+// nothing. Options that can't work are a *forge.Error of kind Misconfigured.
 func (c *Clients) Client(opts Options) (*Client, error) {
 	opts.AllowHTTP, opts.Networks, opts.Transport = c.common.AllowHTTP, c.common.Networks, c.common.Transport
 	opts.Timeout, opts.Now = c.common.Timeout, c.common.Now

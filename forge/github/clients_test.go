@@ -107,8 +107,8 @@ func TestClientsOfTheSameAreTheSame(t *testing.T) {
 			t.Errorf("%s: want another client", name)
 		}
 	}
-	if _, err := loopbackClients(nil).Client(github.Options{BaseURL: f.URL, Owner: "shop", Repository: "web"}); forge.KindOf(err) != forge.Invalid {
-		t.Errorf("without credentials: %v, want %s", err, forge.Invalid)
+	if _, err := loopbackClients(nil).Client(github.Options{BaseURL: f.URL, Owner: "shop", Repository: "web"}); forge.KindOf(err) != forge.Misconfigured {
+		t.Errorf("without credentials: %v, want %s", err, forge.Misconfigured)
 	}
 }
 

@@ -16,6 +16,11 @@ func invalid(format string, args ...any) *forge.Error {
 	return &forge.Error{Kind: forge.Invalid, Message: fmt.Sprintf(format, args...)}
 }
 
+// misconfigured returns the error of options or credentials that can't work.
+func misconfigured(format string, args ...any) *forge.Error {
+	return &forge.Error{Kind: forge.Misconfigured, Message: fmt.Sprintf(format, args...)}
+}
+
 // distrusted wraps an answer that can't be true, or is not all of it.
 func distrusted(format string, args ...any) *forge.Error {
 	return &forge.Error{Kind: forge.Transient, Message: fmt.Sprintf(format, args...)}

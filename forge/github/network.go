@@ -17,14 +17,14 @@ func (o Options) network() (http.RoundTripper, error) {
 	transport, err := dialer.NewHTTP(
 		&http.Transport{ResponseHeaderTimeout: o.Timeout, MaxIdleConns: 4}, o.CABundle, 10*time.Second, o.Networks, refused)
 	if err != nil {
-		return nil, invalid("%v", err)
+		return nil, misconfigured("%v", err)
 	}
 	return transport, nil
 }
 
 // refused returns the error of a connection to a denied network.
 func refused(ip netip.Addr) error {
-	return invalid("connections to %s are not allowed: if a forge is there, add it to the controller's --git-allowed-networks", ip)
+	return misconfigured("connections to %s are not allowed: if a forge is there, add it to the controller's --git-allowed-networks", ip)
 }
 
 // isLoopback reports whether plain http goes no further than this machine.

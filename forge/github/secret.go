@@ -12,7 +12,7 @@ const (
 )
 
 // WithSecret returns the options with who we are, and whom to trust, from the data of a Secret. A
-// number that is none is a *forge.Error of kind Invalid.
+// number that is none is a *forge.Error of kind Misconfigured.
 func (o Options) WithSecret(data map[string][]byte) (Options, error) {
 	o.Token, o.CABundle = string(data[keyToken]), data[keyCA]
 	var err error
@@ -21,7 +21,7 @@ func (o Options) WithSecret(data map[string][]byte) (Options, error) {
 }
 
 // AppOf returns the app that the data of a Secret holds; nil if it holds none. A number that is
-// none is a *forge.Error of kind Invalid.
+// none is a *forge.Error of kind Misconfigured.
 func AppOf(data map[string][]byte) (*App, error) {
 	if len(data[keyApp]) == 0 {
 		return nil, nil
@@ -44,7 +44,7 @@ func numberIn(data map[string][]byte, key string) (int64, error) {
 	}
 	number, err := strconv.ParseInt(string(data[key]), 10, 64)
 	if err != nil || number <= 0 {
-		return 0, invalid("%s in the Secret is not an app's number", key)
+		return 0, misconfigured("%s in the Secret is not an app's number", key)
 	}
 	return number, nil
 }

@@ -283,7 +283,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 			opts := github.Options{Owner: "shop", Repository: "web", Token: "ghp_ours"}
 			change(&opts)
 			_, err := github.New(opts)
-			wantKind(t, err, forge.Invalid, "only a change of the options can help")
+			wantKind(t, err, forge.Misconfigured, "only a change of the options can help")
 			if err != nil && strings.Contains(err.Error(), "secret") {
 				t.Errorf("no secret may be said: %v", err)
 			}
@@ -348,7 +348,7 @@ func TestDeniedNetworks(t *testing.T) {
 	_, err := clientOf(t, s.URL, func(o *github.Options) {
 		o.Networks = dialer.Rules{}
 	}).Repository(t.Context())
-	wantKind(t, err, forge.Invalid, "only another address can help")
+	wantKind(t, err, forge.Misconfigured, "only another address can help")
 	if s.count() > 0 {
 		t.Error("nothing may be sent to a network that is denied")
 	}
