@@ -118,7 +118,10 @@ func (r *reporting) do(ctx context.Context, _ lifecycle.ReportFacts, intent life
 				DeploymentID: intent.ID, State: forge.DeploymentInactive, Description: "superseded",
 			})
 		})
-		return err == nil, err
+		if err == nil || forge.KindOf(err) == forge.NotFound { // one that is gone is ended
+			return true, nil
+		}
+		return false, err
 	case lifecycle.Deploy:
 		return r.deploy(ctx, intent)
 	}
@@ -158,13 +161,12 @@ func (r *reporting) deploy(ctx context.Context, intent lifecycle.Deploy) (bool, 
 	if r.on.object.Status.Report == nil {
 		return true, nil
 	}
-	next := r.on.object.Status.Report.DeepCopy()
+	var made forge.Deployment
 	err := r.onForge(ctx, func(ctx context.Context, api *github.Client) error {
-		made, err := api.OpenDeployment(ctx, intent.Request)
-		if err != nil {
+		var err error
+		if made, err = api.OpenDeployment(ctx, intent.Request); err != nil {
 			return err
 		}
-		next.DeploymentID, next.DeploymentTask, next.DeploymentState = made.ID, intent.Task, string(intent.State)
 		return api.PostDeploymentStatus(ctx, forge.DeploymentStatusRequest{
 			DeploymentID: made.ID, State: intent.State, Description: intent.Description, LogURL: intent.LogURL,
 		})
@@ -172,7 +174,7 @@ func (r *reporting) deploy(ctx context.Context, intent lifecycle.Deploy) (bool, 
 	if err != nil {
 		return false, err
 	}
-	return r.record(ctx, report.OfRelease, next)
+	return r.record(ctx, report.OfRelease, lifecycle.Deployed(r.on.object.Status.Report, intent, made.ID))
 }
 
 // record writes the last report on a subject. It reports false if the release is gone.

@@ -148,6 +148,22 @@ func TestDeployments(t *testing.T) {
 	w.awaitDeployment("in_progress", "success")
 }
 
+// TestDeploymentThatIsGone: a deployment that people have deleted holds up no other.
+func TestDeploymentThatIsGone(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	w.setForge(`{"environment":"production"}`)
+	release := w.releaseFrom("shop", "web")
+	w.asRollout(release, func(s *v1alpha1.BatchReleaseStatus) {
+		s.Report = &v1alpha1.ForgeReport{
+			Commit: w.stable, Context: "sluice/" + w.namespace + "/web", State: "pending",
+			DeploymentID: 404, DeploymentTask: "sluice:x/web:0@" + w.stable, DeploymentState: "in_progress",
+		}
+	})
+	w.startForgeApprovals()
+	w.awaitDeployment("in_progress")
+}
+
 func (w *forgeWorld) awaitDeployment(want ...string) {
 	w.Helper()
 	cptest.Eventually(w, soon, func() error {

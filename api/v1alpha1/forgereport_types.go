@@ -28,6 +28,10 @@ type ForgeReport struct {
 	DeploymentTask string `json:"deploymentTask,omitempty"`
 	// +optional
 	DeploymentState string `json:"deploymentState,omitempty"`
+	// ActiveDeploymentID identifies the earlier deployment that the forge shows as active until this
+	// one succeeds; 0 for none.
+	// +optional
+	ActiveDeploymentID int64 `json:"activeDeploymentID,omitempty"`
 	// Time is the time of the last post.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`

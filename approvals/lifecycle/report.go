@@ -23,7 +23,7 @@ type (
 		Of   report.Subject
 		Post report.Post
 	}
-	// EndDeployment ends a deployment that another release took over from.
+	// EndDeployment ends an earlier deployment of the release, unless it is gone.
 	EndDeployment struct{ ID int64 }
 	// Deploy shows the release as a deployment, or how it stands.
 	Deploy struct {
@@ -99,5 +99,27 @@ func deploying(release *v1alpha1.BatchRelease, environment string) []ReportInten
 	if last.DeploymentID != 0 && last.DeploymentTask != task && last.DeploymentState == string(forge.DeploymentInProgress) {
 		next = append(next, EndDeployment{last.DeploymentID})
 	}
+	if active := activeBefore(last, task); active != 0 && state == forge.DeploymentSuccess {
+		next = append(next, EndDeployment{active})
+	}
 	return append(next, Deploy{Request: request, State: state, Description: description, LogURL: last.URL, Task: task})
+}
+
+// activeBefore returns the deployment that is active beside that of a task; 0 for none.
+func activeBefore(last *v1alpha1.ForgeReport, task string) int64 {
+	if last.DeploymentTask != task && last.DeploymentState == string(forge.DeploymentSuccess) {
+		return last.DeploymentID
+	}
+	return last.ActiveDeploymentID
+}
+
+// Deployed returns what to record once a deployment, which has the ID, is shown.
+func Deployed(last *v1alpha1.ForgeReport, deploy Deploy, id int64) *v1alpha1.ForgeReport {
+	next := last.DeepCopy()
+	next.DeploymentID, next.DeploymentTask, next.DeploymentState = id, deploy.Task, string(deploy.State)
+	next.ActiveDeploymentID = 0
+	if deploy.State != forge.DeploymentSuccess {
+		next.ActiveDeploymentID = activeBefore(last, deploy.Task)
+	}
+	return next
 }

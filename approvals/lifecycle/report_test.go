@@ -97,9 +97,7 @@ func (w *reportWorld) do(intent lifecycle.ReportIntent) error {
 		if err := w.deployed(id, intent.State); err != nil {
 			return err
 		}
-		return w.does(func() {
-			status.Report.DeploymentID, status.Report.DeploymentTask, status.Report.DeploymentState = id, intent.Task, string(intent.State)
-		})
+		return w.does(func() { status.Report = lifecycle.Deployed(status.Report, intent, id) })
 	}
 	w.Fatalf("nobody carries out %T", intent)
 	return nil
@@ -158,6 +156,7 @@ func TestReportEndsAlikeAfterACrash(t *testing.T) {
 	lives := map[string][]func(*reportWorld){
 		"released":   {updates(tipCommit, 1, 0), updates(tipCommit, 1, 1), (*reportWorld).complete},
 		"superseded": {updates(tipCommit, 1, 0), updates(otherTip, 2, 0), (*reportWorld).complete},
+		"followed":   {updates(tipCommit, 1, 0), (*reportWorld).complete, updates(otherTip, 2, 0), (*reportWorld).complete},
 		"queued":     {updates(tipCommit, 1, 0), (*reportWorld).queue, (*reportWorld).complete, updates(otherTip, 2, 1), (*reportWorld).complete},
 	}
 	counts := func(w *reportWorld) map[string]int {
@@ -195,6 +194,32 @@ func TestReportEndsAlikeAfterACrash(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSuccessEndsTheDeploymentBefore: a deployment is shown as active until another of the same
+// release succeeds; one that fails ends nothing.
+func TestSuccessEndsTheDeploymentBefore(t *testing.T) {
+	t.Parallel()
+	w := newReportWorld(t, 0)
+	want := []forge.DeploymentState{}
+	after := func(event func(*reportWorld), states ...forge.DeploymentState) {
+		t.Helper()
+		event(w)
+		w.run()
+		want = append(want[:0], states...)
+		for i, task := range w.tasks {
+			if told := w.deployments[task]; told[len(told)-1] != want[i] {
+				t.Errorf("deployment %d: want %s, got %s", i+1, want[i], told)
+			}
+		}
+	}
+	const active, under, ended = forge.DeploymentSuccess, forge.DeploymentInProgress, forge.DeploymentInactive
+	updates(tipCommit, 1, 0)(w)
+	after((*reportWorld).complete, active)
+	after(updates(otherTip, 2, 0), active, under)
+	after(updates(releaseCommit, 3, 0), active, ended, under)
+	after((*reportWorld).complete, ended, ended, active)
+	after(updates(tipCommit, 4, 0), ended, ended, active, under)
 }
 
 // TestRepeatedStatus: a status that the forge has lost, or has of an earlier process, is sent

@@ -153,6 +153,8 @@ func (c *Client) PostDeploymentStatus(ctx context.Context, r forge.DeploymentSta
 		State:       new(string(r.State)),
 		Description: new(forge.Description(r.Description)),
 		LogURL:      optional(r.LogURL),
+		// Releases share an environment: the success of one ends no other's deployment.
+		AutoInactive: new(false),
 	})
 	return c.explain(err, "post status of deployment %d", r.DeploymentID)
 }

@@ -213,7 +213,7 @@ func TestCheckRunsThatAreNotAll(t *testing.T) {
 func TestOpenDeployment(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	r := forge.DeploymentRequest{SHA: w.tip("main"), Task: "sluice:shop/web", Environment: "production", Description: "web"}
+	r := forge.DeploymentRequest{SHA: w.tip("main"), Task: "sluice:shop/web", Environment: "stage", Description: "web"}
 	off := w.forge.Inject(devforge.Fault{Kind: devforge.FaultLostAnswer, Method: "POST", Times: 1})
 	_, err := w.client.OpenDeployment(t.Context(), r)
 	wantKind(t, err, forge.Transient, "the answer was lost")
@@ -240,8 +240,12 @@ func TestOpenDeployment(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	err = w.client.PostDeploymentStatus(t.Context(), forge.DeploymentStatusRequest{DeploymentID: second.ID, State: forge.DeploymentSuccess})
+	if err != nil {
+		t.Fatal(err)
+	}
 	states, _, err := w.as("ada").Repositories.ListDeploymentStatuses(t.Context(), "shop", "web", first.ID, nil)
 	if err != nil || len(states) != 2 || states[0].GetState() != "success" {
-		t.Errorf("the states must be there, newest first: got %v, %v", states, err)
+		t.Errorf("the states must be there, newest first, and the success of another release must end none: got %v, %v", states, err)
 	}
 }
