@@ -118,9 +118,6 @@ func (a approval) rejection(now time.Time) Decision {
 		why := fmt.Sprintf("%s, which rejects nothing: reopen it, or %s", problem, a.askAnew())
 		return refused(fmt.Sprintf("pull request #%d was closed %s", pull.Number, why), "closed "+why)
 	}
-	if problem != "" {
-		return unchanged(a.gate)
-	}
 	message := fmt.Sprintf("pull request #%d was closed by %s without being merged: reopen it to continue", pull.Number, name(pull.ClosedBy))
 	return decided(v1alpha1.DecisionRejected, message, now, closing)
 }

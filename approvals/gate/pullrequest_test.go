@@ -68,9 +68,10 @@ func TestAPullRequestThatIsNotMerged(t *testing.T) {
 			closed(s)
 			s.forge.Approval.Permissions = nil
 			s.gate.Status.Decision, s.gate.Status.DecidedAt = v1alpha1.DecisionRejected, rejectedBefore
-			s.gate.Status.Evidence, s.gate.Status.Message = []v1alpha1.Evidence{closing}, "rejected"
+			s.gate.Status.Evidence, s.gate.Status.Message = []v1alpha1.Evidence{closing}, "the forge can't be asked: 502"
 		}, v1alpha1.GateStatus{
-			Decision: v1alpha1.DecisionRejected, Message: "rejected", Evidence: []v1alpha1.Evidence{closing}, DecidedAt: rejectedBefore,
+			Decision: v1alpha1.DecisionRejected, Message: "pull request #12 was closed by carol without being merged: reopen it to continue",
+			Evidence: []v1alpha1.Evidence{closing}, DecidedAt: rejectedBefore,
 		}},
 		"it was closed again, by another": {func(s *approving) {
 			closedBy(mallory)(s)
