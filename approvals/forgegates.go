@@ -3,7 +3,6 @@ package approvals
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -182,9 +181,6 @@ func (a *asking) recordTrouble(ctx context.Context, source *v1alpha1.ReleaseSour
 	return result, err
 }
 
-// patience is the time for which a deleted gate waits for a forge that can't be reached.
-const patience = 15 * time.Minute
-
 // tidy closes what was opened for a gate that has passed or is void, and then releases the gate.
 func (a *asking) tidy(ctx context.Context) (reconcile.Result, error) {
 	facts, err := a.run(ctx, a.gatherOver)
@@ -193,8 +189,9 @@ func (a *asking) tidy(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
 	case ctx.Err() != nil, forge.KindOf(err) == "":
 		return reconcile.Result{}, errors.Join(err, ctx.Err())
-	case !a.givesUp(err):
-		return reconcile.Result{RequeueAfter: a.gates.until(a.againAfter(err, facts.Source))}, nil
+	case !lifecycle.GivesUp(a.gate.object, err, a.gates.clock.Now()):
+		again := lifecycle.CloseAgain(a.gate.object, a.againAfter(err, facts.Source))
+		return reconcile.Result{RequeueAfter: a.gates.until(again)}, nil
 	}
 	g := a.gate.object
 	a.gates.events.Eventf(g, nil, "Warning", "NotClosed", "CloseApproval",
@@ -223,14 +220,6 @@ func (a *asking) gatherOver(ctx context.Context) (lifecycle.GateFacts, error) {
 		return err
 	})
 	return facts, err
-}
-
-// givesUp reports whether the gate is released although its pull request stays open: the forge
-// refuses for good, or the gate has waited for too long.
-func (a *asking) givesUp(err error) bool {
-	refused := []forge.Kind{forge.NotFound, forge.Forbidden, forge.Invalid}
-	deleted := a.gate.object.DeletionTimestamp
-	return slices.Contains(refused, forge.KindOf(err)) || deleted != nil && a.gates.clock.Since(deleted.Time) > patience
 }
 
 // againAfter returns when to ask again after an error of the forge.

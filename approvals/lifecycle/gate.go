@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -239,6 +240,29 @@ func closing(g *v1alpha1.Gate, facts GateFacts) []GateIntent {
 // merged.
 func PassedOnForge(g *v1alpha1.Gate) bool {
 	return g.Status.Decision == v1alpha1.DecisionPassed && g.Forced() == nil
+}
+
+// patience is the time for which a deleted gate waits for a forge that can't be reached.
+const patience = 15 * time.Minute
+
+// GivesUp reports whether a gate is let go although its pull request stays open: the forge refuses
+// for good, or the gate has waited for too long.
+func GivesUp(g *v1alpha1.Gate, problem error, now time.Time) bool {
+	refused := []forge.Kind{forge.NotFound, forge.Forbidden, forge.Invalid}
+	return slices.Contains(refused, forge.KindOf(problem)) ||
+		g.DeletionTimestamp != nil && now.Sub(g.DeletionTimestamp.Time) >= patience
+}
+
+// CloseAgain returns when to try again to close what is open for a gate, where the forge allows it
+// at a time.
+func CloseAgain(g *v1alpha1.Gate, allowed time.Time) time.Time {
+	if g.DeletionTimestamp == nil {
+		return allowed
+	}
+	if end := g.DeletionTimestamp.Add(patience); end.Before(allowed) {
+		return end
+	}
+	return allowed
 }
 
 // OpenedStatus returns the status of a gate whose pull request was opened, or found.

@@ -364,6 +364,32 @@ func TestGateEndsAlikeAfterACrash(t *testing.T) {
 	}
 }
 
+// TestDeletedGateIsLetGo: a deleted gate waits for its forge for at most 15 minutes, also if the
+// forge names a later time; one that has passed waits for longer.
+func TestDeletedGateIsLetGo(t *testing.T) {
+	t.Parallel()
+	passed, deleted := &v1alpha1.Gate{}, &v1alpha1.Gate{}
+	deleted.DeletionTimestamp = new(metav1.NewTime(start))
+	limited := &forge.LimitedError{Until: start.Add(time.Hour)}
+	if at := lifecycle.CloseAgain(passed, limited.Until); !at.Equal(limited.Until) || lifecycle.GivesUp(passed, limited, at) {
+		t.Errorf("a gate that has passed: want another try when the forge allows one, got one at %s", at)
+	}
+	if lifecycle.GivesUp(deleted, limited, start.Add(14*time.Minute)) {
+		t.Error("a gate that was deleted 14 minutes ago: want it to wait")
+	}
+	if at := lifecycle.CloseAgain(deleted, limited.Until); !at.Equal(start.Add(15*time.Minute)) || !lifecycle.GivesUp(deleted, limited, at) {
+		t.Errorf("a deleted gate: want it let go after 15 minutes, got another try at %s", at)
+	}
+	if soon := start.Add(time.Second); !lifecycle.CloseAgain(deleted, soon).Equal(soon) {
+		t.Error("a deleted gate: want the next try as soon as the forge allows one")
+	}
+	for kind, want := range map[forge.Kind]bool{forge.Forbidden: true, forge.Invalid: true, forge.Misconfigured: false, forge.Transient: false} {
+		if got := lifecycle.GivesUp(deleted, &forge.Error{Kind: kind}, start); got != want {
+			t.Errorf("GivesUp(%s) at once: want %t, got %t", kind, want, got)
+		}
+	}
+}
+
 // TestNextOfGate: the next effect follows from the gate and the known facts.
 func TestNextOfGate(t *testing.T) {
 	t.Parallel()
