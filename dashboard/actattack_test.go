@@ -1,16 +1,13 @@
 package dashboard
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -143,34 +140,6 @@ func TestStaleForm(t *testing.T) {
 	}
 }
 
-// TestSentTwice: a double click does what one does, and both are told of it.
-func TestSentTwice(t *testing.T) {
-	t.Parallel()
-	a := newActs(t)
-	a.deploy()
-	ada := a.person("ada", "view", "sluice-approver")
-	a.push(2)
-	form, _ := ada.form("approve")
-	var answers [3]got
-	var all sync.WaitGroup
-	for i := range answers {
-		all.Go(func() { answers[i] = ada.post(ada.path("approve"), form) })
-	}
-	all.Wait()
-	outcomes := map[string]int{}
-	for _, answer := range answers {
-		to, err := url.Parse(answer.location)
-		if err != nil || answer.code != http.StatusSeeOther {
-			t.Fatalf("want to be sent to the release, got %d: %s", answer.code, answer.text)
-		}
-		outcomes[to.Query().Get("outcome")]++
-	}
-	if outcomes["written"] != 1 || outcomes["already"] != 2 {
-		t.Errorf("want one of three to write, got %v", outcomes)
-	}
-	a.atBatch(2)
-}
-
 // TestTwoPeople: of a yes and a no at the same time one counts, and the other person is told.
 func TestTwoPeople(t *testing.T) {
 	t.Parallel()
@@ -198,65 +167,6 @@ func TestTwoPeople(t *testing.T) {
 		}
 		return r.Status.Reason == v1alpha1.ReasonGateRejected
 	})
-}
-
-// TestForgedNotices: a link can't be forged that shows a notice of an action.
-func TestForgedNotices(t *testing.T) {
-	t.Parallel()
-	a := newActs(t)
-	a.deploy()
-	olga, eve := a.person("olga", "view", "sluice-operator"), a.person("eve", "view", "sluice-operator")
-	form, _ := olga.form("pause")
-	genuine := olga.post(olga.path("pause"), form).location
-	want(t, olga.get(genuine).text, "You have paused the release.")
-	form, _ = eve.form("resume")
-	hers, err := url.Parse(eve.post(eve.path("resume"), form).location)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, link := range map[string]string{
-		"no seal":        olga.path("?did=rollback&outcome=written&at=" + fmt.Sprint(time.Now().Unix())),
-		"another's":      hers.String(),
-		"another verb":   strings.Replace(genuine, "did=pause", "did=rollback", 1),
-		"another text":   genuine + "&to=hello",
-		"another moment": regexp.MustCompile(`at=\d+`).ReplaceAllString(genuine, "at="+fmt.Sprint(time.Now().Unix()+60)),
-	} {
-		wantNoNotice(t, name, olga.get(link).text)
-	}
-}
-
-func wantNoNotice(t *testing.T, name, page string) {
-	t.Helper()
-	if strings.Contains(page, `class="notice`) {
-		t.Errorf("%s: want no notice in:\n%s", name, page)
-	}
-}
-
-// TestTooManyForms: who sends forms without end is stopped, and nobody else.
-func TestTooManyForms(t *testing.T) {
-	t.Parallel()
-	a := newActs(t)
-	a.deploy()
-	olga, ada := a.person("olga", "view", "sluice-operator"), a.person("ada", "view", "sluice-operator")
-	form, _ := olga.form("pause")
-	form.Set("uid", "another")
-	var stopped atomic.Bool
-	var all sync.WaitGroup
-	for i := range actsBurst * 3 { // all at once: a busy machine may take a second for each
-		each := maps.Clone(form)
-		each.Set(formField, fmt.Sprint(i))
-		all.Go(func() {
-			got := olga.post(olga.path("pause"), each)
-			if got.code == http.StatusTooManyRequests && strings.Contains(got.text, "Too many forms") {
-				stopped.Store(true)
-			}
-		})
-	}
-	all.Wait()
-	if !stopped.Load() {
-		t.Errorf("want somebody stopped after %d forms", actsBurst)
-	}
-	want(t, ada.click("pause"), "You have paused the release.")
 }
 
 // TestControllerIsAway: a request is recorded by the dashboard's field manager, and the notice

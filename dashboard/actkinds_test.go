@@ -30,18 +30,6 @@ func TestRollbackOfStatefulSet(t *testing.T) {
 	a.rollsBack(3)
 }
 
-// TestRollbackOfDaemonSet: as many pods as nodes.
-func TestRollbackOfDaemonSet(t *testing.T) {
-	t.Parallel()
-	a := newActs(t)
-	meta, selector := a.selected()
-	set := &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template(1)}}
-	a.deployKind("DaemonSet", set, func() bool {
-		return set.Status.DesiredNumberScheduled > 1 && set.Status.NumberAvailable == set.Status.DesiredNumberScheduled
-	}, nil)
-	a.rollsBack(int(set.Status.DesiredNumberScheduled) - 1)
-}
-
 // TestRollbackWithTraffic: requests go back first, and the page says how many there are to go.
 func TestRollbackWithTraffic(t *testing.T) {
 	t.Parallel()

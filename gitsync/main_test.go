@@ -1,8 +1,6 @@
 package gitsync_test
 
 import (
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
@@ -12,8 +10,5 @@ import (
 
 func TestMain(m *testing.M) {
 	sandbox.Main(spec.Build)
-	if namespaces := os.Getenv(controllerEnv); namespaces != "" {
-		os.Exit(runController(strings.Split(namespaces, ",")))
-	}
 	cptest.Main(m)
 }

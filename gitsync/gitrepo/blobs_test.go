@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -229,34 +228,6 @@ func TestHostileAnswersToRequestsForFiles(t *testing.T) {
 			}
 			t.Logf("after %s: %v", time.Since(began).Round(time.Millisecond), err)
 		})
-	}
-}
-
-// TestWordsInsteadOfFiles: a server that has no answer, or says anything else, is read whole.
-func TestWordsInsteadOfFiles(t *testing.T) {
-	t.Parallel()
-	for name, answer := range map[string]string{
-		"refused": pkt("ERR upload-pack: not our ref\n"), "nothing": "", "other": pkt("acknowledgments\n"), "page": "<html>",
-	} {
-		s := largeServer(t, func(git http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				if req.Header.Get("Git-Protocol") == "" {
-					git.ServeHTTP(w, req)
-					return
-				}
-				_, _ = io.WriteString(w, answer)
-			})
-		})
-		r := newReader(gitrepo.Options{Limits: gitrepo.Limits{CachedBytes: 64 << 10}})
-		snapshot, err := r.Read(t.Context(), s.selecting(apps), gitrepo.Known{})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		snapshot.Close()
-		if got := content(t, snapshot); !maps.Equal(got, largeFiles()) {
-			t.Errorf("%s: got %d files", name, len(got))
-		}
 	}
 }
 

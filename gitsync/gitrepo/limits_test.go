@@ -99,36 +99,6 @@ func TestLargeFile(t *testing.T) {
 	}
 }
 
-// TestLargeFileChanges: Git sends a change of a large file as a delta on the one before, which we
-// were sent but did not keep.
-func TestLargeFileChanges(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, nil)
-	large := noise("l", 300<<10)
-	s.write(t, map[string]string{"a.yaml": "a: 1\n", "large.yaml": large, "same.yaml": large + "!"})
-	r := newReader(gitrepo.Options{Limits: gitrepo.Limits{FileBytes: 64 << 10}})
-	read(t, r, s.source(), gitrepo.Known{})
-	for i := range 3 {
-		large += "more"
-		s.write(t, map[string]string{"large.yaml": large, "n": fmt.Sprint(i)})
-		before := s.handler.Sent()
-		files := read(t, r, s.source(), gitrepo.Known{}).FS()
-		if sent := s.handler.Sent() - before; sent > 10<<10 {
-			t.Errorf("change %d of the large file sent %d bytes, want a delta", i, sent)
-		}
-		if got, err := fs.ReadFile(files, "n"); err != nil || string(got) != fmt.Sprint(i) {
-			t.Errorf("n: %q, %v; want %d", got, err, i)
-		}
-		_, err := fs.ReadFile(files, "large.yaml")
-		wantError(t, err, gitrepo.LimitExceeded, "large.yaml")
-	}
-	s.write(t, map[string]string{"large.yaml": "small: 1\n"})
-	files := read(t, r, s.source(), gitrepo.Known{}).FS()
-	if got, err := fs.ReadFile(files, "large.yaml"); err != nil || string(got) != "small: 1\n" {
-		t.Errorf("large.yaml, made small: %q, %v", got, err)
-	}
-}
-
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/pem"
-	"io/fs"
 	"net"
 	"strings"
 	"testing"
@@ -124,41 +123,6 @@ func TestSSH(t *testing.T) {
 	got := content(t, read(t, r, src, gitrepo.Known{Ancestor: first, Content: first}))
 	if got["a"] != "3" || len(got["b"]) != 100<<10 {
 		t.Errorf("got a=%q and %d bytes of b", got["a"], len(got["b"]))
-	}
-}
-
-// TestOnlyFilesThatAreReadAreFetchedOverSSH: a small change in a large repository sends few bytes
-// over SSH too. From a server of the old protocol the repository is read whole.
-func TestOnlyFilesThatAreReadAreFetchedOverSSH(t *testing.T) {
-	t.Parallel()
-	s := newSSHServer(t, ed25519Key(t))
-	if _, err := s.Git(nil, "config", "uploadpack.allowFilter", "true"); err != nil {
-		t.Fatal(err)
-	}
-	s.write(t, largeFiles())
-	src := s.source(s.hostKeys[0])
-	src.Reads = apps
-	limits := gitrepo.Options{Limits: gitrepo.Limits{CachedBytes: 64 << 10}}
-	r := newReader(limits)
-	first := read(t, r, src, gitrepo.Known{})
-	s.write(t, map[string]string{"apps/web.yaml": "web: 2\n", "charts/c00.yaml": noise("new", 16<<10)})
-	before := s.ssh.Sent.Load()
-	second := read(t, r, src, gitrepo.Known{Ancestor: first.Commit, Content: first.Commit})
-	wantFile(t, second, "apps/web.yaml", "web: 2\n")
-	wantFile(t, second, "apps/api.yaml", "api: 1\n")
-	if sent := s.ssh.Sent.Load() - before; sent > 4<<10 {
-		t.Errorf("a small change sent %d bytes", sent)
-	}
-	if _, err := fs.ReadFile(second.FS(), "charts/c00.yaml"); err == nil {
-		t.Error("a file that the caller does not read was fetched")
-	}
-
-	s.ssh.Old.Store(true)
-	old := newReader(limits)
-	for range 2 {
-		if got := content(t, read(t, old, src, gitrepo.Known{})); got["apps/web.yaml"] != "web: 2\n" || len(got["charts/c01.yaml"]) != 16<<10 {
-			t.Errorf("from a server of the old protocol: got %d files", len(got))
-		}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +21,6 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/app"
-	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 	"github.com/sluice-dev/sluice/telemetry/notices"
 )
@@ -153,39 +151,4 @@ func recordText(t *testing.T, c client.Client, namespace string) string {
 		text += string(inner)
 	}
 	return text
-}
-
-// TestNoticesLeastPrivilege: the rights of config/rbac and config/components/notices are enough;
-// the API server refuses nothing.
-func TestNoticesLeastPrivilege(t *testing.T) {
-	t.Parallel()
-	c, namespace := newClient(t), cptest.Namespace(t)
-	r := newReceiver(t)
-	options := noticesTo(t, namespace, r)
-	options.Version, options.LeaseNamespace = namespace, "sluice-system"
-	account := controllerAccount(t)
-	for _, file := range []string{"role.yaml", "role_binding.yaml"} {
-		rights, err := controlplane.InCheckout(filepath.Join("config/components/notices", file))
-		if err != nil {
-			t.Fatalf("find rights: %v", err)
-		}
-		if err := controlplane.Apply(t.Context(), cptest.Config(t), rights); err != nil {
-			t.Fatalf("apply rights: %v", err)
-		}
-	}
-	awaitRights(t, "sluice-system", "sluice-controller")
-	start(t, account, options)
-	awaitRecord(t, c, "sluice-system")
-	release := newRelease(t, namespace)
-	create(t, c, newDeployment(namespace), release)
-	r.await(t, "ReleaseStarted", "GateOpened")
-	cptest.Eventually(t, soon, func() error {
-		if !strings.Contains(recordText(t, c, "sluice-system"), string(release.UID)) {
-			return errors.New("want the release in the record")
-		}
-		return nil
-	})
-	if refused := refusals(t, "sluice/"+namespace); len(refused) > 0 {
-		t.Errorf("the controller was refused: %s", strings.Join(refused, ", "))
-	}
 }

@@ -160,7 +160,7 @@ func TestSharesAppliedAfterTheEnd(t *testing.T) {
 func startShared(t *testing.T, c client.Client, tool gitopsTool, git *unstructured.Unstructured) *v1alpha1.BatchRelease {
 	t.Helper()
 	namespace := git.GetNamespace()
-	start(t, trafficAccount(t), app.Options{Version: namespace, Namespaces: []string{namespace}, Traffic: true})
+	start(t, componentsAccount(t), app.Options{Version: namespace, Namespaces: []string{namespace}, Traffic: true})
 	for _, object := range []client.Object{newDeployment(namespace), newService(namespace)} {
 		if err := c.Create(t.Context(), object); err != nil {
 			t.Fatalf("create %T: %v", object, err)

@@ -17,7 +17,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -162,27 +161,6 @@ func awaitEvent(t *testing.T, c client.Client, namespace, text string) {
 		}
 		return fmt.Errorf("want an event that says %q", text)
 	})
-}
-
-// TestTracesNowhere: a collector that is wrong is told of before anything runs, and one that never
-// answers delays neither a release nor, by more than 5 s, the end of the process.
-func TestTracesNowhere(t *testing.T) {
-	t.Parallel()
-	if _, err := app.New(&rest.Config{Host: "https://127.0.0.1:1"}, app.Options{Traces: traces.Options{Endpoint: "http://collector.example.com"}}); err == nil {
-		t.Error("plain http to another machine is taken")
-	}
-	c, namespace := newClient(t), cptest.Namespace(t)
-	controller := start(t, cptest.Config(t), app.Options{Namespaces: []string{namespace}, Traces: traces.Options{Endpoint: silent(t)}})
-	release := newRelease(t, namespace)
-	create(t, c, newDeployment(namespace), release)
-	awaitRelease(t, c, release, "blocking", blocking)
-	confirm(t, c, release)
-	awaitRelease(t, c, release, "completed", completed)
-	began := time.Now()
-	stop(t, controller)
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("the controller took %v to end", took)
-	}
 }
 
 // silent returns a collector that takes connections and never answers.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,19 +17,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestLeastPrivilegeWithTraffic: the rights of config/components/traffic are enough for a release
-// that shares requests, from the Services to the route that is as it was; the API server refuses
-// nothing.
-func TestLeastPrivilegeWithTraffic(t *testing.T) {
+// TestLeastPrivilegeOfComponents: the rights of config/components/traffic are enough for a release
+// that shares requests, from the Services to the route that is as it was, and those of
+// config/components/notices for its notices. The API server refuses nothing.
+func TestLeastPrivilegeOfComponents(t *testing.T) {
 	t.Parallel()
 	cptest.GatewayAPI(t)
-	c, namespace := newClient(t), cptest.Namespace(t)
-	start(t, trafficAccount(t), app.Options{Version: namespace, Namespaces: []string{namespace}, Traffic: true})
+	c, namespace, receiver := newClient(t), cptest.Namespace(t), newReceiver(t)
+	options := noticesTo(t, namespace, receiver)
+	options.Version, options.LeaseNamespace, options.Traffic = namespace, "sluice-system", true
+	start(t, componentsAccount(t), options)
+	awaitRecord(t, c, "sluice-system")
 	route := newRoute(namespace)
 	for _, object := range []client.Object{newDeployment(namespace), newService(namespace), route} {
 		if err := c.Create(t.Context(), object); err != nil {
@@ -46,6 +49,12 @@ func TestLeastPrivilegeWithTraffic(t *testing.T) {
 	if diff := cmp.Diff([]string{"web-stable 270", "web-canary 30", "api 100"}, backendsOf(readRoute(t, c, namespace))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+	cptest.Eventually(t, soon, func() error {
+		if !slices.Contains(receiver.kinds(), "GateOpened") || !strings.Contains(recordText(t, c, "sluice-system"), string(release.UID)) {
+			return fmt.Errorf("want a notice of the gate, and the release in the record, got %v", receiver.kinds())
+		}
+		return nil
+	})
 	confirm(t, c, release)
 	awaitRelease(t, c, release, "completed", completed)
 	if diff := cmp.Diff(userOf(before), userOf(readRoute(t, c, namespace))); diff != "" {
@@ -64,12 +73,13 @@ func TestLeastPrivilegeWithTraffic(t *testing.T) {
 	}
 }
 
-// trafficAccount has the rights of config/rbac and config/components/traffic, and no others.
-func trafficAccount(t *testing.T) *rest.Config {
+// componentsAccount has the rights of config/rbac and those of the components for traffic and
+// notices, and no others.
+func componentsAccount(t *testing.T) *rest.Config {
 	t.Helper()
 	account := controllerAccount(t)
-	for _, file := range []string{"role.yaml", "role_binding.yaml"} {
-		rights, err := controlplane.InCheckout(filepath.Join("config/components/traffic", file))
+	for _, file := range []string{"traffic/role.yaml", "traffic/role_binding.yaml", "notices/role.yaml", "notices/role_binding.yaml"} {
+		rights, err := controlplane.InCheckout(filepath.Join("config/components", file))
 		if err != nil {
 			t.Fatalf("find rights: %v", err)
 		}

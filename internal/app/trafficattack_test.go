@@ -15,7 +15,6 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/app"
-	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
@@ -194,15 +193,13 @@ func TestServiceOfSomebodyElse(t *testing.T) {
 func TestForgedService(t *testing.T) {
 	t.Parallel()
 	for name, forge := range map[string]func(*corev1.ServiceSpec){
-		"foreign selector": func(spec *corev1.ServiceSpec) { spec.Selector = map[string]string{"app": "evil"} },
 		"external name": func(spec *corev1.ServiceSpec) {
 			*spec = corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "evil.example.com"}
 		},
-		"load balancer": func(spec *corev1.ServiceSpec) {
+		"load balancer, foreign selector and external addresses": func(spec *corev1.ServiceSpec) {
 			spec.Type, spec.ExternalTrafficPolicy = corev1.ServiceTypeLoadBalancer, corev1.ServiceExternalTrafficPolicyLocal
 			spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
-		},
-		"external addresses": func(spec *corev1.ServiceSpec) {
+			spec.Selector = map[string]string{"app": "evil"}
 			spec.ExternalIPs, spec.PublishNotReadyAddresses = []string{"192.0.2.1"}, true
 		},
 	} {
@@ -321,31 +318,6 @@ func TestWithoutTraffic(t *testing.T) {
 	}
 	awaitRelease(t, c, release, "blocking", blocking)
 	wantUntouched(t, c, route)
-}
-
-// TestWithoutGatewayAPI: where the CRDs of the Gateway API are not installed, a controller with
-// --traffic runs, and a release that needs them says so. Once they are installed it goes on,
-// without a restart.
-func TestWithoutGatewayAPI(t *testing.T) {
-	t.Parallel()
-	cfg := ownPlane(t)
-	c, err := client.New(cfg, cptest.ClientOptions(t, cfg))
-	if err != nil {
-		t.Fatal(err)
-	}
-	namespace := "default"
-	start(t, cfg, app.Options{Version: namespace, Namespaces: []string{namespace}, Traffic: true})
-	create(t, c, newDeployment(namespace), newService(namespace))
-	awaitPods(t, c, namespace)
-	release := newTrafficRelease(t, namespace)
-	create(t, c, release)
-	awaitProblem(t, c, release, v1alpha1.TrafficNoGatewayAPI, "HTTPRoute")
-
-	if err := controlplane.InstallGatewayAPI(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
-	create(t, c, newRoute(namespace))
-	awaitRelease(t, c, release, "blocking", blocking)
 }
 
 // ownPlane returns a control plane for one test, without the CRDs of the Gateway API.

@@ -141,14 +141,20 @@ func TestOneKindIsNotServed(t *testing.T) {
 	}
 }
 
-// TestDeletionWithoutGatewayAPI: a release that is deleted does not wait for routes of kinds that
-// the cluster does not serve any more, whoever has seen that they were served.
-func TestDeletionWithoutGatewayAPI(t *testing.T) {
+// TestWithoutGatewayAPI: where the CRDs of the Gateway API are not installed, a controller with
+// --traffic runs, and a release that needs them says so. Once they are installed it goes on,
+// without a restart. A release that is deleted does not wait for routes of kinds that the cluster
+// does not serve any more, whoever has seen that they were served.
+func TestWithoutGatewayAPI(t *testing.T) {
 	t.Parallel()
 	k := newTwoKinds(t)
-	k.createGRPC()
+	k.uninstall("grpcroutes", "httproutes", "referencegrants")
 	controller := start(t, k.cfg, k.options)
 	create(t, k.c, k.release)
+	awaitProblem(t, k.c, k.release, v1alpha1.TrafficNoGatewayAPI, "HTTPRoute default/web")
+	k.install()
+	k.createGRPC()
+	cptest.Eventually(t, soon, func() error { return k.c.Create(t.Context(), newRoute("default")) })
 	awaitRelease(t, k.c, k.release, "blocking", blocking)
 	if err := controller.stop(); err != nil {
 		t.Fatal(err)

@@ -15,8 +15,6 @@ const (
 	BehaviourAnnotation = "simulate.sluice.dev/behaviour"
 	// ReadyDelayAnnotation takes the place of Options.ReadyDelay: a Go duration.
 	ReadyDelayAnnotation = "simulate.sluice.dev/ready-delay"
-	// ReadyForAnnotation has a pod that is ready lose that after a Go duration, for good.
-	ReadyForAnnotation = "simulate.sluice.dev/ready-for"
 )
 
 // Values of BehaviourAnnotation.
@@ -47,7 +45,6 @@ func kwokConfig(readyDelay time.Duration) ([]byte, error) {
 		"NeverReady":       NeverReady,
 		"ReadyDelay":       readyDelay,
 		"ReadyDelayKey":    ReadyDelayAnnotation,
-		"ReadyForKey":      ReadyForAnnotation,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("fill in KWOK's configuration: %w", err)
