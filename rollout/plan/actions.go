@@ -41,6 +41,9 @@ type RecordRevision struct {
 	Reason
 	// Template is the workload's current one if nil.
 	Template *Template
+	// Given is the digest of spec.template for which Template stands: no other is recorded in its
+	// place.
+	Given string
 	// Revision is the pod template hash under which it is kept.
 	Revision string
 	Digest   string

@@ -139,10 +139,10 @@ func (r Refusals) of(key string, generation int64) *Refusal {
 }
 
 // left returns the refused record of the template that a rollback leaves; nil if there is none, or
-// it is kept by now.
+// it is kept by now, or spec.template has another template.
 func (r Refusals) left(s *snapshot) *RecordRevision {
 	for _, o := range r {
-		if a := o.Left; a != nil && s.record.rollingBack() && a.Revision == s.record.Rollback.From &&
+		if a := o.Left; a != nil && s.record.rollingBack() && a.Revision == s.record.Rollback.From && a.Given == s.given &&
 			s.history.of(a.Revision) == nil && s.history.withDigest(a.Digest) == nil {
 			return a
 		}

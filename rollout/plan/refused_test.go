@@ -24,7 +24,7 @@ func refusing(write mover.Name) func(*Observation) {
 // holds back the record of the version that a rollback leaves.
 func TestWhatARollbackLeavesIsRecordedAfterANewSpec(t *testing.T) {
 	t.Parallel()
-	left := RecordRevision{Reason: "left", Revision: "v2", Digest: "digest-v2", Template: &Template{Given: true}}
+	left := RecordRevision{Reason: "left", Revision: "v2", Digest: "digest-v2", Template: &Template{Given: true}, Given: "given-v2"}
 	refusedAt := func(generation int64) *scene {
 		return rollingBack(10).sets(set("v2", 9), set("v1", 1, available(0))).but(func(o *Observation) {
 			o.Kept = o.Kept[:1] // v1
@@ -34,6 +34,7 @@ func TestWhatARollbackLeavesIsRecordedAfterANewSpec(t *testing.T) {
 	checkScripts(t, map[string]scripted{
 		"refused for this spec":         {refusedAt(3), nil},
 		"refused for the one before it": {refusedAt(2), []string{left.String() + ": left"}},
+		"another template is given":     {refusedAt(2).but(func(o *Observation) { o.Given = "given-v3" }), []string{"needs to resolve the template of the release"}},
 	})
 }
 

@@ -60,7 +60,7 @@ func keepLeft(d Decision) Decision {
 		d, _ = keepWorkload(d, why, record)
 	case unwritten != nil:
 		d, _ = d.try(RecordRevision{
-			Reason: why, Template: &Template{Given: true}, Revision: unwritten.Revision, Digest: unwritten.Digest,
+			Reason: why, Template: &Template{Given: true}, Given: unwritten.Given, Revision: unwritten.Revision, Digest: unwritten.Digest,
 			Number: d.snap.history.nextNumber(), Record: record,
 		})
 	}
