@@ -38,7 +38,7 @@ func (a *asking) do(ctx context.Context, facts lifecycle.GateFacts, intent lifec
 		return a.recordAfter(ctx, err, func(s *v1alpha1.GateStatus) { s.Refusal.ToldDigest = intent.Digest })
 	case lifecycle.ClosePull:
 		err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
-			return api.CloseApproval(ctx, intent.Number, intent.Comment)
+			return api.CloseApproval(ctx, intent.Number, intent.Branch, intent.Comment)
 		})
 		if err == nil || forge.KindOf(err) == forge.NotFound { // one that is gone is closed
 			return true, nil

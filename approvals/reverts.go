@@ -135,7 +135,7 @@ func (r *reverting) do(ctx context.Context, _ lifecycle.RevertFacts, intent life
 		return r.record(ctx, intent.Revert)
 	case lifecycle.ClosePull:
 		err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
-			return api.CloseApproval(ctx, intent.Number, intent.Comment)
+			return api.CloseApproval(ctx, intent.Number, intent.Branch, intent.Comment)
 		})
 		return err == nil, err
 	case lifecycle.RemoveBranch:

@@ -153,6 +153,9 @@ func (a approval) anothers() string {
 	case opened.Source != from:
 		return fmt.Sprintf("can't pass: pull request #%d is on the forge of ReleaseSource %s/%s, but the release comes from %s/%s now: %s",
 			opened.Number, opened.Source.Namespace, opened.Source.Name, from.Namespace, from.Name, a.askAnew())
+	case a.PullRequest.Head.Ref != record.Branch(a.gate):
+		return fmt.Sprintf("can't pass: pull request #%d of %s is another's, of branch %s: %s",
+			opened.Number, a.Repository.FullName, a.PullRequest.Head.Ref, a.askAnew())
 	default:
 		return ""
 	}

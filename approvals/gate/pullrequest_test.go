@@ -112,6 +112,13 @@ func TestAPullRequestThatIsNotMerged(t *testing.T) {
 		"there is none": {func(s *approving) { s.forge.Approval = nil }, v1alpha1.GateStatus{
 			Decision: v1alpha1.DecisionWaiting, Message: "waits for its pull request to be opened",
 		}},
+		"it is another's, as the source has another repository": {func(s *approving) {
+			closed(s)
+			s.pull.Head.Ref = "feature"
+		}, v1alpha1.GateStatus{
+			Decision: v1alpha1.DecisionWaiting,
+			Message:  "can't pass: pull request #12 of octo/shop is another's, of branch feature: 'kubectl delete gate web-7f9c-3-1-0 -n shop' asks again",
+		}},
 		"it was opened from another source": {func(s *approving) { s.source.Name = "fork" }, v1alpha1.GateStatus{
 			Decision: v1alpha1.DecisionWaiting,
 			Message: "can't pass: pull request #12 is on the forge of ReleaseSource shop/main, but the release comes from shop/fork now: " +

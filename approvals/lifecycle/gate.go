@@ -51,8 +51,8 @@ type (
 	}
 	// ClosePull closes a pull request that is not needed any more, and says why.
 	ClosePull struct {
-		Number  int
-		Comment string
+		Number          int
+		Branch, Comment string
 	}
 	// RemoveBranch removes the branch of a pull request.
 	RemoveBranch struct{ Branch string }
@@ -183,7 +183,7 @@ func requestFor(g *v1alpha1.Gate, facts GateFacts) forge.ChangeRequest {
 // date, then whom names mean is kept, and only then the gate is decided.
 func asked(g *v1alpha1.Gate, facts GateFacts) []GateIntent {
 	var next []GateIntent
-	if a := facts.Forge.Approval; a != nil && a.PullRequest.State == forge.PullOpen {
+	if a := facts.Forge.Approval; a != nil && a.PullRequest.State == forge.PullOpen && a.PullRequest.Head.Ref == record.Branch(g) {
 		request, known := requestFor(g, facts), g.Status.PullRequest
 		if known.Base != "" && request.Tip != "" && known.Base != request.Tip {
 			next = append(next, MovePull{request, known.Base})
@@ -232,7 +232,7 @@ func closing(g *v1alpha1.Gate, facts GateFacts) []GateIntent {
 	case PassedOnForge(g) || !Opened(g):
 		return []GateIntent{remove, LetGateGo{}}
 	default:
-		return []GateIntent{ClosePull{int(g.Status.PullRequest.Number), report.Voided(g, facts.Release)}, remove, LetGateGo{}}
+		return []GateIntent{ClosePull{int(g.Status.PullRequest.Number), remove.Branch, report.Voided(g, facts.Release)}, remove, LetGateGo{}}
 	}
 }
 

@@ -405,11 +405,14 @@ func TestNextOfGate(t *testing.T) {
 		"at rest":                          {[]func(*gateWorld){opened}, nil},
 		"another text, a branch rewritten": {[]func(*gateWorld){opened, func(w *gateWorld) { w.title, w.source.Status.ObservedCommit = "2", otherTip }}, []string{"MovePull", "RewritePull"}},
 		"merged":                           {[]func(*gateWorld){opened, (*gateWorld).merge}, []string{"RecordGate"}},
-		"merged in vain":                   {[]func(*gateWorld){opened, (*gateWorld).merge, func(w *gateWorld) { w.mayWrite = false }}, []string{"RecordGate", "CommentPull"}},
-		"forced":                           {[]func(*gateWorld){opened, func(w *gateWorld) { w.gate.Status.Force = &v1alpha1.Force{By: "ada", Reason: "x"} }}, []string{"RecordGate"}},
-		"deleted":                          {[]func(*gateWorld){opened, func(w *gateWorld) { w.gate.DeletionTimestamp = new(metav1.NewTime(start)) }}, []string{"ClosePull", "RemoveBranch", "LetGateGo"}},
-		"deleted, its source is gone":      {[]func(*gateWorld){opened, func(w *gateWorld) { w.gate.DeletionTimestamp, w.source = new(metav1.NewTime(start)), nil }}, []string{"LetGateGo"}},
-		"deleted before it was claimed":    {[]func(*gateWorld){func(w *gateWorld) { w.gate.DeletionTimestamp = new(metav1.NewTime(start)) }}, nil},
+		"another's of that number": {[]func(*gateWorld){opened, func(w *gateWorld) {
+			w.title, w.source.Status.ObservedCommit, w.forge.Pulls[0].Branch = "2", otherTip, "feature"
+		}}, []string{"RecordGate"}},
+		"merged in vain":                {[]func(*gateWorld){opened, (*gateWorld).merge, func(w *gateWorld) { w.mayWrite = false }}, []string{"RecordGate", "CommentPull"}},
+		"forced":                        {[]func(*gateWorld){opened, func(w *gateWorld) { w.gate.Status.Force = &v1alpha1.Force{By: "ada", Reason: "x"} }}, []string{"RecordGate"}},
+		"deleted":                       {[]func(*gateWorld){opened, func(w *gateWorld) { w.gate.DeletionTimestamp = new(metav1.NewTime(start)) }}, []string{"ClosePull", "RemoveBranch", "LetGateGo"}},
+		"deleted, its source is gone":   {[]func(*gateWorld){opened, func(w *gateWorld) { w.gate.DeletionTimestamp, w.source = new(metav1.NewTime(start)), nil }}, []string{"LetGateGo"}},
+		"deleted before it was claimed": {[]func(*gateWorld){func(w *gateWorld) { w.gate.DeletionTimestamp = new(metav1.NewTime(start)) }}, nil},
 		"deleted before it was opened": {[]func(*gateWorld){func(w *gateWorld) {
 			w.gate.Finalizers, w.gate.DeletionTimestamp = []string{v1alpha1.ForgeFinalizer}, new(metav1.NewTime(start))
 		}}, []string{"RemoveBranch", "LetGateGo"}},

@@ -116,6 +116,9 @@ func pends(revert *v1alpha1.Revert) bool {
 
 // NextOfRevert says what is to be done for the revert of a release now, in this order.
 func NextOfRevert(release *v1alpha1.BatchRelease, facts RevertFacts) []RevertIntent {
+	if facts.Pull != nil && facts.Pull.Head.Ref != BranchOfRevert(release) { // the source has another repository
+		facts.Pull = nil
+	}
 	switch RevertStageOf(release) {
 	case RevertUnclaimed:
 		return []RevertIntent{claim(release, facts.NewBranch)}
@@ -183,7 +186,7 @@ func finishing(release *v1alpha1.BatchRelease, pull *forge.PullRequest) []Revert
 	case pull != nil && pull.Merged:
 		next.State, next.Message = v1alpha1.RevertMerged, report.RevertMerged(pull.Number)
 	case pull != nil && pull.State == forge.PullOpen:
-		return []RevertIntent{ClosePull{pull.Number, report.RevertClosed(release)}, remove, RecordRevert{next}}
+		return []RevertIntent{ClosePull{pull.Number, BranchOfRevert(release), report.RevertClosed(release)}, remove, RecordRevert{next}}
 	}
 	return []RevertIntent{remove, RecordRevert{next}}
 }

@@ -52,7 +52,7 @@ func (w *revertWorld) facts(first bool) lifecycle.RevertFacts {
 		}
 	case lifecycle.RevertOpened, lifecycle.RevertOver:
 		if p := w.forge.of(revert.Branch); p != nil {
-			facts.Pull = &forge.PullRequest{Number: p.Number, Merged: p.Merged, State: forge.PullClosed}
+			facts.Pull = &forge.PullRequest{Number: p.Number, Merged: p.Merged, State: forge.PullClosed, Head: forge.Branch{Ref: p.Branch}}
 			if p.Open {
 				facts.Pull.State = forge.PullOpen
 			}
@@ -161,6 +161,24 @@ func TestRevertEndsAlikeAfterACrash(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRevertLeavesOtherPullRequests: where the source has another repository by now, the pull
+// request of that number is another's: it neither declines the revert nor is closed.
+func TestRevertLeavesOtherPullRequests(t *testing.T) {
+	t.Parallel()
+	w := newRevertWorld(t, 0)
+	w.run()
+	another := lifecycle.RevertFacts{Pull: &forge.PullRequest{Number: 1, State: forge.PullClosed, Head: forge.Branch{Ref: "feature"}}}
+	if got := lifecycle.NextOfRevert(w.release, another); len(got) > 0 {
+		t.Errorf("another's is closed: want nothing to do, got %+v", got)
+	}
+	w.release.Status.Quarantined, another.Pull.State = nil, forge.PullOpen
+	for _, intent := range lifecycle.NextOfRevert(w.release, another) {
+		if _, closes := intent.(lifecycle.ClosePull); closes {
+			t.Errorf("another's is open: want it left, got %+v", intent)
+		}
 	}
 }
 

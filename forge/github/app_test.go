@@ -356,7 +356,7 @@ func TestNothingIsSentWhileLimited(t *testing.T) {
 					_, err := client.ReadApproval(ctx, forge.ApprovalQuery{Number: 1})
 					return err
 				},
-				func(ctx context.Context) error { return client.CloseApproval(ctx, 1, "x") },
+				func(ctx context.Context) error { return client.CloseApproval(ctx, 1, "sluice/x", "x") },
 				func(ctx context.Context) error { return client.DeleteBranch(ctx, "sluice/x") },
 				func(ctx context.Context) error { return postStatus(ctx, client) },
 			}

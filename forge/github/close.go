@@ -8,11 +8,11 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// CloseApproval says why in a comment and closes a pull request. One that is closed or merged is
-// left as it is.
-func (c *Client) CloseApproval(ctx context.Context, number int, comment string) error {
+// CloseApproval says why in a comment and closes the pull request of a branch. One that is closed
+// or merged, or whose number is that of another branch, is left as it is.
+func (c *Client) CloseApproval(ctx context.Context, number int, branch, comment string) error {
 	known, err := c.pull(ctx, number)
-	if err != nil || known.State != forge.PullOpen {
+	if err != nil || known.State != forge.PullOpen || known.Head.Ref != branch {
 		return err
 	}
 	// The comment comes first: after a crash in between, the pull request that is still open

@@ -63,8 +63,14 @@ func TestCloseApproval(t *testing.T) {
 	w := newWorld(t)
 	r := request("void")
 	pull := w.open(r)
+	if err := w.client.CloseApproval(t.Context(), pull.Number, "sluice/another", "A newer release took its place."); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.pulls(r.Branch); got[0].GetState() != "open" {
+		t.Errorf("a pull request of another branch must stay open: got %v", got)
+	}
 	for range 2 {
-		if err := w.client.CloseApproval(t.Context(), pull.Number, "A newer release took its place."); err != nil {
+		if err := w.client.CloseApproval(t.Context(), pull.Number, r.Branch, "A newer release took its place."); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.client.DeleteBranch(t.Context(), r.Branch); err != nil {
@@ -72,7 +78,7 @@ func TestCloseApproval(t *testing.T) {
 		}
 	}
 	w.wantClosedOnce(r.Branch)
-	if err := w.client.CloseApproval(t.Context(), 99, "x"); forge.KindOf(err) != forge.NotFound {
+	if err := w.client.CloseApproval(t.Context(), 99, r.Branch, "x"); forge.KindOf(err) != forge.NotFound {
 		t.Errorf("what is not there can't be closed: got %v", err)
 	}
 }
@@ -97,7 +103,7 @@ func (w *world) wantClosedOnce(branch string) {
 
 // closing closes the approval of a void gate.
 func closing(ctx context.Context, client *github.Client, number int, branch string) error {
-	if err := client.CloseApproval(ctx, number, "void"); err != nil {
+	if err := client.CloseApproval(ctx, number, branch, "void"); err != nil {
 		return err
 	}
 	return client.DeleteBranch(ctx, branch)
