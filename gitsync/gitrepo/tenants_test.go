@@ -66,7 +66,7 @@ func TestMemoryOfAllSources(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	for i := range 40 { // 280 MiB
+	for i := range 16 { // 112 MiB
 		src := s.source()
 		src.Auth.Username = fmt.Sprint("tenant", i)
 		read(t, r, src, gitrepo.Known{})
@@ -74,7 +74,7 @@ func TestMemoryOfAllSources(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 32<<20 {
-		t.Errorf("%d MiB are kept of 40 sources, with 16 for that", kept>>20)
+		t.Errorf("%d MiB are kept of 16 sources, with 16 for that", kept>>20)
 	}
 	runtime.KeepAlive(r)
 }

@@ -92,7 +92,7 @@ func TestHostileWorkloads(t *testing.T) {
 // a search of all others.
 func TestManyReleasesWithoutAWorkload(t *testing.T) {
 	t.Parallel()
-	const perFile, files = 1_000, 20
+	const perFile, files = 1_000, 8
 	tree := map[string]string{}
 	for i := range files {
 		var releases, workloads strings.Builder
