@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -161,15 +160,4 @@ func awaitEvent(t *testing.T, c client.Client, namespace, text string) {
 		}
 		return fmt.Errorf("want an event that says %q", text)
 	})
-}
-
-// silent returns a collector that takes connections and never answers.
-func silent(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("listen: %v", err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	return "http://" + listener.Addr().String()
 }

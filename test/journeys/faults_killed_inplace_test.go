@@ -7,10 +7,19 @@ import (
 // writesInPlace is about how many writes a release of four pods in two batches takes.
 const writesInPlace = 21
 
+// kindsInPlace returns the kinds of a sweep: StatefulSets of one policy and DaemonSets. With
+// -every-moment it has StatefulSets of both policies.
+func kindsInPlace(policy string) []string {
+	if *everyMoment {
+		return []string{"StatefulSet", "OrderedReady", "DaemonSet"}
+	}
+	return []string{policy, "DaemonSet"}
+}
+
 // TestInPlaceKilledAtAnyWrite: killed at any write of a small release, the next controller comes to
 // the same end, and stops at the gate with the pods that it wants.
 func TestInPlaceKilledAtAnyWrite(t *testing.T) {
-	for _, kind := range []string{"StatefulSet", "OrderedReady", "DaemonSet"} {
+	for _, kind := range kindsInPlace("StatefulSet") {
 		p := workloadKinds()[kind]
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

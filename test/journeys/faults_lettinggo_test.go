@@ -60,7 +60,7 @@ func eachWayOut(t *testing.T, name string, writes int64, journey func(t *testing
 // TestInPlaceLetGoBeforeEachWrite: one version is left of a release that is deleted before a write
 // of its own, or handed back by the command after its controller has died there.
 func TestInPlaceLetGoBeforeEachWrite(t *testing.T) {
-	for _, kind := range []string{"StatefulSet", "OrderedReady", "DaemonSet"} {
+	for _, kind := range kindsInPlace("OrderedReady") {
 		p := workloadKinds()[kind]
 		eachWayOut(t, kind, writesInPlace, func(t *testing.T, way wayOut, policy v1alpha1.DeletionPolicy, write int64) {
 			w := newWorld(t)
