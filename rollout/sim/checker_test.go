@@ -263,6 +263,7 @@ func (k *checker) written(w *World, was happened) {
 		k.Answered = false
 	case CreateWorkload:
 		k.born(w)
+		k.Answered = false // a process with a frozen cache may have answered it for the deleted one
 	case TouchWorkload:
 		if before.Hold != nil || !w.Release.Purged && was.release.Status.Held != nil {
 			k.changedOutOfBand()

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
@@ -83,7 +84,8 @@ func waitsItsTurn(w *World, c change) string {
 		return ""
 	}
 	began := was.Entered() && was.Phase != v1alpha1.PhaseCompleted && was.Phase != v1alpha1.PhaseFailed
-	if began && was.State != v1alpha1.StateRejected && intent.Attempt > was.Attempt && intent.WorkloadUID == was.WorkloadUID {
+	rejected := was.State == v1alpha1.StateRejected || slices.ContainsFunc(c.pass.gates, func(g Gate) bool { return g.Decision == v1alpha1.DecisionRejected })
+	if began && !rejected && intent.Attempt > was.Attempt && intent.WorkloadUID == was.WorkloadUID {
 		return intent.UpdateRevision + " takes the place of " + was.UpdateRevision
 	}
 	return ""

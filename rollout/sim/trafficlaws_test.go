@@ -38,8 +38,8 @@ func (c change) sharing() (share traffic.ShareRoute, before *Route, is bool) {
 
 func givesToReady(w *World, c change) string {
 	share, before, is := c.sharing()
-	if !is || !slices.ContainsFunc(c.sets, func(s Set) bool { return s.Status.Ready > 0 }) {
-		return "" // where no pod is ready at all nobody loses an answer
+	if !is || !slices.ContainsFunc(c.pass.sets, func(s Set) bool { return s.Status.Ready > 0 }) {
+		return "" // where no pod is ready that a cache knows of
 	}
 	had, to := int32(0), share.Share.Weight
 	if before.Shared {
@@ -123,7 +123,7 @@ func withinShare(w *World, c change) string {
 	if !is {
 		return ""
 	}
-	has := before.Shared || before.Held && c.pass.intent.Rollback != nil // somebody has restored the route for a moment, and no pod is ready that requests could go back to
+	has := before.Shared || before.Held // a user has restored the route, and no pod is ready for its requests
 	if has && share.Share.Weight <= before.Weight && (before.Matched || len(share.Share.Matches) == 0) {
 		return "" // it gets no more than it has
 	}
@@ -181,7 +181,7 @@ func keepsSides(w *World, c change) string {
 
 func dropsUnused(_ *World, c change) string {
 	a, _ := c.action.(plan.Traffic)
-	if _, is := a.Write.(traffic.DropSides); is && len(c.view.Gets) > 0 {
+	if _, is := a.Write.(traffic.DropSides); is && len(c.view.Gets) > 0 && c.seen.Stable.Ready+c.seen.Canary.Ready > 0 {
 		return fmt.Sprintf("%s still gets requests", c.view.Gets[0].Revision)
 	}
 	return ""

@@ -31,13 +31,20 @@ func (w wait) but(status *v1alpha1.BatchReleaseStatus) wait {
 	return w
 }
 
+// refusedFor reports whether a write has been refused for the deadline, whatever step was entered
+// meanwhile.
+func refusedFor(w *World, status *v1alpha1.BatchReleaseStatus) bool {
+	refused := status.RefusedWrite
+	return refused != nil && w.Now.Sub(refused.Since.Time) >= w.deadline()
+}
+
 // judgeFailed: a release fails only once processes have looked at it for its deadline while it made
 // no progress: no clock that jumps, and no time in which nobody looked, makes a healthy one fail.
 func judgeFailed(x *pass, status *v1alpha1.BatchReleaseStatus) {
 	w, was := x.world, x.world.Release.Status
 	late := status.Rollback != nil && status.Rollback.Trigger == v1alpha1.TriggerDeadline && status.Attempt != was.Attempt && was.Phase != v1alpha1.PhaseFailed
 	if status.Phase == v1alpha1.PhaseFailed && was.Phase != v1alpha1.PhaseFailed || late {
-		if past(w).Watched < w.deadline() {
+		if past(w).Watched < w.deadline() && !refusedFor(w, was) {
 			w.breach("a healthy release is never failed", fmt.Sprintf("it was watched for %s: %.200s", past(w).Watched, status.Message))
 		}
 	}
