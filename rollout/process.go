@@ -170,14 +170,24 @@ type refusedTemplate struct {
 	at          time.Time
 }
 
-// knownDrift holds the difference between a template of the workload and a released one. Neither of
-// them changes any more.
-type knownDrift struct {
+// driftQuestion asks how a template of the workload differs from a released one.
+type driftQuestion struct {
 	from    plan.Template
 	given   string
 	present string
-	drift   *plan.Drift
 }
+
+// knownDrift holds the answer to a question. The two templates don't change any more.
+type knownDrift struct {
+	driftQuestion
+
+	drift *plan.Drift
+	// again is when to ask again whether the released template is still refused.
+	again time.Time
+}
+
+// refused reports whether the API server has refused the released template.
+func (k knownDrift) refused() bool { return k.drift.Digest == "" }
 
 // processes hold the process of each release. One goroutine at a time works on a release, so only
 // the map needs the lock.
