@@ -80,9 +80,10 @@ func (r *routeWriter) createCanary(ctx context.Context, v *view, key routeKey, c
 		return fmt.Errorf("create Ingress: %w", err)
 	}
 	fresh := routeOf(route.GroupVersionKind(key.kind))
-	if err := r.live.Get(ctx, canaryKey(key).NamespacedName, fresh); err == nil {
-		sawRoute(v, canaryKey(key), fresh)
+	if err := r.readTaken(ctx, canaryKey(key).NamespacedName, fresh, err); err != nil {
+		return err
 	}
+	sawRoute(v, canaryKey(key), fresh)
 	return errOutdated
 }
 
@@ -102,10 +103,11 @@ func (r *routeWriter) dropCanary(ctx context.Context, v *view, key routeKey) err
 		return nil
 	case kube.Outdated:
 		fresh := routeOf(route.GroupVersionKind(key.kind))
-		if err := r.live.Get(ctx, name, fresh); err == nil {
+		err := r.changed(ctx, canary, fresh, o.Err)
+		if fresh.GetUID() != "" {
 			sawRoute(v, canaryKey(key), fresh)
 		}
-		return errOutdated
+		return fmt.Errorf("delete Ingress: %w", err)
 	case kube.Refused:
 		return fmt.Errorf("delete Ingress: %w", o.Err)
 	case kube.Failed:

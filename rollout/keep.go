@@ -20,9 +20,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
-	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"github.com/sluice-dev/sluice/rollout/turns"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
@@ -40,7 +38,7 @@ func (r *historian) keep(ctx context.Context, v *view, a plan.RecordRevision) er
 	if err := r.client.Create(ctx, revision); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create ControllerRevision: %w", err)
 	} else if err != nil {
-		return r.adoptRevision(ctx, v, revision)
+		return r.adoptRevision(ctx, v, revision, err)
 	}
 	v.sawKept(revision.ObjectMeta)
 	return nil
@@ -71,14 +69,9 @@ func (r *historian) unwrittenToKeep(ctx context.Context, v *view, a *plan.Record
 	if err != nil {
 		return nil, err
 	}
-	decided := v.workload
 	answer, raw, err := r.tryWithin(ctx, v, template)
 	if err != nil {
-		told := r.wroteWorkload(ctx, v, kube.OutcomeOf(err))
-		if outdated(told) && hold.SameDecided(v.workload, decided) { // it is admission that says so, and may each time: no rollback waits for that
-			return nil, fmt.Errorf("%w: try template: %w", turns.ErrUnanswered, err)
-		}
-		return nil, fmt.Errorf("try template: %w", told)
+		return nil, fmt.Errorf("try template: %w", r.wroteWorkload(ctx, v, kube.OutcomeOf(err)))
 	}
 	a.Digest = digestOfWorkload(answer)
 	if slices.ContainsFunc(v.facts.Kept, func(k plan.Kept) bool { return k.Digest == a.Digest }) {
@@ -137,10 +130,10 @@ func (r *historian) mark(ctx context.Context, v *view, a plan.UpdateRevision) er
 
 // adoptRevision takes a ControllerRevision of the same name as the one wanted if it is ours
 // and holds the same template; the name follows from release and hash.
-func (r *historian) adoptRevision(ctx context.Context, v *view, wanted *appsv1.ControllerRevision) error {
+func (r *historian) adoptRevision(ctx context.Context, v *view, wanted *appsv1.ControllerRevision, answer error) error {
 	var existing appsv1.ControllerRevision
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &existing); err != nil {
-		return fmt.Errorf("read ControllerRevision %s: %w", wanted.Name, gone(err))
+	if err := r.readTaken(ctx, client.ObjectKeyFromObject(wanted), &existing, answer); err != nil {
+		return err
 	}
 	if v1alpha1.KeptFor(&existing) == v.release.UID && digestOfKept(&existing) == digestOfKept(wanted) {
 		v.sawKept(existing.ObjectMeta)
@@ -246,10 +239,10 @@ func digestOfKept(revision *appsv1.ControllerRevision) string {
 func (r *historian) keptTemplate(ctx context.Context, v *view, name string) (json.RawMessage, error) {
 	var revision appsv1.ControllerRevision
 	key := client.ObjectKey{Namespace: v.release.Namespace, Name: name}
-	if err := r.live.Get(ctx, key, &revision); err != nil {
+	if err := r.live.Get(ctx, key, &revision); client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("read ControllerRevision %s: %w", name, err)
 	}
-	if v1alpha1.KeptFor(&revision) != v.release.UID { // another one has got its name
+	if v1alpha1.KeptFor(&revision) != v.release.UID { // it is gone, or another one has got its name
 		v.goneKept(name)
 		return nil, errOutdated
 	}

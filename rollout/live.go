@@ -169,14 +169,12 @@ func (r *cluster) wroteRelease(ctx context.Context, v *view, outcome kube.Outcom
 	case kube.Written, kube.Unchanged:
 		return nil
 	case kube.Outdated, kube.Gone:
-		var release v1alpha1.BatchRelease
-		if err := r.live.Get(ctx, client.ObjectKeyFromObject(v.release), &release); err == nil {
-			v.process.release.Saw(&release)
-			if sameVersion(&release, v.release) {
-				return fmt.Errorf("%w: %w", errSame, kube.Err(outcome))
-			}
+		var fresh v1alpha1.BatchRelease
+		err := r.changed(ctx, v.release, &fresh, kube.Err(outcome))
+		if fresh.UID != "" {
+			v.process.release.Saw(&fresh)
 		}
-		return errOutdated
+		return err
 	case kube.Refused:
 		return o.Err
 	case kube.Failed:
@@ -198,7 +196,7 @@ func (r *cluster) wroteWorkload(ctx context.Context, v *view, outcome kube.Outco
 			return err
 		}
 		if v.workload != nil && decided != nil && hold.SameDecided(v.workload, decided) {
-			return fmt.Errorf("%w: %w", errSame, kube.Err(outcome))
+			return kube.Err(outcome)
 		}
 		return errOutdated
 	case kube.Refused:
@@ -237,13 +235,38 @@ func (r *cluster) wroteSet(ctx context.Context, v *view, set *appsv1.ReplicaSet,
 	case getErr == nil && refused && sameSize(&fresh, set):
 		return err
 	case getErr == nil && sameVersion(&fresh, set):
-		return fmt.Errorf("%w: %w", errSame, err)
+		return err
 	case getErr == nil:
 		v.process.sets.Saw(&fresh)
 	case apierrors.IsNotFound(getErr):
 		v.process.sets.Forget(client.ObjectKeyFromObject(set))
 	}
 	return errOutdated
+}
+
+// changed reads an object again after the answer to a write that it has changed, or is gone. It
+// returns errOutdated if that is so, and else the answer, which a webhook has passed on. The fresh
+// object has no UID if there is none.
+func (r *cluster) changed(ctx context.Context, decided, fresh client.Object, answer error) error {
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(decided), fresh)
+	if err == nil && sameVersion(fresh, decided) {
+		return answer
+	}
+	return errOutdated
+}
+
+// readTaken reads the object that has the name of one that could not be created. If there is none,
+// it returns the answer to the creation, which a webhook has passed on.
+func (r *cluster) readTaken(ctx context.Context, name client.ObjectKey, into client.Object, answer error) error {
+	err := r.live.Get(ctx, name, into)
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("create %s: %w", name.Name, answer)
+	case err != nil:
+		return fmt.Errorf("read %s: %w", name.Name, err)
+	default:
+		return nil
+	}
 }
 
 // sameVersion reports whether an object is the one that was observed.

@@ -35,7 +35,7 @@ func (r *objectWriter) openGate(ctx context.Context, v *view, a plan.OpenGate) e
 	gate.Spec.Nonce = rand.Text()
 	err := r.client.Create(ctx, gate)
 	if apierrors.IsAlreadyExists(err) {
-		return r.refreshGate(ctx, v, gate)
+		return r.refreshGate(ctx, v, gate, err)
 	}
 	if err != nil {
 		return fmt.Errorf("create Gate: %w", err)
@@ -53,10 +53,10 @@ func (r *objectWriter) openGate(ctx context.Context, v *view, a plan.OpenGate) e
 // somebody who made it by hand or by a release object of the same name, makes room, but not one of
 // another release that is there. One that is being deleted is shown to the plan, which waits: the
 // watch says when it is gone.
-func (r *objectWriter) refreshGate(ctx context.Context, v *view, wanted *v1alpha1.Gate) error {
+func (r *objectWriter) refreshGate(ctx context.Context, v *view, wanted *v1alpha1.Gate, answer error) error {
 	var existing v1alpha1.Gate
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), &existing); err != nil {
-		return fmt.Errorf("read Gate %s: %w", wanted.Name, gone(err))
+	if err := r.readTaken(ctx, client.ObjectKeyFromObject(wanted), &existing, answer); err != nil {
+		return err
 	}
 	if existing.DeletionTimestamp != nil {
 		v.gates = append(v.gates, existing)

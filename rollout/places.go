@@ -207,7 +207,6 @@ func (r *podWriter) deletePod(ctx context.Context, namespace string, pod *inplac
 		case !same:
 			return false, nil
 		}
-		return false, fmt.Errorf("delete pod %s: %w: %w", pod.Name, errSame, kube.Err(outcome))
 	case kube.Refused, kube.Failed:
 	}
 	return false, fmt.Errorf("delete pod %s: %w", pod.Name, kube.Err(outcome))

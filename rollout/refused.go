@@ -42,15 +42,20 @@ func unanswered(err error) plan.Refusal {
 // unasked reports whether the API server fails at a write alone: it fails, and answers what is
 // read. Where it fails at everything, nothing is known of the write, and no release is to blame.
 func (r *cluster) unasked(ctx context.Context, v *view, err error) bool {
-	if err == nil || outdated(err) || !kube.Unanswered(err) && !errors.Is(err, errSame) {
+	if err == nil || outdated(err) || !kube.Unanswered(err) && !passedOn(err) {
 		return false
 	}
 	return client.IgnoreNotFound(r.live.Get(ctx, client.ObjectKeyFromObject(v.release), &v1alpha1.BatchRelease{})) == nil
 }
 
-// errSame says that the API server answers that an object has changed, or is gone, which is as it
-// was. So answers a webhook that finds that of another object, and passes it on.
-var errSame = errors.New("the object is as it was observed")
+// passedOn reports whether an error is an answer about another object than the one written: a
+// webhook has read that one and passes the answer on. An answer about the object itself has become
+// errOutdated.
+func passedOn(err error) bool {
+	_, changed := kube.OutcomeOf(err).(kube.Outdated)
+	_, gone := kube.OutcomeOf(err).(kube.Gone)
+	return changed || gone
+}
 
 // refuse records that a write is refused, or not answered.
 func (p *process) refuse(refused plan.Refusal, now time.Time) {

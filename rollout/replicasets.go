@@ -99,7 +99,7 @@ func (replicaSets) template(ctx context.Context, r *kindShell, v *view, revision
 	set := v.sets[i]
 	full := untyped("ReplicaSet", client.ObjectKeyFromObject(set))
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(set), full); err != nil {
-		return nil, fmt.Errorf("read ReplicaSet %s: %w", set.Name, err)
+		return nil, fmt.Errorf("read ReplicaSet %s: %w", set.Name, gone(err))
 	}
 	return hold.TemplateOfSet(full)
 }

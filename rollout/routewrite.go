@@ -153,15 +153,14 @@ func (r *routeWriter) writeRoute(ctx context.Context, v *view, key routeKey, see
 		return nil
 	case kube.Outdated, kube.Gone:
 		fresh := routeOf(route.GroupVersionKind(key.kind))
-		if err := r.live.Get(ctx, key.NamespacedName, fresh); err == nil {
-			if sameVersion(fresh, seen) {
-				return fmt.Errorf("patch %s: %w: %w", key.kind, errSame, kube.Err(outcome))
-			}
-			sawRoute(v, key, fresh)
-		} else if client.IgnoreNotFound(err) == nil {
+		err := r.changed(ctx, seen, fresh, kube.Err(outcome))
+		switch {
+		case fresh.GetUID() == "":
 			v.process.traffic.objects[key.kind].Forget(key.NamespacedName)
+		case outdated(err):
+			sawRoute(v, key, fresh)
 		}
-		return errOutdated
+		return fmt.Errorf("patch %s: %w", key.kind, err)
 	case kube.Refused, kube.Failed:
 	}
 	return fmt.Errorf("patch %s: %w", key.kind, kube.Err(outcome))

@@ -166,8 +166,7 @@ func (r *podWriter) createSet(ctx context.Context, v *view, a deployment.Create)
 		if err != nil {
 			return err
 		}
-		err = r.tryCreateSet(ctx, v, set)
-		if !apierrors.IsAlreadyExists(err) {
+		if taken, err := r.tryCreateSet(ctx, v, set); !taken {
 			return err
 		}
 		count := ptr.Deref(d.Status.CollisionCount, 0) + collisions + 1
@@ -176,30 +175,31 @@ func (r *podWriter) createSet(ctx context.Context, v *view, a deployment.Create)
 	return fmt.Errorf("no free name for the ReplicaSet of revision %s", a.Revision)
 }
 
-// tryCreateSet creates a ReplicaSet, or finds it created before the cache knew.
-func (r *podWriter) tryCreateSet(ctx context.Context, v *view, set *unstructured.Unstructured) error {
-	err := r.dryRunSet(ctx, set)
+// tryCreateSet creates a ReplicaSet, or finds it created before the cache knew. It reports whether
+// another one has the name.
+func (r *podWriter) tryCreateSet(ctx context.Context, v *view, set *unstructured.Unstructured) (taken bool, err error) {
+	err = r.dryRunSet(ctx, set)
 	if err == nil {
 		err = r.overtaken(ctx, v)
 	}
 	if err == nil {
 		asked := set.DeepCopy()
 		if err = r.client.Create(ctx, set); err == nil {
-			return r.madeSet(ctx, v, asked, set)
+			return false, r.madeSet(ctx, v, asked, set)
 		}
 	}
 	if !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create ReplicaSet: %w", err)
+		return false, fmt.Errorf("create ReplicaSet: %w", err)
 	}
 	var existing appsv1.ReplicaSet
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(set), &existing); err != nil {
-		return fmt.Errorf("read ReplicaSet %s: %w", set.GetName(), gone(err))
+	if err := r.readTaken(ctx, client.ObjectKeyFromObject(set), &existing, err); err != nil {
+		return false, err
 	}
 	if ownedBy(&existing, v.workload.GetUID()) && digestOfSet(&existing) == digestOfWorkload(v.workload) {
 		v.sawSet(&existing)
-		return nil
+		return false, nil
 	}
-	return err
+	return true, nil
 }
 
 // madeSet takes over a ReplicaSet that was made.

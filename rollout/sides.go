@@ -252,7 +252,14 @@ func (r *sides) writeSide(ctx context.Context, v *view, user, side *corev1.Servi
 		answer := side.DeepCopy()
 		err := r.client.Create(ctx, answer)
 		if apierrors.IsAlreadyExists(err) {
-			return r.refreshSide(ctx, v, side)
+			var existing corev1.Service
+			if err := r.readTaken(ctx, client.ObjectKeyFromObject(side), &existing, err); err != nil {
+				return nil, err
+			}
+			if sawNamed(v, &existing) {
+				return nil, errOutdated
+			}
+			return taken(v, &existing), nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("create Service: %w", err)
@@ -267,11 +274,12 @@ func (r *sides) writeSide(ctx context.Context, v *view, user, side *corev1.Servi
 	case kube.Written:
 		return nil, sawSide(v, user, side, wanted)
 	case kube.Outdated, kube.Gone:
-		_, err := r.refreshSide(ctx, v, side)
-		if err == nil {
-			err = errOutdated
+		var fresh corev1.Service
+		err := r.changed(ctx, known, &fresh, kube.Err(outcome))
+		if fresh.UID != "" {
+			sawNamed(v, &fresh)
 		}
-		return nil, err
+		return nil, fmt.Errorf("patch Service: %w", err)
 	case kube.Refused, kube.Failed:
 	}
 	return nil, fmt.Errorf("patch Service: %w", kube.Err(outcome))
@@ -294,21 +302,17 @@ func sawSide(v *view, user, side, answer *corev1.Service) error {
 	return nil
 }
 
-// refreshSide remembers the Service that has the name of a side's, if it is ours. A user may have
-// removed the labels by which it is watched.
-func (r *sides) refreshSide(ctx context.Context, v *view, side *corev1.Service) (*v1alpha1.TrafficProblem, error) {
-	var existing corev1.Service
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(side), &existing); err != nil {
-		return nil, fmt.Errorf("read Service %s: %w", side.Name, gone(err))
-	}
+// sawNamed takes over the Service that has the name of a side's. It reports whether that is ours: a
+// user may have removed the labels by which it is watched.
+func sawNamed(v *view, existing *corev1.Service) (ours bool) {
 	existing.ManagedFields = nil
-	if ownedBy(&existing, v.release.UID) {
-		v.process.traffic.services.Saw(&existing)
-		return nil, errOutdated
+	if ownedBy(existing, v.release.UID) {
+		v.process.traffic.services.Saw(existing)
+		return true
 	}
-	v.process.traffic.users.Saw(&existing)
-	v.traffic.users[existing.Name] = &existing
-	return taken(v, &existing), nil
+	v.process.traffic.users.Saw(existing)
+	v.traffic.users[existing.Name] = existing
+	return false
 }
 
 // taken says that somebody else has a Service of the name of a side's. That of another release is
@@ -338,10 +342,11 @@ func (r *sides) dropSides(ctx context.Context, v *view) error {
 			v.process.traffic.services.Deleted(key)
 		case apierrors.IsConflict(err):
 			var fresh corev1.Service
-			if err := r.live.Get(ctx, key, &fresh); err == nil {
+			err := r.changed(ctx, service, &fresh, err)
+			if fresh.UID != "" {
 				v.process.traffic.services.Saw(&fresh)
 			}
-			return errOutdated
+			return fmt.Errorf("delete Service %s: %w", key.Name, err)
 		default:
 			return fmt.Errorf("delete Service %s: %w", key.Name, err)
 		}
