@@ -139,6 +139,40 @@ func TestAGateOfAnEarlierReleaseMakesRoom(t *testing.T) {
 	o.mustOpen("the gate is gone")
 }
 
+// TestAGateIsClosedAsItWasDecidedOn: a gate that was decided since a plan closed it stays as
+// evidence, and the next plan sees the decision. So does another gate of its name.
+func TestAGateIsClosedAsItWasDecidedOn(t *testing.T) {
+	t.Parallel()
+	o := newOpener(t)
+	v, err := o.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate := v.gates[0].DeepCopy()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"decision":"Passed"}}`))
+	if err := o.client.Status().Patch(t.Context(), gate.DeepCopy(), patch); err != nil {
+		t.Fatal(err)
+	}
+	closing := plan.CloseGate{Name: gate.Name}
+	if err := o.objects.closeGate(t.Context(), v, closing); !outdated(err) {
+		t.Errorf("the gate has passed since, and the error is %v, want that it is decided anew", err)
+	}
+	seen := v.process.gates.List(nil)
+	if len(seen) != 1 || seen[0].Status.Decision != v1alpha1.DecisionPassed {
+		t.Fatalf("the next plan sees %v, want the gate that has passed", seen)
+	}
+	v.gates = []v1alpha1.Gate{*seen[0]}
+	v.gates[0].UID = "of a gate that was deleted"
+	if err := o.objects.closeGate(t.Context(), v, closing); !outdated(err) {
+		t.Errorf("another gate has the name, and the error is %v, want that it is decided anew", err)
+	}
+	v.gates = []v1alpha1.Gate{*seen[0]}
+	if err := o.objects.closeGate(t.Context(), v, closing); err != nil {
+		t.Fatal(err)
+	}
+	cptest.Eventually(t, time.Minute, func() error { return o.isGone(gate) })
+}
+
 func (o *opener) isGone(g *v1alpha1.Gate) error {
 	err := o.client.Get(o.Context(), client.ObjectKeyFromObject(g), &v1alpha1.Gate{})
 	if err == nil {

@@ -85,9 +85,22 @@ func (r *objectWriter) releaseOfGate(ctx context.Context, gate *v1alpha1.Gate) (
 	return err == nil && release.UID == gate.Spec.ReleaseRef.UID, nil
 }
 
+// closeGate deletes a gate as it was decided on: an approval that came since is evidence.
 func (r *objectWriter) closeGate(ctx context.Context, v *view, a plan.CloseGate) error {
-	gate := &v1alpha1.Gate{ObjectMeta: metav1.ObjectMeta{Namespace: v.release.Namespace, Name: a.Name}}
-	if err := r.client.Delete(ctx, gate); client.IgnoreNotFound(err) != nil {
+	i := slices.IndexFunc(v.gates, func(g v1alpha1.Gate) bool { return g.Name == a.Name })
+	if i < 0 {
+		return errOutdated
+	}
+	gate := v.gates[i].DeepCopy()
+	err := r.client.Delete(ctx, gate, client.Preconditions{UID: &gate.UID, ResourceVersion: &gate.ResourceVersion})
+	if apierrors.IsConflict(err) {
+		var fresh v1alpha1.Gate
+		err = r.changed(ctx, gate, &fresh, err)
+		if fresh.Spec.ReleaseRef.UID == v.release.UID {
+			v.process.gates.Saw(&fresh)
+		}
+	}
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete Gate: %w", err)
 	}
 	v.process.gates.Forget(client.ObjectKeyFromObject(gate)) // it may stay until what is open for it is closed
