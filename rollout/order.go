@@ -171,9 +171,9 @@ func (r *podWriter) writeCost(ctx context.Context, namespace string, change orde
 	pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 	outcome := kube.OutcomeOf(r.client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, data)))
 	switch outcome.(type) {
-	case kube.Refused, kube.Failed:
+	case kube.Outdated, kube.Refused, kube.Failed:
 		return fmt.Errorf("patch pod %s: %w", change.Pod.Name, kube.Err(outcome))
-	case kube.Written, kube.Unchanged, kube.Outdated, kube.Gone: // another pod has the name, or none: the next list says so
+	case kube.Written, kube.Unchanged, kube.Gone:
 	}
 	return nil
 }
