@@ -73,7 +73,10 @@ func (r *Reconciler) tellStatusRefused(ctx context.Context, v *view, outcome kub
 			return
 		}
 		words = statusUnanswered
-	case kube.Written, kube.Unchanged, kube.Outdated, kube.Gone:
+	case kube.Written:
+		v.process.statusRefused = ""
+		return
+	case kube.Unchanged, kube.Outdated, kube.Gone:
 		return
 	}
 	why, told := kube.Refusal(kube.Err(outcome)), words
