@@ -114,6 +114,7 @@ func (r *observer) observeSiblings(ctx context.Context, v *view) error {
 // observeParts reads what the pods of the workload are in.
 func (r *observer) observeParts(ctx context.Context, v *view) error {
 	if v.workload == nil {
+		r.watches.Forget(client.ObjectKeyFromObject(v.release))
 		return nil
 	}
 	return v.parts().observe(ctx, r.kinds, v)
