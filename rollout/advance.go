@@ -237,8 +237,8 @@ func (r *Reconciler) log(ctx context.Context, v *view, action plan.Action) {
 	}
 }
 
-// overtaken returns errOutdated if the cache now has another release than the pass decides on, or
-// another spec or size of its workload. The version of a ReplicaSet or a pod guards a write to it,
+// overtaken returns errOutdated if the cache now has another release than the pass decides on,
+// another workload, or another spec or size of it. The version of a ReplicaSet or a pod guards a write to it,
 // but does not cover these.
 func (r *cluster) overtaken(ctx context.Context, v *view) error {
 	var release v1alpha1.BatchRelease
@@ -258,8 +258,9 @@ func (r *cluster) overtaken(ctx context.Context, v *view) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("get %s: %w", v.workload.Kind(), err)
 	}
+	another := cached.GetUID() != v.workload.GetUID()
 	changed := cached.GetGeneration() != v.workload.GetGeneration() || now.Size() != v.workload.Size() // nodes size a DaemonSet
-	if err == nil && changed && kube.Newer(cached, v.workload.Object()) {
+	if err == nil && (another || changed && kube.Newer(cached, v.workload.Object())) {
 		return errOutdated
 	}
 	return nil

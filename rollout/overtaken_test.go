@@ -173,6 +173,7 @@ func TestPodsAreNotDeletedForAnOldSize(t *testing.T) {
 	}{
 		"its status":     {func(d *appsv1.DaemonSet) { d.Status.NumberReady++ }, pods},
 		"its spec":       {func(d *appsv1.DaemonSet) { d.Generation++ }, podDeletes},
+		"another set":    {func(d *appsv1.DaemonSet) { d.UID = "made again" }, podDeletes},
 		"a node is more": {func(d *appsv1.DaemonSet) { d.Status.DesiredNumberScheduled++ }, podDeletes},
 	} {
 		t.Run(name, func(t *testing.T) {
