@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -269,8 +270,28 @@ func (r *cluster) overtaken(ctx context.Context, v *view) error {
 // podsOvertaken reports whether the pods that a move rests on have changed for the worse. The
 // versions of those that are deleted do not cover the others, on whose availability it rests: a
 // request in between may have taken long.
-func (r *Reconciler) podsOvertaken(v *view) bool {
-	return v.pods.listed && r.watches.Overtaken(client.ObjectKeyFromObject(v.release), v.pods.pods, v.pods.fresh)
+func (r *cluster) podsOvertaken(v *view) bool { return r.lost(v, v.pods.pods) }
+
+// lost reports whether some of the pods that were seen have changed for the worse.
+func (r *cluster) lost(v *view, pods []*corev1.Pod) bool {
+	return v.pods.listed && r.watches.Overtaken(client.ObjectKeyFromObject(v.release), pods, v.pods.fresh)
+}
+
+// setsOvertaken returns errOutdated if the cache has a ReplicaSet with fewer available pods than a
+// shrink rests on. The version of the ReplicaSet that shrinks does not cover the others.
+func (r *cluster) setsOvertaken(ctx context.Context, v *view) error {
+	for _, set := range v.sets {
+		var cached appsv1.ReplicaSet
+		err := r.client.Get(ctx, client.ObjectKeyFromObject(set), &cached, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("get ReplicaSet: %w", err)
+		}
+		seen := min(set.Status.AvailableReplicas, sizeOf(set)) // of one that this pass has shrunk, the rest
+		if err == nil && kube.Newer(&cached, set) && cached.Status.AvailableReplicas < seen {
+			return errOutdated
+		}
+	}
+	return nil
 }
 
 func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) error {

@@ -106,6 +106,9 @@ func (p ordinals) setPartition(ctx context.Context, r *kindShell, v *view, a inp
 	if err := r.workloads.tryWrite(ctx, v, patch, brings{}, differs); err != nil {
 		return err
 	}
+	if r.podsOvertaken(v) { // the dry run may have taken long
+		return errOutdated
+	}
 	before := v.workload
 	if err := r.workloads.patchWorkload(ctx, v, patch); err != nil {
 		return err

@@ -146,15 +146,21 @@ func placed(pod *corev1.Pod, revision string, minReadySeconds int32, now time.Ti
 const podDeletes = 16
 
 // replace deletes each pod that is still the one that was decided on, until the workload or the
-// release changes: an answer may take long.
+// release changes, or another pod is lost: an answer may take long.
 func (r *podWriter) replace(ctx context.Context, v *view, a inplace.Replace) error {
 	var deletes errgroup.Group
 	deletes.SetLimit(podDeletes)
 	gone := make([]bool, len(a.Pods))
+	others := slices.DeleteFunc(slices.Clone(v.pods.pods), func(pod *corev1.Pod) bool {
+		return slices.ContainsFunc(a.Pods, func(p inplace.Pod) bool { return p.UID == pod.UID })
+	})
 	for i := range a.Pods {
 		deletes.Go(func() (err error) {
 			if err := r.overtaken(ctx, v); err != nil {
 				return err
+			}
+			if r.lost(v, others) {
+				return errOutdated
 			}
 			gone[i], err = r.deletePod(ctx, v.release.Namespace, &a.Pods[i])
 			return err

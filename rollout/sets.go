@@ -65,6 +65,11 @@ func (r *podWriter) scale(ctx context.Context, v *view, a deployment.Scale) erro
 			return err
 		}
 	}
+	if a.To < a.From {
+		if err := r.setsOvertaken(ctx, v); err != nil {
+			return err
+		}
+	}
 	v.process.setsAsAsked = time.Time{}
 	written, err := r.patchSet(ctx, v, set, patch)
 	if err != nil {

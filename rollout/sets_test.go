@@ -41,23 +41,31 @@ func TestSetNameIsTheNativeOne(t *testing.T) {
 	}
 }
 
-// scaledMeanwhile serves a Deployment, and scales it during a dry run if scales is true. It notes
-// each write.
+// scaledMeanwhile serves a Deployment and its updated ReplicaSet. During a dry run it scales the
+// Deployment if scales is true, and takes an updated pod away if loses is true. It notes each
+// write.
 type scaledMeanwhile struct {
 	client.WithWatch
 
 	scales  bool
+	loses   bool
 	cached  *appsv1.Deployment
+	updated *appsv1.ReplicaSet
 	written []string
 }
 
 func (s *scaledMeanwhile) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	d, is := into.(*appsv1.Deployment)
-	if !is {
-		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	switch into := into.(type) {
+	case *appsv1.Deployment:
+		s.cached.DeepCopyInto(into)
+		return nil
+	case *appsv1.ReplicaSet:
+		if key.Name == s.updated.Name {
+			s.updated.DeepCopyInto(into)
+			return nil
+		}
 	}
-	s.cached.DeepCopyInto(d)
-	return nil
+	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
 func (s *scaledMeanwhile) Patch(_ context.Context, set client.Object, _ client.Patch, opts ...client.PatchOption) error {
@@ -74,25 +82,36 @@ func (s *scaledMeanwhile) Create(_ context.Context, set client.Object, opts ...c
 func (s *scaledMeanwhile) write(what string, dryRun []string) {
 	if len(dryRun) == 0 {
 		s.written = append(s.written, what)
-	} else if s.scales {
+		return
+	}
+	if s.loses {
+		s.updated = s.updated.DeepCopy()
+		s.updated.ResourceVersion = "13"
+		s.updated.Status.AvailableReplicas--
+	}
+	if s.scales {
 		s.cached = s.cached.DeepCopy()
 		s.cached.ResourceVersion, s.cached.Generation, s.cached.Spec.Replicas = "12", 5, new(int32(15))
 	}
 }
 
 // TestSetsAreNotScaledForAnOldSize: a write of a ReplicaSet that was decided for the old size of
-// its Deployment is not sent where the Deployment is scaled during the dry run.
+// its Deployment is not sent where the Deployment is scaled during the dry run. A shrink is not sent
+// either where an updated pod was lost meanwhile.
 func TestSetsAreNotScaledForAnOldSize(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		write  plan.MovePods
 		scales bool
+		loses  bool
 		want   []string
 	}{
-		"a size":               {plan.MovePods{Write: deployment.Scale{Set: deployment.Set{UID: "old"}, From: 10, To: 8}}, false, []string{"patch web-old"}},
-		"a size, overtaken":    {plan.MovePods{Write: deployment.Scale{Set: deployment.Set{UID: "old"}, From: 10, To: 8}}, true, nil},
-		"a new one":            {plan.MovePods{Write: deployment.Create{Revision: "new", Replicas: 3}}, false, []string{"create web-new"}},
-		"a new one, overtaken": {plan.MovePods{Write: deployment.Create{Revision: "new", Replicas: 3}}, true, nil},
+		"a size":               {plan.MovePods{Write: deployment.Scale{Set: deployment.Set{UID: "old"}, From: 10, To: 8}}, false, false, []string{"patch web-old"}},
+		"a size, overtaken":    {plan.MovePods{Write: deployment.Scale{Set: deployment.Set{UID: "old"}, From: 10, To: 8}}, true, false, nil},
+		"a pod is lost":        {plan.MovePods{Write: deployment.Scale{Set: deployment.Set{UID: "old"}, From: 10, To: 8}}, false, true, nil},
+		"a growth, a loss":     {plan.MovePods{Write: deployment.Scale{Set: deployment.Set{UID: "old"}, From: 10, To: 12}}, false, true, []string{"patch web-old"}},
+		"a new one":            {plan.MovePods{Write: deployment.Create{Revision: "new", Replicas: 3}}, false, false, []string{"create web-new"}},
+		"a new one, overtaken": {plan.MovePods{Write: deployment.Create{Revision: "new", Replicas: 3}}, true, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,15 +121,17 @@ func TestSetsAreNotScaledForAnOldSize(t *testing.T) {
 			d.Spec.Replicas, d.Spec.Selector = new(int32(10)), &metav1.LabelSelector{}
 			set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-old", UID: "old"}}
 			set.Spec.Replicas = new(int32(10))
-			there := &scaledMeanwhile{scales: test.scales, cached: d}
+			updated := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-updated", UID: "updated", ResourceVersion: "3"}}
+			updated.Spec.Replicas, updated.Status.AvailableReplicas = new(int32(2)), 2
+			there := &scaledMeanwhile{scales: test.scales, loses: test.loses, cached: d, updated: updated}
 			r := NewReconciler(there, there, there, events.NewFakeRecorder(1), clock.RealClock{})
 			v := &view{
-				process: newProcess(r.clock), workload: &deployment.Object{Deployment: d}, sets: []*appsv1.ReplicaSet{set},
+				process: newProcess(r.clock), workload: &deployment.Object{Deployment: d}, sets: []*appsv1.ReplicaSet{set, updated},
 				setsLive: map[types.UID]bool{}, release: &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}},
 			}
 			v.process.whole = wholeTemplate{d.UID, d.Generation, json.RawMessage("{}")}
 			err := r.act(t.Context(), v, []plan.Action{test.write})
-			if outdated(err) != test.scales || !slices.Equal(there.written, test.want) {
+			if outdated(err) != (test.want == nil) || !slices.Equal(there.written, test.want) {
 				t.Errorf("wrote %q with error %v, want %q", there.written, err, test.want)
 			}
 		})
