@@ -26,6 +26,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/podwatch"
 )
 
 // podsThere is an API server that sends pods as the beginning of a watch, and what happens to them,
@@ -33,7 +34,11 @@ import (
 type podsThere struct {
 	client.WithWatch
 
-	events  *watch.RaceFreeFakeWatcher
+	events *watch.RaceFreeFakeWatcher
+	// meanwhile happens during the first deletion, which takes a second, as all do; nil is nothing.
+	meanwhile func()
+
+	mu      sync.Mutex
 	deleted []string
 }
 
@@ -50,7 +55,17 @@ func (p *podsThere) Delete(_ context.Context, pod client.Object, opts ...client.
 	if asked == nil || asked.UID == nil || *asked.UID != "web-1" || asked.ResourceVersion == nil || *asked.ResourceVersion != "2" {
 		return errors.New("want the deletion guarded by the pod's UID and version")
 	}
+	p.mu.Lock()
 	p.deleted = append(p.deleted, pod.GetName())
+	first := len(p.deleted) == 1
+	p.mu.Unlock()
+	if p.meanwhile == nil {
+		return nil
+	}
+	if first {
+		p.meanwhile()
+	}
+	time.Sleep(time.Second)
 	return nil
 }
 
@@ -115,6 +130,60 @@ func TestPodsAreNotDeletedAfterALoss(t *testing.T) {
 					if pod.Name == "web-1" && active(pod) == test.deletes {
 						t.Errorf("the pod counts as there: %t, and deleted it is: %t", active(pod), test.deletes)
 					}
+				}
+			})
+		})
+	}
+}
+
+// TestALossEndsABatch: a pod that is lost while the first pods of a batch are deleted keeps the rest
+// of the batch from going. The pods of the batch itself don't count.
+func TestALossEndsABatch(t *testing.T) {
+	t.Parallel()
+	const pods = podDeletes + 4
+	for name, lost := range map[string]string{"a pod of the batch": "web-1", "another pod": "web-0"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				there := &podsThere{events: watch.NewRaceFreeFake()}
+				r := NewReconciler(there, there, there, events.NewFakeRecorder(1), clock.RealClock{})
+				release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+				for _, name := range []string{"web-0", "web-1"} {
+					there.events.Add(ready(name, "set"))
+				}
+				end := &corev1.Pod{}
+				end.ResourceVersion, end.Annotations = "3", map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+				there.events.Action(watch.Bookmark, end)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() { _ = r.watches.Start(ctx) }()
+				go func() {
+					for {
+						select {
+						case <-r.podsChanged:
+						case <-ctx.Done():
+							return
+						}
+					}
+				}()
+				what := podwatch.Pods{Namespace: "shop", Selector: "app=web"}
+				_, _, _ = r.watches.Of(client.ObjectKeyFromObject(release), what)
+				synctest.Wait()
+				seen, _, err := r.watches.Of(client.ObjectKeyFromObject(release), what)
+				if err != nil || len(seen) != 2 {
+					t.Fatalf("the watch has %d pods, error %v, want two", len(seen), err)
+				}
+				there.meanwhile = func() {
+					gone := ready(lost, "set")
+					gone.ResourceVersion, gone.DeletionTimestamp = "4", new(metav1.Now())
+					there.events.Modify(gone)
+				}
+				v := &view{process: newProcess(r.clock), release: release, pods: podsSeen{listed: true, pods: seen}}
+				batch := inplace.Replace{Pods: slices.Repeat([]inplace.Pod{{Name: "web-1", UID: "web-1", Version: "2"}}, pods)}
+				err = r.kinds.mover.replace(ctx, v, batch)
+				goesOn := lost == "web-1"
+				if outdated(err) == goesOn || (len(there.deleted) == pods) != goesOn {
+					t.Errorf("deleted %d pods of %d with error %v, want all: %t", len(there.deleted), pods, err, goesOn)
 				}
 			})
 		})
