@@ -76,7 +76,7 @@ func (r *workloadWriter) bringing(ctx context.Context, v *view, patch *kube.JSON
 		return brings{}, err
 	}
 	patch.Set("/spec/template", template)
-	return brings{sent: template, given: t.Given, digest: digest}, nil
+	return brings{sent: template, given: t.Given, digest: digest, revision: t.Revision}, nil
 }
 
 // refusalMemory is how long the refusal of a template is reused: a little less than
