@@ -252,6 +252,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.watches.Forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
+	process = view.process // that of a release which has taken the name
 	r.processes.note(process, view.inProgress())
 	wakes, err := r.advance(ctx, view)
 	view.noteLook(err, r.clock.Now())

@@ -23,6 +23,7 @@ func (r *observer) observe(ctx context.Context, name types.NamespacedName, p *pr
 	if err != nil || release == nil {
 		return nil, err
 	}
+	p = r.processes.ofRelease(name, p, release.UID)
 	v := &view{
 		process: p, release: release, persisted: *release.Status.DeepCopy(),
 		setsLive: map[types.UID]bool{}, scaled: p.scaled,

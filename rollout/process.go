@@ -24,6 +24,8 @@ import (
 type process struct {
 	overlays
 
+	// uid is that of the release; empty until it was observed.
+	uid           types.UID
 	whole         wholeTemplate
 	given         givenDigest
 	refused       refusedTemplate
@@ -213,6 +215,21 @@ func (p *processes) of(name types.NamespacedName) *process {
 		p.entries[name] = entry
 	}
 	return entry
+}
+
+// ofRelease returns the process of a release, given that of its name. Another release that had the
+// name before leaves it nothing but the readings of releases that the cache may lack.
+func (p *processes) ofRelease(name types.NamespacedName, known *process, uid types.UID) *process {
+	if known.uid == "" {
+		known.uid = uid
+	}
+	if known.uid == uid {
+		return known
+	}
+	p.forget(name)
+	fresh := p.of(name)
+	fresh.uid, fresh.release = uid, known.release
+	return fresh
 }
 
 func (p *processes) forget(name types.NamespacedName) {

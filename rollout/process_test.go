@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // TestNextTry: a change is decided on at once, but not a thousand times a second where a cache
@@ -56,6 +57,30 @@ func TestCountsOfManyReleasesWaitLonger(t *testing.T) {
 	want("with one gone", 199*time.Second/4)
 	note(200, false)
 	want("at rest again", 5*time.Second)
+}
+
+// TestReleaseThatWasMadeAgain: a release knows nothing of another one that had its name, such as
+// the writes that were refused, and no longer counts as in progress. What was read of the release
+// itself stays, since the cache may lack it.
+func TestReleaseThatWasMadeAgain(t *testing.T) {
+	t.Parallel()
+	p, name := newProcesses(clock.RealClock{}), types.NamespacedName{Namespace: "shop", Name: "web"}
+	first := p.ofRelease(name, p.of(name), "1")
+	p.note(first, true)
+	first.refuse(plan.Refusal{Generation: 1}, time.Now())
+	if again := p.ofRelease(name, p.of(name), "1"); again != first {
+		t.Error("the same release has another process")
+	}
+	second := p.ofRelease(name, p.of(name), "2")
+	if second == first || len(second.refusals) > 0 || p.busy > 0 {
+		t.Errorf("another release of the name knows of %d refusals, and %d are in progress, want none", len(second.refusals), p.busy)
+	}
+	if second.release != first.release {
+		t.Error("what was read of the release is lost")
+	}
+	if p.of(name) != second {
+		t.Error("the next pass has the process of the first release")
+	}
 }
 
 // TestRevisionOfAnAdoptedSet: a ReplicaSet that was made by hand has no hash that its template
