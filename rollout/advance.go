@@ -239,8 +239,8 @@ func (r *Reconciler) log(ctx context.Context, v *view, action plan.Action) {
 }
 
 // overtaken returns errOutdated if the cache now has another release than the pass decides on,
-// another workload, or another spec or size of it. The version of a ReplicaSet or a pod guards a write to it,
-// but does not cover these.
+// another workload, or another spec or size of it. The version of a ReplicaSet or a pod guards a
+// write to it, but does not cover these.
 func (r *cluster) overtaken(ctx context.Context, v *view) error {
 	var release v1alpha1.BatchRelease
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(v.release), &release, client.UnsafeDisableDeepCopy)

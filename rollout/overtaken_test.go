@@ -136,8 +136,8 @@ func TestPodsAreNotDeletedAfterALoss(t *testing.T) {
 	}
 }
 
-// TestALossEndsABatch: a pod that is lost while the first pods of a batch are deleted keeps the rest
-// of the batch from going. The pods of the batch itself don't count.
+// TestALossEndsABatch: a pod that is lost while the first pods of a batch are deleted keeps the
+// rest of the batch from going. The pods of the batch itself don't count.
 func TestALossEndsABatch(t *testing.T) {
 	t.Parallel()
 	const pods = podDeletes + 4

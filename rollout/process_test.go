@@ -60,8 +60,8 @@ func TestCountsOfManyReleasesWaitLonger(t *testing.T) {
 }
 
 // TestReleaseThatWasMadeAgain: a release knows nothing of another one that had its name, such as
-// the writes that were refused, and no longer counts as in progress. What was read of the release
-// itself stays, since the cache may lack it.
+// the writes that were refused, and no longer counts as in progress. The newest reading of the
+// release itself stays, since the cache may lack it.
 func TestReleaseThatWasMadeAgain(t *testing.T) {
 	t.Parallel()
 	p, name := newProcesses(clock.RealClock{}), types.NamespacedName{Namespace: "shop", Name: "web"}

@@ -96,8 +96,8 @@ func (s *scaledMeanwhile) write(what string, dryRun []string) {
 }
 
 // TestSetsAreNotScaledForAnOldSize: a write of a ReplicaSet that was decided for the old size of
-// its Deployment is not sent where the Deployment is scaled during the dry run. A shrink is not sent
-// either where an updated pod was lost meanwhile.
+// its Deployment is not sent where the Deployment is scaled during the dry run. A shrink is not
+// sent either where an updated pod was lost meanwhile.
 func TestSetsAreNotScaledForAnOldSize(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
