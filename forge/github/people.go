@@ -57,6 +57,11 @@ func (c *Client) Repository(ctx context.Context) (forge.Repository, error) {
 	if known.ID != 0 {
 		return known, nil
 	}
+	return c.readRepository(ctx)
+}
+
+// readRepository reads the repository, and remembers it.
+func (c *Client) readRepository(ctx context.Context) (forge.Repository, error) {
 	found, _, err := c.api.Repositories.Get(ctx, c.owner, c.name)
 	if err == nil && found.GetID() == 0 {
 		err = distrusted("it has no id")

@@ -29,6 +29,11 @@ func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge
 		return forge.Approval{}, err
 	}
 	approval.PullRequest = pullRequest(pull)
+	if approval.PullRequest.Base.RepositoryID != approval.Repository.ID { // it was made again under its name
+		if approval.Repository, err = c.readRepository(ctx); err != nil {
+			return forge.Approval{}, err
+		}
+	}
 	if approval.PullRequest.Rejected() {
 		return approval, c.readClosing(ctx, q, pull, &approval)
 	}

@@ -3,8 +3,10 @@ package github_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -398,4 +400,29 @@ func TestTeamOfAnotherOrganization(t *testing.T) {
 	}
 	_, err = w.client.Team(t.Context(), "sre")
 	wantKind(t, err, forge.NotFound, "a slug alone is a team of the repository's owner")
+}
+
+// TestRepositoryThatIsMadeAgain: a repository that was deleted and made again under its name has
+// another ID, which the first pull request in it shows.
+func TestRepositoryThatIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	var id atomic.Int64
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body := `{"id":1,"login":"sluice"}`
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/pulls/1"):
+			body = fmt.Sprintf(`{"number":1,"state":"open","base":{"ref":"main","repo":{"id":%d}}}`, id.Load())
+		case strings.HasSuffix(r.URL.Path, "/repos/shop/web"):
+			body = fmt.Sprintf(`{"id":%d,"full_name":"shop/web"}`, id.Load())
+		}
+		answering(http.StatusOK, body)(w, r)
+	})
+	client := clientOf(t, s.URL)
+	for _, want := range []int64{7, 8} {
+		id.Store(want)
+		got, err := client.ReadApproval(t.Context(), forge.ApprovalQuery{Number: 1})
+		if err != nil || got.Repository.ID != want {
+			t.Errorf("want repository %d, got %+v, %v", want, got.Repository, err)
+		}
+	}
 }
