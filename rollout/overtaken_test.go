@@ -65,7 +65,7 @@ func (p *podsThere) Delete(_ context.Context, pod client.Object, opts ...client.
 	if first {
 		p.meanwhile()
 	}
-	time.Sleep(time.Second)
+	<-time.After(time.Second)
 	return nil
 }
 

@@ -249,22 +249,7 @@ func (r *sides) sidesFollow(ctx context.Context, v *view, service string) error 
 func (r *sides) writeSide(ctx context.Context, v *view, user, side *corev1.Service) (*v1alpha1.TrafficProblem, error) {
 	known := v.traffic.services[side.Name]
 	if known == nil {
-		answer := side.DeepCopy()
-		err := r.client.Create(ctx, answer)
-		if apierrors.IsAlreadyExists(err) {
-			var existing corev1.Service
-			if err := r.readTaken(ctx, client.ObjectKeyFromObject(side), &existing, err); err != nil {
-				return nil, err
-			}
-			if sawNamed(v, &existing) {
-				return nil, errOutdated
-			}
-			return taken(v, &existing), nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("create Service: %w", err)
-		}
-		return nil, sawSide(v, user, side, answer)
+		return r.createSide(ctx, v, user, side)
 	}
 	wanted := withSide(known, side)
 	outcome := kube.Patch(ctx, r.client, known, wanted)
@@ -283,6 +268,26 @@ func (r *sides) writeSide(ctx context.Context, v *view, user, side *corev1.Servi
 	case kube.Refused, kube.Failed:
 	}
 	return nil, fmt.Errorf("patch Service: %w", kube.Err(outcome))
+}
+
+// createSide creates the Service of a side, and returns a problem if another has its name.
+func (r *sides) createSide(ctx context.Context, v *view, user, side *corev1.Service) (*v1alpha1.TrafficProblem, error) {
+	answer := side.DeepCopy()
+	err := r.client.Create(ctx, answer)
+	switch {
+	case err == nil:
+		return nil, sawSide(v, user, side, answer)
+	case !apierrors.IsAlreadyExists(err):
+		return nil, fmt.Errorf("create Service: %w", err)
+	}
+	var existing corev1.Service
+	if err := r.readTaken(ctx, client.ObjectKeyFromObject(side), &existing, err); err != nil {
+		return nil, err
+	}
+	if sawNamed(v, &existing) {
+		return nil, errOutdated
+	}
+	return taken(v, &existing), nil
 }
 
 // sawSide takes over the answer to a write of a side. Admission may have made something else of it.
