@@ -20,6 +20,9 @@ func putBack(d Decision) Decision {
 	d = d.with(func(r *record) { r.Held = &d.snap.workload.Hold.HeldWorkload })
 	take := TakeOver{Reason: unpausedReason, Hold: hold, PutBack: change}
 	if template := overwritten(d.snap); template != nil {
+		if !d.snap.live(ReadRelease) { // a cache may have the release as it was before a rollback
+			return d.read(ReadRelease)
+		}
 		whole := take
 		whole.Template, whole.Digest, whole.Revision = template, d.snap.record.Resolved.Digest, d.snap.record.UpdateRevision
 		var done bool
