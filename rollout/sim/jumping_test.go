@@ -73,6 +73,9 @@ func judgeRecord(w *World, status *v1alpha1.BatchReleaseStatus) {
 	if asked == nil || status.NextStepIndex != nil || *asked >= 0 && int(*asked) < len(stepsOf(w, status)) {
 		return
 	}
+	if len(status.Jumps()) > len(was.Jumps()) {
+		return // one that Git asks for is answered beside it
+	}
 	if _, back := steppedBack(w, was); back && status.CurrentStepIndex == was.CurrentStepIndex {
 		if _, still := steppedBack(w, status); !still {
 			w.breach("a jump that is refused changes nothing", fmt.Sprintf("no pods are removed any more at step %d", was.CurrentStepIndex))
