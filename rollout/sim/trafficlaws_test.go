@@ -252,14 +252,18 @@ func (c change) mostServing() int32 {
 		return 0
 	}
 	replicas, updated := checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return d.Replicas }), c.share()
-	if s := w.setOf(status.UpdateRevision); s != nil && past(w).OutOfBand { // that the native controller made once somebody had unpaused it stay
-		updated = max(updated, c.before(s))
+	beyond := past(w).OutOfBand // the native controller made pods of the new version, which stay
+	if s := w.setOf(status.UpdateRevision); s != nil {
+		beyond = beyond || c.before(s) > updated // the release began with them
+		if beyond {
+			updated = max(updated, c.before(s))
+		}
 	}
 	if spec.KeepOldPods || overtaken(c.pass, c.traffic) {
 		return updated + replicas
 	}
 	gets := max(viewOfAll(w).of(w.Traffic.Stable.Revision).Percent, 100-borneShare(w, stepsOf(w, status), int(status.CurrentStepIndex), spec.AllowOverload))
-	if past(w).OutOfBand && !w.Traffic.held() { // once old pods are back, the routes begin with all requests for them
+	if beyond && !w.Traffic.held() { // once old pods are back, the routes begin with all requests for them
 		gets = 100
 	}
 	return updated + percentOf(replicas, gets)
