@@ -24,7 +24,7 @@ import (
 type process struct {
 	overlays
 
-	// uid is that of the release; empty until it was observed.
+	// uid identifies the release; empty until it was observed.
 	uid           types.UID
 	whole         wholeTemplate
 	given         givenDigest

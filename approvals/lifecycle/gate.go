@@ -245,8 +245,8 @@ func PassedOnForge(g *v1alpha1.Gate) bool {
 // patience is the time for which a deleted gate waits for a forge that can't be reached.
 const patience = 15 * time.Minute
 
-// GivesUp reports whether a gate is let go although its pull request stays open: the forge refuses
-// for good, or the gate has waited for too long.
+// GivesUp reports whether a deleted gate goes although its pull request stays open: the forge
+// refuses to close it, or the gate has waited for too long.
 func GivesUp(g *v1alpha1.Gate, problem error, now time.Time) bool {
 	refused := []forge.Kind{forge.NotFound, forge.Forbidden, forge.Invalid}
 	return slices.Contains(refused, forge.KindOf(problem)) ||

@@ -13,7 +13,7 @@ import (
 
 // TestInPlaceBrokenVersion: a new version that never serves stops at what maxUnavailable lets it
 // take. It is rolled back, or superseded by one that serves. The status says what is wrong with its
-// pods. In order its pod stops the native controller for good (kubernetes#67250).
+// pods. In order, the native controller waits for its pod and never replaces it (kubernetes#67250).
 func TestInPlaceBrokenVersion(t *testing.T) {
 	onKinds(t, []string{"StatefulSet", "OrderedReady", "DaemonSet"}, func(w *world, p workloadKind) {
 		before := p.served(w, 6)
