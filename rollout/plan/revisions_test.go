@@ -174,6 +174,9 @@ func TestKeepWhatIsLeftInMidRelease(t *testing.T) {
 			held(10).but(from("c3", "Ann", "Revert")).status(reverted).status(func(s *v1alpha1.BatchReleaseStatus) { s.UpdateRevision = "v1" }),
 			keep(Record{}),
 		},
+		"a template that a user wrote is not of the commit": {
+			held(10).but(from("c2", "Ann", "Two")).status(back(v1alpha1.TriggerDrift)), keep(Record{}),
+		},
 		"it is kept once":               {held(10).status(asked).keep("v2"), nil},
 		"a release that goes on is not": {held(10), nil},
 		"what somebody wrote is not": {

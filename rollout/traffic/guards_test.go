@@ -230,3 +230,15 @@ func TestPodsOfGuards(t *testing.T) {
 		})
 	}
 }
+
+// TestFitsOfRefusedPods checks that pods which are refused don't count for requests.
+func TestFitsOfRefusedPods(t *testing.T) {
+	t.Parallel()
+	for stuck, want := range map[bool]int32{false: 30, true: 10} {
+		goal := Goal{Way: Forward, Stable: "v1", Canary: "v2", Pods: 3, Replicas: 10, Least: 10, Stuck: stuck}
+		seen := Seen{Stable: Side{Made: true, Revision: "v1", Ready: 10}, Canary: Side{Made: true, Revision: "v2", Ready: 1}}
+		if got := newNext(goal, seen).fits(); got != want {
+			t.Errorf("stuck %t: fits = %d%%, want %d%%", stuck, got, want)
+		}
+	}
+}
