@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"time"
@@ -86,6 +87,14 @@ type Report struct {
 type Write struct {
 	Action plan.Action
 	Status *v1alpha1.BatchReleaseStatus
+}
+
+// String returns a line with the write and its reason.
+func (w Write) String() string {
+	if w.Action != nil {
+		return fmt.Sprintf("%-44s %s", w.Action, w.Action.Why())
+	}
+	return fmt.Sprintf("status %s %s: %s", w.Status.Phase, w.Status.CurrentStepState, w.Status.Message)
 }
 
 // pass holds the view of one pass of the process.

@@ -328,11 +328,7 @@ func (s *telling) pass() bool {
 	before := s.World.version
 	report := s.Process.Pass(s.World, Mishaps{Before: s.request, Dies: func() bool { s.writes++; return s.writes == s.stop }})
 	for _, write := range report.Done {
-		if write.Action != nil {
-			fmt.Fprintf(&s.text, "  %-44s %s\n", write.Action, write.Action.Why())
-			continue
-		}
-		fmt.Fprintf(&s.text, "  status %s %s: %s\n", write.Status.Phase, write.Status.CurrentStepState, write.Status.Message)
+		fmt.Fprintf(&s.text, "  %s\n", write)
 	}
 	for _, event := range report.Events {
 		fmt.Fprintf(&s.text, "  event %s\n", event.Reason)

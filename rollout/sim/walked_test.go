@@ -81,6 +81,11 @@ func (w *player) step(e Event) {
 }
 
 func (w *player) tell(e Event) {
+	if e.Kind == Pass || e.Kind == PassDies || e.Kind == PassRaces {
+		for _, write := range checkerOf(w.state.World).done {
+			fmt.Fprintf(&w.story, "\n      %s", write)
+		}
+	}
 	fmt.Fprintf(&w.story, "\n  %-28s %s", e, w.state.World)
 	if len(w.state.Broken) > 0 {
 		w.fail("%s", w.state.Broken[0])
