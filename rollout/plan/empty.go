@@ -41,9 +41,12 @@ func stableRevision(s *snapshot) string {
 // that it may be scaled to are approved. The version of a rollback needs no approval.
 func empties(s *snapshot) bool {
 	stable := stableRevision(s)
-	return (s.workload.Replicas == 0 || nothingLeft(s)) && s.workload.native().EmptyTakesTemplate && !s.record.isRollback() && len(s.steps().list()) > 0 && (!s.steps().share().all() || !s.steps().allTraffic()) && stable != "" && hasTemplate(s, stable) &&
-		stable != s.record.UpdateRevision
+	return (s.workload.Replicas == 0 || nothingLeft(s)) && s.workload.native().EmptyTakesTemplate && !s.record.isRollback() && len(s.steps().list()) > 0 &&
+		!takesAll(s) && stable != "" && hasTemplate(s, stable) && stable != s.record.UpdateRevision
 }
+
+// takesAll reports whether the current step gives the new version all pods and all requests.
+func takesAll(s *snapshot) bool { return s.steps().share().all() && s.steps().allTraffic() }
 
 // nothingLeft reports whether a step is in progress and no version is to have pods, as after a
 // scale to 0 and up again. The native controller would give all pods to the ReplicaSet of the
@@ -65,11 +68,11 @@ func stableTemplate(s *snapshot) *Template {
 	return &Template{Revision: stableRevision(s)}
 }
 
-// refill makes the pods that the workload is scaled to of the stable revision. It reports whether
-// the release may go on with its own template.
+// refill makes the pods that the workload is scaled to of the stable revision, unless all may be of the new one by now. It
+// reports whether the release may go on with its own template.
 func refill(d Decision) (Decision, bool) {
 	switch {
-	case !d.snap.empty || d.snap.workload.Replicas == 0:
+	case !d.snap.empty || d.snap.workload.Replicas == 0 || takesAll(d.snap):
 		return d, true
 	case !d.snap.live(ReadCounts):
 		return d.read(ReadCounts), false
