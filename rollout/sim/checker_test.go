@@ -18,8 +18,9 @@ type checker struct {
 	looked time.Duration
 	// used counts the events of each kind in an exploration.
 	used [kinds]uint8
-	// writes and requests are the numbers of the last pass.
+	// writes and requests are the numbers of the last pass, and done are its writes.
 	writes, requests int
+	done             []Write
 
 	window window
 	// judged says that the pass has sent an action.
@@ -74,6 +75,9 @@ func (k *checker) see(w *World, incident any) {
 		k.actionDone(i.pass)
 	case templateRewritten:
 		k.changedOutOfBand()
+		if w.Workload.Hold == nil && w.Release.Status.Held == nil { // nothing tells any more that it was held (stripHold)
+			k.Own.Disputed = true
+		}
 	case statusSent:
 		k.statusSent(i.pass, i.status)
 	case passSettled:
@@ -139,7 +143,7 @@ func (k *checker) actionDone(x *pass) {
 
 func (k *checker) statusSent(x *pass, status *v1alpha1.BatchReleaseStatus) {
 	w := x.world
-	k.begin(w, status, !k.judged)
+	k.begin(x, status, !k.judged)
 	k.recorded(w, status)
 	judgeCompleted(x, status)
 	judgeStep(w, &x.release, status)
@@ -150,7 +154,7 @@ func (k *checker) statusSent(x *pass, status *v1alpha1.BatchReleaseStatus) {
 
 func (k *checker) passEnded(s *State, e Event, report Report) {
 	k.Emptied = k.Emptied && (e.Kind != Pass || report.Ended != "" || s.Lag.any() || s.Workload.behind() > 0)
-	k.writes, k.requests = len(report.Done)+report.Parts, report.Requests
+	k.writes, k.requests, k.done = len(report.Done)+report.Parts, report.Requests, report.Done
 	if e.Kind == Pass && len(report.Done)+report.Refused == 0 && report.Ended == "" {
 		judgeAnswers(s)
 		judgeReturn(s)

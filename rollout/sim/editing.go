@@ -8,8 +8,8 @@ import (
 
 // editStep edits what the step in progress says, as somebody does who may push and not approve:
 // pods, requests and matches become those of the next step, or fewer requests go to the new
-// version. World.Sound keeps the approved steps. A next step of fewer pods, such as 0%
-// after 10, is no edit: the laws don't know steps that are lowered
+// version. World.Sound keeps the approved steps. A next step of fewer pods at any size, such as
+// 0% after 10, is no edit: the laws don't know steps that are lowered
 // (plan.TestAnEditedStepTakesMoreWhenItsGatesHavePassed does).
 func editStep(w *World, more bool) bool {
 	status, spec := w.Release.Status, *w.Release.Spec
@@ -19,7 +19,7 @@ func editStep(w *World, more bool) bool {
 	}
 	before := steps[i]
 	switch {
-	case more && Target(steps[i+1], w.Workload.Replicas) < Target(steps[i], w.Workload.Replicas):
+	case more && lowers(steps[i], steps[i+1]):
 		return false
 	case more:
 		steps[i].Replicas, steps[i].Matches = steps[i+1].Replicas, matches
@@ -36,6 +36,16 @@ func editStep(w *World, more bool) bool {
 	spec.Strategy.Steps = steps
 	w.updateRelease(func(r *Release) { r.Spec, r.Edited, r.Generation = &spec, true, r.Generation+1 })
 	return true
+}
+
+// lowers reports whether another step has fewer pods than this one at any size of the workload.
+func lowers(step, next v1alpha1.Step) bool {
+	for replicas := range int32(100) { // percentages differ at each hundredth
+		if Target(next, replicas) < Target(step, replicas) {
+			return true
+		}
+	}
+	return false
 }
 
 // shareOf returns what a step gives to the new version, by the words of the API.

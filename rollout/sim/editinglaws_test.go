@@ -13,11 +13,12 @@ func (p *Past) approve(w *World) {
 	}
 }
 
-// again reports whether a step that was edited is entered again. Its gates must have passed before.
-func (p *Past) again(w *World, intent *v1alpha1.BatchReleaseStatus) bool {
-	was := w.Release.Status
+// again reports whether a step that was edited is entered again. Its gates must have passed before. A pass that has
+// read an earlier release, and keeps what that says, enters nothing.
+func (p *Past) again(x *pass, intent *v1alpha1.BatchReleaseStatus) bool {
+	w, was := x.world, x.world.Release.Status
 	same := was.Entered() && was.Attempt == intent.Attempt && was.CurrentStepIndex == intent.CurrentStepIndex
-	if !w.Release.Edited || !same || was.StepStartedAt.Equal(intent.StepStartedAt) || w.Sound == w.Release.Spec {
+	if !w.Release.Edited || !same || was.StepStartedAt.Equal(intent.StepStartedAt) || x.stored.StepStartedAt.Equal(intent.StepStartedAt) || w.Sound == w.Release.Spec {
 		return false
 	}
 	if !p.Cleared && !gatesPassed(w, intent, int(intent.CurrentStepIndex)) {

@@ -73,8 +73,12 @@ func keptLeft(w *World) string {
 	return ""
 }
 
-// setsLeft: one active ReplicaSet, that of the workload's template, with every pod available.
+// setsLeft: one active ReplicaSet, that of the workload's template, with every pod available. A workload that its own user has
+// paused keeps its pods, whatever template a policy of the API server gives it.
 func setsLeft(w *World) string {
+	if d := &w.Workload; d.Hold == nil && d.Paused && w.API.Policied {
+		return ""
+	}
 	for i := range w.Sets {
 		s, want := &w.Sets[i], int32(0)
 		if s == updatedSet(w) {

@@ -84,7 +84,7 @@ var deploymentLaws = []law{
 // judgeAction checks a write against the laws.
 func judgeAction(w *World, c change) {
 	k := checkerOf(w)
-	k.begin(w, c.pass.intent, !k.judged)
+	k.begin(c.pass, c.pass.intent, !k.judged)
 	k.judged = true
 	k.wrote(w, c)
 	laws := byKind(&w.Workload).laws()

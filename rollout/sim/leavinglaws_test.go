@@ -88,7 +88,8 @@ func leavesNamed(w *World, c change) string {
 		return ""
 	}
 	before := c.workload.Template
-	if c.workload.Hold.Emptied && past(w).isStable(before) { // nobody has changed it since
+	// Nobody has changed it since, and the status tells what is released.
+	if c.workload.Hold.Emptied && past(w).isStable(before) && c.pass.intent.UpdateRevision != "" {
 		before = c.pass.intent.UpdateRevision // it has the stable one only until it has pods
 	}
 	return wronglyLeft(w, before, w.Release.Spec.DeletionPolicy)

@@ -49,10 +49,12 @@ func judgeSaturated(n native) {
 
 // judgeServing checks it where routes share requests: it takes no pods of a version that gets some,
 // or has just got some, in a rollback, at the end, and whoever gives the workload a template. Only
-// one that somebody has unpaused is theirs, and one version alone follows spec.replicas.
+// one that somebody has unpaused is theirs, as is one that was handed back and has another template since, and one
+// version alone follows spec.replicas.
 func judgeServing(n native, s *Set) {
 	w := n.World
-	if w.Traffic == nil || !n.Paused && past(w).OutOfBand || len(n.active()) < 2 || s.Pods.Warming+s.Pods.Available == 0 {
+	theirs := past(w).OutOfBand || n.Workload.Hold == nil && w.Release.Status.Phase == v1alpha1.PhaseCompleted && !same(n.Template, w.Release.Status.UpdateRevision)
+	if w.Traffic == nil || !n.Paused && theirs || len(n.active()) < 2 || s.Pods.Warming+s.Pods.Available == 0 {
 		return // of a version without ready pods it takes none that serve
 	}
 	gets := viewOfAll(w).of(s.Revision)

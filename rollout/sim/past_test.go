@@ -79,7 +79,8 @@ type Own struct {
 
 // begin forgets what happened in an earlier attempt, and in an earlier step. First says that it is
 // the first write of a pass.
-func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus, first bool) {
+func (p *Past) begin(x *pass, intent *v1alpha1.BatchReleaseStatus, first bool) {
+	w := x.world
 	if p.Attempt != intent.Attempt {
 		p.Entered = false
 		p.Attempt, p.Step, p.Let = intent.Attempt, -1, p.Let && w.Workload.isOpen() // the status may be lost while a partition is open
@@ -92,7 +93,7 @@ func (p *Past) begin(w *World, intent *v1alpha1.BatchReleaseStatus, first bool) 
 		p.Step, p.Had = intent.CurrentStepIndex, max(p.Had, letPods(w, intent.UpdateRevision))
 	case p.Step != intent.CurrentStepIndex:
 		p.Step = intent.CurrentStepIndex
-	case p.again(w, intent):
+	case p.again(x, intent):
 	default:
 		return
 	}
