@@ -44,10 +44,10 @@ func followed(s *snapshot, unreadable bool) int32 {
 	return max(target, minUpdated(s))
 }
 
-// extraUpdated returns how many updated pods above the step's share stay after a scale-up, if the
-// step was entered with as many as spec.replicas before an old pod could replace one of them; the
-// record has 0 replicas then (enterStep). If the native controller has made more of a lone version
-// (T1), only what the step says stays.
+// extraUpdated returns how many updated pods above the step's share stay after a scale-up, because
+// no old pod had replaced them before: the step was entered with as many as spec.replicas, and the
+// record has 0 replicas (enterStep). If the native controller has made more of a lone version (T1),
+// only what the step says stays.
 func extraUpdated(s *snapshot) int32 {
 	if s.record.Replicas != 0 || s.pods.Final || s.record.isRollback() || s.steps().steppingBack() {
 		return 0
@@ -57,9 +57,9 @@ func extraUpdated(s *snapshot) int32 {
 
 // minUpdated returns how many updated pods exist that no step can take back. If no other version is
 // left, those are all that there are, unless they exceed the steps, which is reported (beyondStep).
-// In a rollback they include what spec.replicas asks for beyond the bad pods, which get no more. If
-// the steps are invalid and the record is of a workload scaled to 0, its share is unknown: all pods
-// were approved if it got updated ones alone when it was scaled up.
+// In a rollback they include what spec.replicas asks for beyond the bad pods, which get no more.
+// With invalid steps and a record of 0 replicas all pods count as approved if only updated ones
+// exist.
 func minUpdated(s *snapshot) int32 {
 	replicas, have := s.workload.Replicas, s.pods.updated()
 	switch {

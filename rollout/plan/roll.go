@@ -210,8 +210,8 @@ func movePods(r rolling) (rolling, bool) { return r.end(inTime(move(r.d, r.task)
 
 // stepDone reports whether the updated pods that the step says are available. At the end, and where
 // a gate follows, the counts must be about what is wanted, and no more old pods may be left than
-// the step says; elsewhere the next step removes them, in one write with its own. A step that was
-// jumped back to is done when no updated pod is too many, and no other missing. Others may be kept
+// the step says; elsewhere the next step removes them, in one write with its own. After a jump
+// back a step is done when no updated pod is surplus and no old one is missing. Old pods may stay
 // for the requests that they get.
 func stepDone(s *snapshot, target, kept int32) bool {
 	least := s.workload.Replicas - target

@@ -244,8 +244,8 @@ func rollBackRejected(d Decision) (Decision, bool) {
 	return d, false
 }
 
-// wasStable reports whether a template may be rolled back to without gates. It may not if a
-// rollback in progress leaves it, or was sent past it to an earlier one.
+// wasStable reports whether a template may be rolled back to without gates. It may not if the
+// rollback in progress leaves it, or has gone past it to an earlier one.
 func wasStable(s *snapshot, digest string) bool {
 	current, k := s.release.Annotations[v1alpha1.CurrentStableAnnotation], s.history.withDigest(digest)
 	if k == nil || !k.stable() {

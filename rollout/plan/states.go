@@ -34,7 +34,7 @@ type stalls struct {
 	message func(*report) string
 	// told marks a stall that the event of the state tells already.
 	told bool
-	// yields puts a refused write first, and last puts all other causes first.
+	// With yields a refused write is the cause if there is one; with last, any other cause is.
 	yields, last bool
 }
 
@@ -93,8 +93,7 @@ var obstacles = group{when: always, rows: []*state{
 	{when: unsecured, traits: hidden, act: func(d Decision) Decision { return retryRefused(putBack(d)) }},
 }}
 
-// preparing are the states of a template that is given, and may not be released yet on a workload
-// that is held.
+// preparing are the states in which a new template waits for something on the held workload.
 var preparing = group{when: awaitsWorkload, rows: []*state{
 	{
 		when: preparedLate, value: v1alpha1.StateWaiting, reason: preparingReason, message: preparingWords,

@@ -10,9 +10,8 @@ type Goal struct {
 	Stable, Canary string
 	// Share of the step.
 	Share Share
-	// Pods of the canary in the step, and whether they are Available. Worth counts one more pod if they
-	// are one too few only because the workload was scaled: a percentage is rounded down then, and up
-	// otherwise.
+	// Pods of the canary in the step, and whether they are Available. Worth is Pods, plus one where a
+	// scaling rounded the percentage down that is rounded up otherwise.
 	Pods, Worth int32
 	Available   bool
 	// Stuck says that the API server refuses more pods of the canary now.

@@ -40,8 +40,7 @@ type Standing struct {
 	Pending []string
 	GivesUp time.Duration
 	GaveUp  bool
-	// Route or Service is which of them that is, the first of several; neither where it is no one of
-	// them.
+	// Route or Service is the first one that is awaited; neither if something else is.
 	Route   *v1alpha1.TrafficRoute
 	Service string
 	// Problem for a user to fix; nil if there is none.
@@ -297,16 +296,23 @@ func (n *next) comesTo() Share {
 	}
 }
 
+// comesToNothing reports whether the canary side comes to get no requests.
+func (n *next) comesToNothing() bool {
+	to := n.comesTo()
+	return to.Weight == 0 && len(to.Matches) == 0
+}
+
 // holdsUp reports whether pods of the version that is released have to wait: until routes that
-// share requests are in effect, a pod that is ready gets some by the user's Service. Where the
-// Service of their own can't be made, they would come for nothing.
+// share requests are in effect, whoever wrote them, a pod that is ready gets some by the user's
+// Service. Where the Service of their own can't be made, they would come for nothing.
 func (n *next) holdsUp() bool {
 	if n.goal.Replicas == 0 {
 		return false
 	}
 	switch n.goal.Way {
 	case Forward, Stand:
-		return !n.Shared || !n.seen.Canary.Made || n.shares.nothing() && !n.waits.inEffectFor(n.goal.ReadyFor)
+		none := n.shares.nothing() || n.comesToNothing()
+		return !n.Shared || !n.seen.Canary.Made || none && !n.waits.inEffectFor(n.goal.ReadyFor)
 	case Back: // to a version that is not a side: once the routes are given back, it comes as without traffic
 		return n.Held && n.seen.Stable.Revision != n.goal.Stable
 	case End, Leave, Rest:

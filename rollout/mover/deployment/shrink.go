@@ -58,9 +58,8 @@ func (d *draft) mayGo(r *row) int32 {
 const manyPods = 8
 
 // mayStay returns how many old pods beyond the others may stay for now, within maxSurge. While many
-// updated pods are being made the old ones stay, so as not to hold them up; they go while those
-// start, when the cluster has nothing else to do. Where others stay for requests the updated ones
-// may need that room.
+// updated pods are created the old ones stay: their deletion would delay that. They go while the
+// new ones start. Where others stay for requests the updated ones may need that room.
 func (d *draft) mayStay() int32 {
 	r := d.sizes.updated
 	made := r.Observed && r.Current >= d.Target && r.want >= d.Target
