@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -36,6 +37,32 @@ func statesOf(t *testing.T) map[string]string {
 	}
 	return states
 }
+
+// TestStatesOfAlertsExist checks that alerts and dashboard name states that there are.
+func TestStatesOfAlertsExist(t *testing.T) {
+	t.Parallel()
+	states := statesOf(t)
+	for _, name := range []string{"alerts.yaml", "dashboard.json"} {
+		text, err := os.ReadFile(filepath.Join("../charts/sluice/files", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := stateMatchers.FindAllSubmatch(text, -1)
+		if len(named) == 0 {
+			t.Errorf("%s: want queries of states, found none", name)
+		}
+		for _, of := range named {
+			for state := range strings.SplitSeq(string(of[1]), "|") {
+				if states["State"+state] != "ReleaseState" {
+					t.Errorf("%s names the state %q, which there is not", name, state)
+				}
+			}
+		}
+	}
+}
+
+// stateMatchers matches a label matcher of PromQL, alone or in JSON.
+var stateMatchers = regexp.MustCompile(`\bstate=~?\\?"([^"\\]+)`)
 
 // planner matches the packages that decide on states, by a table with a row for each.
 var planner = regexp.MustCompile(`^(rollout|test|api)/`)
