@@ -5,7 +5,9 @@
 //   - told to end, it goes on answering for as long as requests may still be sent to it: nobody has
 //     told every node yet that it is going;
 //   - meanwhile it closes each connection after the answer, so that clients take another pod;
-//   - then it takes no more requests, and ends once those in progress are answered.
+//   - then it takes no more requests, and ends once those in progress are answered;
+//   - it keeps idle connections for longer than the proxies before it, so that it closes none just
+//     as a request comes.
 //
 // docs/zero-downtime.md says what its Deployment adds to that. With a volume, at the path $DATA, it
 // keeps a ledger there (ledger.go).
@@ -31,6 +33,9 @@ const (
 	drain = 5 * time.Second
 	// last is how long requests that are in progress after that may take.
 	last = 10 * time.Second
+	// idle is how long a connection may be open without a request: longer than a proxy keeps it, which
+	// is 60 to 90 seconds for most.
+	idle = 2 * time.Minute
 	// work is how long an answer takes.
 	work = 20 * time.Millisecond
 )
@@ -48,7 +53,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Addr: address, Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Addr: address, Handler: s.routes(), ReadHeaderTimeout: idle, IdleTimeout: idle}
 	ended := make(chan error, 1)
 	go func() { ended <- server.ListenAndServe() }()
 	select {
