@@ -14,6 +14,8 @@ ARGS     ?=
 PKG      ?= ./test/journeys $(MODEL) ./test/... ./...
 MODEL    := ./rollout/sim
 RACED    := ./approvals ./dashboard ./dashboard/access ./gitsync ./gitsync/gitrepo ./internal/app ./internal/dialer ./internal/kube ./telemetry/notices ./telemetry/traces
+# Tests of raced packages that only compute, for minutes under the race detector.
+COMPUTES := ^(TestNothingFits|TestRecordFits|TestRecordIsFair)$$
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 IMAGE    ?= ghcr.io/sluice-dev/sluice
@@ -81,7 +83,7 @@ test: ## Every test, on a real control plane (PKG=./rollout/... or PKG=./test/jo
 # More tests at a time than there are processors: most of them wait. It needs a C compiler.
 .PHONY: race
 race: ## The tests of what runs concurrently, under the race detector
-	$(RACE) $(RACED) -- $(FLAGS) -race -parallel 8 $(ARGS)
+	$(RACE) $(RACED) -- $(FLAGS) -race -parallel 8 -skip '$(COMPUTES)' $(ARGS)
 
 .PHONY: test-unraced
 test-unraced: ## The tests that make race and make test-model leave out
@@ -93,8 +95,8 @@ test-model: ## The planner in the simulated cluster: it only computes, and needs
 
 # What measures time or memory means nothing under the race detector, nor beside other tests.
 .PHONY: test-measured
-test-measured: ## The tests of raced packages that measure time and memory
-	$(TEST) ./gitsync -- $(FLAGS) -parallel 1 -run '^TestHostileServers$$' $(ARGS)
+test-measured: ## The tests of raced packages that measure time and memory, or only compute
+	$(TEST) ./gitsync ./telemetry/notices -- $(FLAGS) -parallel 1 -run '^TestHostileServers$$|$(COMPUTES)' $(ARGS)
 
 # What takes too long for each push. Random walks have a seed, which repeats them.
 SEED ?= $(shell date +%Y%m%d)
@@ -128,7 +130,8 @@ nightly-race: ## The race detector for what make race leaves out
 	$(RACE) $(PARALLEL_CODE) -- $(FLAGS) -race $(ARGS)
 
 .PHONY: build-node
-build-node: # what test-node takes
+build-node: # what test-node takes, and its test runner
+	go tool -modfile=hack/tools/go.mod gotestsum --version >/dev/null
 	cd test && go run ./node/withnode -build
 	$(INSIDE) ./cmd/sluice
 	$(INSIDE) ./examples/service
