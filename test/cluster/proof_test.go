@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -77,7 +78,9 @@ func (r *routed) scenario(name string, happens func(*routed)) bool {
 		now := r.load.Counts().Since(before)
 		r.proof.add(now)
 		if now.Failed > 0 {
-			t.Errorf("want no request to fail, %d of %d did, the first of them:\n%v", now.Failed, now.Sent, now.Failures)
+			said, err := r.plane.Said("Bad Gateway")
+			t.Errorf("want no request to fail, %d of %d did, the first of them:\n%v\nthe Gateway says %v:\n%s",
+				now.Failed, now.Sent, now.Failures, err, strings.Join(said[:min(len(said), 20)], "\n"))
 		}
 	})
 }

@@ -201,7 +201,7 @@ func (i *Instance) Start(ctx context.Context) error {
 		"--providers.kubernetesgateway.statusaddress.ip=127.0.0.1",
 		"--global.checknewversion=false",
 		"--global.sendanonymoususage=false",
-		"--log.level=INFO",
+		"--log.level=DEBUG", // why a request failed is there alone
 		"--log.nocolor=true",
 	}
 	var err error
@@ -250,3 +250,17 @@ func (i *Instance) Kill() { i.program.Kill() }
 
 // Log returns the path of what the instance has said.
 func (i *Instance) Log() string { return i.program.Log() }
+
+// Said returns the lines with a text in the logs of all instances.
+func (d *DataPlane) Said(text string) (lines []string, err error) {
+	for _, i := range d.instances {
+		log, failed := os.ReadFile(i.Log())
+		err = errors.Join(err, failed)
+		for line := range strings.Lines(string(log)) {
+			if strings.Contains(line, text) {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+	}
+	return lines, err
+}
