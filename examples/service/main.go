@@ -33,8 +33,8 @@ const (
 	drain = 5 * time.Second
 	// last is how long requests that are in progress after that may take.
 	last = 10 * time.Second
-	// idle is how long a connection may be open without a request: longer than a proxy keeps it, which
-	// is 60 to 90 seconds for most.
+	// idle limits how long a connection stays open without a request. It is more than the 60 to 90
+	// seconds of most proxies.
 	idle = 2 * time.Minute
 	// work is how long an answer takes.
 	work = 20 * time.Millisecond

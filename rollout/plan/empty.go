@@ -41,8 +41,10 @@ func stableRevision(s *snapshot) string {
 // that it may be scaled to are approved. The version of a rollback needs no approval.
 func empties(s *snapshot) bool {
 	stable := stableRevision(s)
-	return (s.workload.Replicas == 0 || nothingLeft(s)) && s.workload.native().EmptyTakesTemplate && !s.record.isRollback() && len(s.steps().list()) > 0 &&
-		!takesAll(s) && stable != "" && hasTemplate(s, stable) && stable != s.record.UpdateRevision
+	if !s.workload.native().EmptyTakesTemplate || s.record.isRollback() || len(s.steps().list()) == 0 || takesAll(s) {
+		return false
+	}
+	return (s.workload.Replicas == 0 || nothingLeft(s)) && stable != "" && stable != s.record.UpdateRevision && hasTemplate(s, stable)
 }
 
 // takesAll reports whether the current step gives the new version all pods and all requests.
@@ -68,8 +70,8 @@ func stableTemplate(s *snapshot) *Template {
 	return &Template{Revision: stableRevision(s)}
 }
 
-// refill makes the pods that the workload is scaled to of the stable revision, unless all may be of the new one by now. It
-// reports whether the release may go on with its own template.
+// refill makes the pods that the workload is scaled to of the stable revision, unless all may be of
+// the new one by now. It reports whether the release may go on with its own template.
 func refill(d Decision) (Decision, bool) {
 	switch {
 	case !d.snap.empty || d.snap.workload.Replicas == 0 || takesAll(d.snap):

@@ -13,8 +13,8 @@ func (p *Past) approve(w *World) {
 	}
 }
 
-// again reports whether a step that was edited is entered again. Its gates must have passed before. A pass that has
-// read an earlier release, and keeps what that says, enters nothing.
+// again reports whether a step that was edited is entered again. Its gates must have
+// passed before. A pass that has read an earlier release, and keeps what that says, enters nothing.
 func (p *Past) again(x *pass, intent *v1alpha1.BatchReleaseStatus) bool {
 	w, was := x.world, x.world.Release.Status
 	same := was.Entered() && was.Attempt == intent.Attempt && was.CurrentStepIndex == intent.CurrentStepIndex

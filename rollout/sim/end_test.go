@@ -73,8 +73,9 @@ func keptLeft(w *World) string {
 	return ""
 }
 
-// setsLeft: one active ReplicaSet, that of the workload's template, with every pod available. A workload that its own user has
-// paused keeps its pods, whatever template a policy of the API server gives it.
+// setsLeft checks that one ReplicaSet is active, with the workload's template and every pod
+// available. A workload that its own user has paused keeps its pods, whatever template a policy of
+// the API server gives it.
 func setsLeft(w *World) string {
 	if d := &w.Workload; d.Hold == nil && d.Paused && w.API.Policied {
 		return ""

@@ -48,9 +48,9 @@ func judgeSaturated(n native) {
 }
 
 // judgeServing checks it where routes share requests: it takes no pods of a version that gets some,
-// or has just got some, in a rollback, at the end, and whoever gives the workload a template. Only
-// one that somebody has unpaused is theirs, as is one that was handed back and has another template since, and one
-// version alone follows spec.replicas.
+// or has just got some, in a rollback, at the end, and whoever gives the workload a template. An
+// unpaused workload belongs to its users, as does one that has another template since it was handed
+// back, and one version alone follows spec.replicas.
 func judgeServing(n native, s *Set) {
 	w := n.World
 	theirs := past(w).OutOfBand || n.Workload.Hold == nil && w.Release.Status.Phase == v1alpha1.PhaseCompleted && !same(n.Template, w.Release.Status.UpdateRevision)
