@@ -123,6 +123,15 @@ func TestTheFirstUpdatedPod(t *testing.T) {
 		"two of one pod each can't: it would leave a lone one": {
 			held(2).bounds(0, 1).target(1).having(set("v0", 1), set("v1", 1)), []string{"made with 1"},
 		},
+		"where another can go first there is no pod beyond the surge": {
+			held(2).bounds(0, 1).target(1).having(set("v0", 1), set("v1", 1), set("v2", 0)), []string{"v0 1 -> 0", "v2 0 -> 1"},
+		},
+		"one of two that run makes room": {
+			held(4).bounds(0, 1).target(2).having(set("v0", 1), set("v1", 3), set("v2", 0)), []string{"v1 3 -> 2"},
+		},
+		"of three that run one makes room first": {
+			held(4).bounds(0, 1).target(2).having(set("v0", 1), set("v1", 2), set("v3", 1), set("v2", 0)), []string{"v3 1 -> 0"},
+		},
 		"two of one pod each for one replica can: one of them goes first": {
 			held(1).bounds(0, 1).target(1).having(set("v0", 1), set("v1", 1), set("v2", 0)),
 			[]string{"v0 1 -> 0"},
@@ -137,6 +146,9 @@ func TestTheFirstUpdatedPod(t *testing.T) {
 		"unless that one has all the replicas": {
 			held(10).bounds(1, 0).target(0).having(set("v0", 1), set("v1", 10), set("v2", 0)),
 			[]string{"v0 1 -> 0"},
+		},
+		"the steadier of two stays whole, and of the other a pod": {
+			held(4).bounds(1, 0).target(0).having(set("v0", 2), set("v1", 3), set("v2", 0)), []string{"v0 2 -> 1"},
 		},
 		"a broken set that would go whole keeps a pod until then": {
 			held(10).bounds(0, 1).target(0).having(set("v0", 3, available(0)), set("v1", 8), set("v2", 0)),
@@ -182,6 +194,9 @@ func TestMoveFollowsSpecReplicas(t *testing.T) {
 			held(15).scaledFrom(10).having(set("v8", 4), set("v9", 5), set("v2", 1, available(0))).but(func(t *task) { t.Stable = "v7" }),
 			[]string{"v9 5 -> 10" + more},
 		},
+		"an old set whose pods nobody has counted does not grow": {
+			held(15).scaledFrom(10).having(set("v1", 9, unobserved), set("v2", 1, available(0))), nil,
+		},
 		"an old set that still loses pods does not grow": {
 			held(15).scaledFrom(10).having(set("v1", 9, current(10)), set("v2", 1, available(0))), nil,
 		},
@@ -198,6 +213,9 @@ func TestMoveFollowsSpecReplicas(t *testing.T) {
 		"a failed release gives pods of both, the broken ones first": {
 			held(6).target(3).scaledFrom(10).stands().having(set("v1", 5), set("v2", 5, available(3))),
 			[]string{"v2 5 -> 3" + fewer, "v1 5 -> 4"},
+		},
+		"a rollback adds no bad pod in place of one that is lost": {
+			goingBack(10).target(6).having(set("v2", 2), set("v1", 6)), nil,
 		},
 		"a failed rollback adds no bad pod, but those that are missing": {
 			goingBack(10).target(2).stands().having(set("v2", 8), set("v1", 1)), []string{"v1 1 -> 2"},
@@ -295,6 +313,32 @@ func TestSmallChanges(t *testing.T) {
 			t.Parallel()
 			if got := test.sizes.Small(); got != test.want {
 				t.Errorf("small is %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+// TestUnread checks when a shrink rests on sets that were read from a cache.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	live := func(s *Set) { s.Live = true }
+	tests := map[string]struct {
+		sets []Set
+		want bool
+	}{
+		"all are read live":                                       {[]Set{set("v1", 8, live), set("v2", 3, live)}, false},
+		"the other one counts as available, and is not":           {[]Set{set("v1", 8, live), set("v2", 3)}, true},
+		"the one that shrinks is guarded by its version":          {[]Set{set("v1", 8), set("v2", 3, live)}, false},
+		"one without available pods counts for nothing":           {[]Set{set("v1", 9, live), set("v2", 3, live), set("v3", 1, available(0))}, false},
+		"of two that shrink none is guarded by its version alone": {[]Set{set("v0", 2), set("v1", 8, live), set("v2", 3, live)}, true},
+		"of two that shrink each rests on the other":              {[]Set{set("v0", 2), set("v1", 8), set("v2", 3, live)}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			moves := held(10).bounds(1, 3).target(5).having(test.sets...).move().moves()
+			if len(moves.Shrink) == 0 || moves.Unread != test.want {
+				t.Errorf("%v is unread: %t, want %t", moves.Shrink, moves.Unread, test.want)
 			}
 		})
 	}

@@ -36,6 +36,32 @@ func TestRefillGivesTheStableSetAPod(t *testing.T) {
 	}
 }
 
+// TestRefilled checks when a Deployment that was scaled to 0 may get another template: not before the
+// native controller has given its stable pods to the stable ReplicaSet.
+func TestRefilled(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		sets   []Set
+		behind int64
+		want   bool
+	}{
+		"the stable set has pods":                       {[]Set{set("v1", 4)}, 0, true},
+		"it has none yet":                               {[]Set{set("v1", 0)}, 0, false},
+		"nobody has counted them":                       {[]Set{set("v1", 4, unobserved)}, 0, false},
+		"another set has the pods":                      {[]Set{set("v1", 0), set("v2", 4)}, 0, false},
+		"two sets have pods: none gets more":            {[]Set{set("v2", 1), set("v3", 4)}, 0, true},
+		"the native controller has not seen the change": {[]Set{set("v1", 4)}, 1, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := (Mover{Sets: test.sets}).Refilled("v1", test.behind); got != test.want {
+				t.Errorf("refilled: %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
 func TestNothingMovesWhileTheNativeControllerMayAct(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
