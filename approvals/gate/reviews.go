@@ -143,7 +143,7 @@ func (a approval) disregard(review forge.Review) string {
 		return "did not approve"
 	case review.CommitID == "" || review.CommitID != a.PullRequest.Head.SHA && !a.sameChange(review.CommitID):
 		return "approved an older head"
-	case who.Same(a.self) || who.Same(a.PullRequest.Author):
+	case who.Same(a.self): // a pull request that another account has opened is refused
 		return "opened the pull request"
 	case a.madeCommit(who):
 		return madeCommit
