@@ -56,6 +56,9 @@ func TestOldSetsLoseTheNoteBesideOthers(t *testing.T) {
 		"a step moves pods: it shrinks once requests have left, and loses it by that": {
 			held(10).target(5).upTo(15).having(set("v1", 10, noted), set("v2", 5)).keeping("v1", 10), nil,
 		},
+		"one without pods needs no request for it": {
+			held(10).target(10).upTo(20).having(set("v0", 0, noted), set("v1", 10), set("v2", 10)).keeping("v1", 10).but(stays), nil,
+		},
 		"without routes it stays": {held(10).target(1).having(set("v1", 9, noted), set("v2", 1)).but(stays), nil},
 	})
 }

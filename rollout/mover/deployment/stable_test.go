@@ -49,6 +49,7 @@ func TestRefilled(t *testing.T) {
 		"it has none yet":                               {[]Set{set("v1", 0)}, 0, false},
 		"nobody has counted them":                       {[]Set{set("v1", 4, unobserved)}, 0, false},
 		"another set has the pods":                      {[]Set{set("v1", 0), set("v2", 4)}, 0, false},
+		"only other sets have pods":                     {[]Set{set("v2", 4)}, 0, false},
 		"two sets have pods: none gets more":            {[]Set{set("v2", 1), set("v3", 4)}, 0, true},
 		"the native controller has not seen the change": {[]Set{set("v1", 4)}, 1, false},
 	}
