@@ -63,6 +63,18 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestAnswerNeedsAGate: an answer that names no gate approves none, also where a gate has no UID yet.
+func TestAnswerNeedsAGate(t *testing.T) {
+	t.Parallel()
+	g := newGate(manualPolicy())
+	g.UID = ""
+	release := blockedOn(g)
+	release.Status.Answers = []v1alpha1.Answer{{Verdict: v1alpha1.VerdictApprove, By: "ada"}}
+	if got := Evaluate(g, Facts{Release: release}, made).Status.Decision; got != v1alpha1.DecisionWaiting {
+		t.Errorf("the gate is %s, want it to wait", got)
+	}
+}
+
 // TestForce: a gate that is forced passes whatever it waits for, and says so, but only while its
 // release waits for it.
 func TestForce(t *testing.T) {
