@@ -22,6 +22,7 @@ func TestTakeOverThatNobodyRecorded(t *testing.T) {
 		"it is of this one":                          {held(10).status(completed), false},
 		"the workload is edited in mid-release":      {held(10).status(other), false},
 		"the workload is not taken over: none began": {running(10).status(none), false},
+		"... nor one that its user has paused":       {running(10).but(paused).status(none), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
