@@ -63,7 +63,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerNeedsAGate: an answer that names no gate approves none, also where a gate has no UID yet.
+// TestAnswerNeedsAGate: an answer that names no gate approves none, not even a gate without UID.
 func TestAnswerNeedsAGate(t *testing.T) {
 	t.Parallel()
 	g := newGate(manualPolicy())

@@ -38,7 +38,7 @@ func keepPods(n *next) {
 	growCanary(n)
 }
 
-// keepUnheld is keepPods where no route is held: none ever was, or all were given back.
+// keepUnheld does the same where no route is held: none ever was, or all were given back.
 func keepUnheld(n *next, forward bool) {
 	if !n.forgotten() {
 		keepSides(n)

@@ -36,8 +36,8 @@ func TestRefillGivesTheStableSetAPod(t *testing.T) {
 	}
 }
 
-// TestRefilled checks when a Deployment that was scaled to 0 may get another template: not before the
-// native controller has given its stable pods to the stable ReplicaSet.
+// TestRefilled checks when a Deployment that was scaled to 0 may get another template: once the
+// native controller has given its pods to the stable ReplicaSet.
 func TestRefilled(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
