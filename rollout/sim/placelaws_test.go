@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
@@ -79,10 +80,11 @@ func (c change) takesBack() bool {
 }
 
 // staysServed checks I2. What an open partition reaches counts as gone: the native controller
-// deletes it.
+// deletes it. Pods of a version that nobody has approved, after a scale-up from 0, are left to its
+// own pace: one after the other, or maxUnavailable of the strategy.
 func staysServed(w *World, c change) string {
 	write, moves := c.moved()
-	if !moves {
+	if opened, is := write.(inplace.Window); !moves || is && opened.Why == mover.StableGone {
 		return ""
 	}
 	least, lost := checkerOf(c.pass.world).window.leastAvailable(w), checkerOf(c.pass.world).window.lost
