@@ -70,8 +70,8 @@ func shareOfStable(n *next, percent int32, forward bool) int32 {
 
 // growCanary says to how many pods the canary side grows for the requests that it has, where it
 // doesn't grow to all that the step says: the release stands, or its pods have to wait. Otherwise
-// every pod of a scale-up would be of the stable side. It doesn't grow
-// for requests that the release takes from it, such as somebody else's share.
+// every pod of a scale-up would be of the stable side. It doesn't grow for requests that the
+// release takes from it, such as somebody else's share.
 func growCanary(n *next) {
 	waits := n.goal.Way == Stand || n.goal.Way == End || n.goal.Way == Forward && n.HoldsUp && !n.comesToNothing()
 	if pods := min(n.goal.Pods, PartOf(n.goal.Replicas, n.shares.high)); waits && pods > 0 && n.aligned() {
