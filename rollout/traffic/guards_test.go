@@ -123,7 +123,7 @@ func TestGuards(t *testing.T) {
 		},
 		"a route begins with the pods that are ready of few":  {forward(10, 1).but(unheld).stable(made("v1", 3)).but(unready), "share HTTPRoute web: 10% to the canary Service; holds up; awaits Routes"},
 		"... or with those for what it gives the stable side": {forward(50, 5).but(unheld).stable(made("v1", 4)), "share HTTPRoute web: 50% to the canary Service; holds up; awaits Routes"},
-		"... and no fewer":                                    {forward(50, 5).but(unheld).stable(made("v1", 3)), "holds up; awaits Endpoints"},
+		"... and no fewer": {forward(50, 5).but(unheld).stable(made("v1", 3)), "holds up; awaits Endpoints"},
 		"a step without requests waits until a share of somebody else is taken back": {
 			forward(0, 1).gets(10).but(since(0)).but(unwhole), "share HTTPRoute web: 0% to the canary Service; holds up; awaits Routes",
 		},
