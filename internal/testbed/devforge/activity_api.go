@@ -78,7 +78,7 @@ func (c *call) activityType(a activity) string {
 		return "branch_creation"
 	case a.change.after == gitcmd.Zero:
 		return "branch_deletion"
-	case !c.repo.git.IsAncestor(c.ctx, a.change.before, a.change.after):
+	case !c.repo.git.IsAncestor(a.change.before, a.change.after):
 		return "force_push"
 	}
 	return "push"

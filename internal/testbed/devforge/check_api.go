@@ -235,7 +235,7 @@ func (c *call) listCheckSuites() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	commit, err := c.repo.git.Commit(c.ctx, sha)
+	commit, err := c.repo.git.Commit(sha)
 	if err != nil {
 		return answer{}, err
 	}

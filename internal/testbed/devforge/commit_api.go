@@ -120,11 +120,11 @@ func (c *call) compare() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	base, err := c.repo.git.Commit(c.ctx, found.base)
+	base, err := c.repo.git.Commit(found.base)
 	if err != nil {
 		return answer{}, err
 	}
-	mergeBase, err := c.repo.git.Commit(c.ctx, found.mergeBase)
+	mergeBase, err := c.repo.git.Commit(found.mergeBase)
 	if err != nil {
 		return answer{}, err
 	}
@@ -176,6 +176,6 @@ func (c *call) holds(p *pull, sha string) bool {
 	if p.mergeCommit != "" {
 		end = p.mergeCommit
 	}
-	reached := c.repo.git.IsAncestor(c.ctx, sha, end) || c.repo.git.IsAncestor(c.ctx, sha, p.headSHA)
-	return reached && !c.repo.git.IsAncestor(c.ctx, sha, start)
+	reached := c.repo.git.IsAncestor(sha, end) || c.repo.git.IsAncestor(sha, p.headSHA)
+	return reached && !c.repo.git.IsAncestor(sha, start)
 }

@@ -27,7 +27,7 @@ func (c *call) getContents() (answer, error) {
 	if name == "" {
 		return c.listFolder(sha, ref, "")
 	}
-	entry, err := c.repo.git.Entry(c.ctx, sha, name)
+	entry, err := c.repo.git.Entry(sha, name)
 	if err != nil {
 		return answer{}, err
 	}
@@ -46,7 +46,7 @@ func (c *call) getContents() (answer, error) {
 
 // raw returns a blob as it is.
 func (c *call) raw(sha string) (answer, error) {
-	data, err := c.repo.git.ReadBlob(c.ctx, sha)
+	data, err := c.repo.git.ReadBlob(sha)
 	if err != nil {
 		return answer{}, err
 	}
@@ -54,7 +54,7 @@ func (c *call) raw(sha string) (answer, error) {
 }
 
 func (c *call) listFolder(sha, ref, folder string) (answer, error) {
-	entries, err := c.repo.git.ListTree(c.ctx, sha, folder, false)
+	entries, err := c.repo.git.ListTree(sha, strings.TrimSuffix(folder, "/"), false)
 	if err != nil {
 		return answer{}, err
 	}
@@ -91,7 +91,7 @@ func (c *call) file(e gitcmd.Entry, ref string) (object, error) {
 	if e.Type != "blob" {
 		return nil, errNotFound // a submodule, whose address stands in a file that the forge does not read
 	}
-	data, err := c.repo.git.ReadBlob(c.ctx, e.SHA)
+	data, err := c.repo.git.ReadBlob(e.SHA)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (c *call) putContents() (answer, error) {
 	if err != nil {
 		return answer{}, refuse(http.StatusUnprocessableEntity, "content is not valid Base64")
 	}
-	blob, err := c.repo.git.WriteBlob(c.ctx, data)
+	blob, err := c.repo.git.WriteBlob(data)
 	if err != nil {
 		return answer{}, err
 	}
@@ -169,7 +169,7 @@ func (c *call) writeContents(in contentRequest, entry gitcmd.Entry) (answer, err
 	if !found {
 		return answer{}, refuse(http.StatusNotFound, "Branch "+in.Branch+" not found")
 	}
-	before, err := c.repo.git.Entry(c.ctx, tip, entry.Path)
+	before, err := c.repo.git.Entry(tip, entry.Path)
 	if err := checkReplaced(before, err, in.SHA, entry); err != nil {
 		return answer{}, err
 	}
@@ -184,7 +184,7 @@ func (c *call) writeContents(in contentRequest, entry gitcmd.Entry) (answer, err
 	if entry.SHA == gitcmd.Zero {
 		return ok(object{"content": nil, "commit": shape})
 	}
-	written, err := c.repo.git.Entry(c.ctx, commit.SHA, entry.Path)
+	written, err := c.repo.git.Entry(commit.SHA, entry.Path)
 	if err != nil {
 		return answer{}, err
 	}
@@ -213,7 +213,7 @@ func checkReplaced(before gitcmd.Entry, lookup error, sha string, entry gitcmd.E
 }
 
 func (c *call) commitEntry(in contentRequest, tip string, entry gitcmd.Entry) (gitcmd.Commit, error) {
-	tree, err := c.repo.git.WriteTree(c.ctx, tip, []gitcmd.Entry{entry})
+	tree, err := c.repo.git.WriteTree(tip, []gitcmd.Entry{entry})
 	if err != nil {
 		return gitcmd.Commit{}, refuse(http.StatusUnprocessableEntity, "path contains a malformed path component")
 	}
@@ -234,7 +234,7 @@ func (c *call) writeCommit(commit gitcmd.Commit) (gitcmd.Commit, error) {
 	if err != nil {
 		return gitcmd.Commit{}, err
 	}
-	return c.repo.git.Commit(c.ctx, sha)
+	return c.repo.git.Commit(sha)
 }
 
 // ownSignature returns the caller's.

@@ -91,7 +91,7 @@ func (c *call) newDeployment(in deploymentRequest, sha string) *deployment {
 func (c *call) mergeDefaultInto(branch, sha string) (bool, error) {
 	tip, known := c.repo.refs[branchPrefix+branch]
 	base := c.repo.refs[branchPrefix+c.repo.defaultBranch]
-	if !known || c.repo.git.IsAncestor(c.ctx, base, tip) {
+	if !known || c.repo.git.IsAncestor(base, tip) {
 		return false, nil
 	}
 	tree, err := c.repo.git.MergeTrees(c.ctx, sha, base)

@@ -64,7 +64,7 @@ func (c *call) emitStatus(sha string, v *status) error {
 	if !c.repo.listening("status") {
 		return nil
 	}
-	commit, err := c.repo.git.Commit(c.ctx, sha)
+	commit, err := c.repo.git.Commit(sha)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (c *call) emitStatus(sha string, v *status) error {
 // ended.
 func (c *call) tellCheck(run *checkRun, action string) error {
 	run.suite.updated = c.forge.now()
-	commit, err := c.repo.git.Commit(c.ctx, run.suite.sha)
+	commit, err := c.repo.git.Commit(run.suite.sha)
 	if err != nil {
 		return err
 	}

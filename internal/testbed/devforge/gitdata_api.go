@@ -45,7 +45,7 @@ func (c *call) createBlob() (answer, error) {
 			return answer{}, refuse(http.StatusUnprocessableEntity, "content is not valid Base64")
 		}
 	}
-	sha, err := c.repo.git.WriteBlob(c.ctx, data)
+	sha, err := c.repo.git.WriteBlob(data)
 	if err != nil {
 		return answer{}, err
 	}
@@ -58,13 +58,13 @@ func (c *call) blobURL(sha string) string {
 
 func (c *call) getBlob() (answer, error) {
 	sha := c.req.PathValue("file_sha")
-	if kind, err := c.repo.git.TypeOf(c.ctx, sha); err != nil || kind != "blob" {
+	if kind, err := c.repo.git.TypeOf(sha); err != nil || kind != "blob" {
 		return answer{}, errNotFound
 	}
 	if c.wantsRaw() {
 		return c.raw(sha)
 	}
-	data, err := c.repo.git.ReadBlob(c.ctx, sha)
+	data, err := c.repo.git.ReadBlob(sha)
 	if err != nil {
 		return answer{}, err
 	}
@@ -94,7 +94,7 @@ func (c *call) createTree() (answer, error) {
 	}
 	base := in.BaseTree
 	if base != "" {
-		if _, err := c.repo.git.TypeOf(c.ctx, base); err != nil {
+		if _, err := c.repo.git.TypeOf(base); err != nil {
 			return answer{}, refuse(http.StatusUnprocessableEntity, "base_tree is not a valid tree oid")
 		}
 	}
@@ -108,11 +108,11 @@ func (c *call) createTree() (answer, error) {
 			files = append(files, entry)
 			continue
 		}
-		if base, err = c.repo.git.Graft(c.ctx, base, change.Path, entry.SHA); err != nil {
+		if base, err = c.repo.git.Graft(base, change.Path, entry.SHA); err != nil {
 			return answer{}, err
 		}
 	}
-	sha, err := c.repo.git.WriteTree(c.ctx, base, files)
+	sha, err := c.repo.git.WriteTree(base, files)
 	if err != nil {
 		return answer{}, refuse(http.StatusUnprocessableEntity, "tree.path contains a malformed path component")
 	}
@@ -133,11 +133,11 @@ func (c *call) entryOf(change treeChange) (gitcmd.Entry, error) {
 	switch {
 	case change.SHA != nil:
 		entry.SHA = *change.SHA
-		if _, err := c.repo.git.TypeOf(c.ctx, entry.SHA); err != nil && change.Mode != gitcmd.ModeSubmodule {
+		if _, err := c.repo.git.TypeOf(entry.SHA); err != nil && change.Mode != gitcmd.ModeSubmodule {
 			return entry, refuse(http.StatusUnprocessableEntity, "tree.sha "+entry.SHA+" is not a valid object")
 		}
 	case change.Content != nil:
-		sha, err := c.repo.git.WriteBlob(c.ctx, []byte(*change.Content))
+		sha, err := c.repo.git.WriteBlob([]byte(*change.Content))
 		if err != nil {
 			return entry, err
 		}
@@ -149,12 +149,12 @@ func (c *call) entryOf(change treeChange) (gitcmd.Entry, error) {
 func (c *call) getTree() (answer, error) {
 	name := c.req.PathValue("tree_sha")
 	sha := name
-	if kind, err := c.repo.git.TypeOf(c.ctx, name); err != nil || kind != "tree" {
+	if kind, err := c.repo.git.TypeOf(name); err != nil || kind != "tree" {
 		commit, err := c.repo.git.Resolve(c.ctx, name)
 		if err != nil {
 			return answer{}, err
 		}
-		found, err := c.repo.git.Commit(c.ctx, commit)
+		found, err := c.repo.git.Commit(commit)
 		if err != nil {
 			return answer{}, err
 		}
@@ -168,7 +168,7 @@ func (c *call) getTree() (answer, error) {
 }
 
 func (c *call) tree(sha string, recursive bool) (object, error) {
-	entries, err := c.repo.git.ListTree(c.ctx, sha, "", recursive)
+	entries, err := c.repo.git.ListTree(sha, "", recursive)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (c *call) createCommit() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if kind, err := c.repo.git.TypeOf(c.ctx, in.Tree); err != nil || kind != "tree" {
+	if kind, err := c.repo.git.TypeOf(in.Tree); err != nil || kind != "tree" {
 		return answer{}, refuse(http.StatusUnprocessableEntity, "Tree SHA does not exist")
 	}
 	for _, parent := range in.Parents {
@@ -227,10 +227,10 @@ func (c *call) createCommit() (answer, error) {
 
 func (c *call) getGitCommit() (answer, error) {
 	sha := c.req.PathValue("commit_sha")
-	if kind, err := c.repo.git.TypeOf(c.ctx, sha); err != nil || kind != "commit" {
+	if kind, err := c.repo.git.TypeOf(sha); err != nil || kind != "commit" {
 		return answer{}, errNotFound
 	}
-	commit, err := c.repo.git.Commit(c.ctx, sha)
+	commit, err := c.repo.git.Commit(sha)
 	if err != nil {
 		return answer{}, err
 	}

@@ -90,7 +90,7 @@ func (c *call) updatePullBranch() (answer, error) {
 	if err := c.forge.tryMerge(c.ctx, c.repo, p); err != nil {
 		return answer{}, err
 	}
-	behind := !c.repo.git.IsAncestor(c.ctx, p.baseSHA, p.headSHA)
+	behind := !c.repo.git.IsAncestor(p.baseSHA, p.headSHA)
 	if p.closed() || p.trial.commit == "" || !behind || in.Head != "" && in.Head != p.headSHA {
 		return answer{}, refuse(http.StatusUnprocessableEntity, "There are no new commits on the base branch, or they can't be merged.")
 	}
@@ -144,7 +144,7 @@ func (c *call) mergedTip(p *pull, in mergeRequest) (string, error) {
 
 // joined stores a commit of the tree that the trial merge had.
 func (c *call) joined(p *pull, commit gitcmd.Commit) (string, error) {
-	merged, err := c.repo.git.Commit(c.ctx, p.trial.commit)
+	merged, err := c.repo.git.Commit(p.trial.commit)
 	if err != nil {
 		return "", err
 	}

@@ -114,7 +114,7 @@ func (c *call) checkNew(p *pull) error {
 			return invalid("PullRequest", "", "custom", fmt.Sprintf("A pull request already exists for %s.", label))
 		}
 	}
-	if c.repo.git.IsAncestor(c.ctx, p.headSHA, p.baseSHA) {
+	if c.repo.git.IsAncestor(p.headSHA, p.baseSHA) {
 		return invalid("PullRequest", "", "custom", fmt.Sprintf("No commits between %s and %s", p.base, p.head))
 	}
 	return nil

@@ -162,7 +162,7 @@ func (u update) synchronize(p *pull, change refChange) error {
 	}
 	// With nothing left to merge, and not because the base has moved, there is no request any more.
 	base := u.repo.refs[branchPrefix+p.base]
-	if base == p.baseSHA && u.repo.git.IsAncestor(u.ctx, p.headSHA, base) {
+	if base == p.baseSHA && u.repo.git.IsAncestor(p.headSHA, base) {
 		u.close(p)
 	}
 	return nil
@@ -186,7 +186,7 @@ func (u update) followBase(change refChange) error {
 		switch {
 		case change.deleted():
 			u.close(p)
-		case u.repo.git.IsAncestor(u.ctx, p.headSHA, change.after):
+		case u.repo.git.IsAncestor(p.headSHA, change.after):
 			if err := u.markMerged(p, change); err != nil {
 				return err
 			}
@@ -209,7 +209,7 @@ func (u update) markMerged(p *pull, change refChange) error {
 	}
 	merge := change.after
 	for _, commit := range commits {
-		if u.repo.git.IsAncestor(u.ctx, p.headSHA, commit.SHA) {
+		if u.repo.git.IsAncestor(p.headSHA, commit.SHA) {
 			merge = commit.SHA
 			break
 		}
@@ -232,7 +232,7 @@ func (u update) pushPayload(change refChange) (object, error) {
 	between := change.before[:12] + "..." + change.after[:12]
 	return object{
 		"ref": change.ref, "before": change.before, "after": change.after, "created": change.created(), "deleted": change.deleted(),
-		"forced":   !change.created() && !change.deleted() && !u.repo.git.IsAncestor(u.ctx, change.before, change.after),
+		"forced":   !change.created() && !change.deleted() && !u.repo.git.IsAncestor(change.before, change.after),
 		"base_ref": nil, "compare": s.html("/%s/compare/%s", u.repo.fullName(), between), "commits": commits, "head_commit": head,
 		"pusher": object{"name": u.by.login, "email": u.by.email},
 	}, nil

@@ -24,7 +24,7 @@ func (c *call) getBranch() (answer, error) {
 	if !found {
 		return answer{}, refuse(http.StatusNotFound, "Branch not found")
 	}
-	commit, err := c.repo.git.Commit(c.ctx, sha)
+	commit, err := c.repo.git.Commit(sha)
 	if err != nil {
 		return answer{}, err
 	}
@@ -42,7 +42,7 @@ func (c *call) listRules() (answer, error) { return ok([]object{}) }
 // ref returns a branch or tag as it stands.
 func (c *call) ref(name string) (object, error) {
 	sha := c.repo.refs[name]
-	kind, err := c.repo.git.TypeOf(c.ctx, sha)
+	kind, err := c.repo.git.TypeOf(sha)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (c *call) createRef() (answer, error) {
 
 // knownCommit refuses what is not the full name of a commit.
 func (c *call) knownCommit(sha string) error {
-	if kind, err := c.repo.git.TypeOf(c.ctx, sha); err != nil || kind != "commit" {
+	if kind, err := c.repo.git.TypeOf(sha); err != nil || kind != "commit" {
 		return refuse(http.StatusUnprocessableEntity, "Object does not exist")
 	}
 	return nil
@@ -144,7 +144,7 @@ func (c *call) updateRef() (answer, error) {
 	if err := c.knownCommit(in.SHA); err != nil {
 		return answer{}, err
 	}
-	if !in.Force && !c.repo.git.IsAncestor(c.ctx, old, in.SHA) {
+	if !in.Force && !c.repo.git.IsAncestor(old, in.SHA) {
 		return answer{}, refuse(http.StatusUnprocessableEntity, "Update is not a fast forward")
 	}
 	if err := c.moveRef(name, in.SHA, old); err != nil {

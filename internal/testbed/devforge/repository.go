@@ -65,7 +65,7 @@ type repository struct {
 
 // change returns a commit with what it changes against its first parent.
 func (r *repository) change(ctx context.Context, sha string) (gitcmd.Commit, []gitcmd.Change, error) {
-	commit, err := r.git.Commit(ctx, sha)
+	commit, err := r.git.Commit(sha)
 	if err != nil {
 		return commit, nil, err
 	}
@@ -141,7 +141,7 @@ func (f *Forge) adopt(ctx context.Context, name string, git *gitcmd.Repository) 
 	if err != nil {
 		return nil, err
 	}
-	branch, err := git.DefaultBranch(ctx)
+	branch, err := git.DefaultBranch()
 	if err != nil {
 		return nil, err
 	}

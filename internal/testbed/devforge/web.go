@@ -185,11 +185,11 @@ func (v *visit) showRaw() error {
 		if err != nil {
 			return err
 		}
-		entry, err := c.repo.git.Entry(c.ctx, sha, v.r.PathValue("path"))
+		entry, err := c.repo.git.Entry(sha, v.r.PathValue("path"))
 		if err != nil {
 			return err
 		}
-		data, err := c.repo.git.ReadBlob(c.ctx, entry.SHA)
+		data, err := c.repo.git.ReadBlob(entry.SHA)
 		if err != nil {
 			return err
 		}

@@ -29,6 +29,25 @@ type template struct {
 	path    string
 	pattern *regexp.Regexp
 	literal int
+	// parts are the parts of the path, to pass over most templates without their pattern.
+	parts []string
+}
+
+// begins reports whether the literal parts of the template are those of a path, up to a parameter
+// that may have slashes in it.
+func (t template) begins(parts []string) bool {
+	for i, part := range t.parts {
+		if name, isParameter := strings.CutPrefix(part, "{"); isParameter {
+			if name = strings.TrimSuffix(name, "}"); name == "path" || slices.Contains(manySegments, name) {
+				return true
+			}
+			continue
+		}
+		if i >= len(parts) || !strings.Contains(part, "{") && part != parts[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // schemasOnly leaves out of a description what no answer is held to: words, examples and what
@@ -212,13 +231,14 @@ func newTemplate(path string) template {
 		}
 		rest = rest[at[1]:]
 	}
-	return template{path, regexp.MustCompile("^" + expression.String() + "$"), literal}
+	return template{path, regexp.MustCompile("^" + expression.String() + "$"), literal, strings.Split(path, "/")}
 }
 
 // operation finds what the description says of a request.
 func (d *document) operation(method, path string) (pointer []string, operation map[string]any) {
+	parts := strings.Split(path, "/")
 	for _, t := range d.templates {
-		if !t.pattern.MatchString(path) {
+		if !t.begins(parts) || !t.pattern.MatchString(path) {
 			continue
 		}
 		item, _ := d.paths[t.path].(map[string]any)

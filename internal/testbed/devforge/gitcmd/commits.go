@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
 // Signature says who made a commit, and when.
@@ -53,16 +56,21 @@ func parseCommits(out string) ([]Commit, error) {
 }
 
 // Commit reads one commit by its object name.
-func (r *Repository) Commit(ctx context.Context, sha string) (Commit, error) {
-	out, err := r.outputOf(ctx, []string{"log", "-z", logFormat, "--max-count=1", "--end-of-options"}, sha)
+func (r *Repository) Commit(sha string) (Commit, error) {
+	found, err := object.GetCommit(r.stored(), plumbing.NewHash(sha))
 	if err != nil {
-		return Commit{}, fmt.Errorf("read commit: %w", err)
+		return Commit{}, fmt.Errorf("read commit %s: %w", sha, err)
 	}
-	commits, err := parseCommits(out)
-	if err != nil {
-		return Commit{}, err
+	commit := Commit{
+		SHA: sha, Tree: found.TreeHash.String(),
+		Author:    Signature(found.Author),
+		Committer: Signature(found.Committer),
+		Message:   strings.TrimRight(found.Message, "\n"),
 	}
-	return commits[0], nil
+	for _, parent := range found.ParentHashes {
+		commit.Parents = append(commit.Parents, parent.String())
+	}
+	return commit, nil
 }
 
 func parseCommit(record string) (Commit, error) {

@@ -47,7 +47,7 @@ func (r *Repository) Rebase(ctx context.Context, onto, head string, committer Si
 
 // pick puts one commit's change on top of another commit.
 func (r *Repository) pick(ctx context.Context, onto string, commit Commit, committer Signature) (string, error) {
-	ours, err := r.Commit(ctx, onto)
+	ours, err := r.Commit(onto)
 	if err != nil {
 		return "", err
 	}

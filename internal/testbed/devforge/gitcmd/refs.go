@@ -5,18 +5,36 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
 // ErrMoved says that a ref was no longer where the caller had seen it.
 var ErrMoved = errors.New("ref has moved")
 
-// Refs returns the object names of all branches and tags, by full ref.
+// Refs returns the object names of all branches and tags, by full ref. While git moves a ref its lock
+// lies beside it, in which go-git may find no name yet: then git lists them.
 func (r *Repository) Refs(ctx context.Context) (map[string]string, error) {
+	refs := map[string]string{}
+	stored, err := r.stored().IterReferences()
+	if err == nil {
+		err = stored.ForEach(func(ref *plumbing.Reference) error {
+			name := ref.Name()
+			if (name.IsBranch() || name.IsTag()) && ref.Type() == plumbing.HashReference && !strings.HasSuffix(name.String(), ".lock") {
+				refs[name.String()] = ref.Hash().String()
+			}
+			return nil
+		})
+	}
+	if err == nil {
+		return refs, nil
+	}
 	out, err := r.git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
 	if err != nil {
 		return nil, fmt.Errorf("list refs: %w", err)
 	}
-	refs := map[string]string{}
+	refs = map[string]string{}
 	for line := range strings.Lines(out) {
 		if sha, ref, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
 			refs[ref] = sha
@@ -55,22 +73,38 @@ func (r *Repository) SetRef(ctx context.Context, ref, sha string) error {
 }
 
 // DefaultBranch returns the branch that HEAD names.
-func (r *Repository) DefaultBranch(ctx context.Context) (string, error) {
-	name, err := r.git(ctx, "symbolic-ref", "--short", "HEAD")
+func (r *Repository) DefaultBranch() (string, error) {
+	head, err := r.stored().Reference(plumbing.HEAD)
 	if err != nil {
 		return "", fmt.Errorf("read default branch: %w", err)
 	}
-	return name, nil
+	return head.Target().Short(), nil
 }
 
-// IsAncestor reports whether a commit is another's ancestor, or the other itself.
-func (r *Repository) IsAncestor(ctx context.Context, ancestor, descendant string) bool {
-	_, err := r.outputOf(ctx, []string{"merge-base", "--is-ancestor"}, ancestor, descendant)
-	return err == nil
+// IsAncestor reports whether a commit is another's ancestor, or the other itself. Both are given by
+// their object names.
+func (r *Repository) IsAncestor(ancestor, descendant string) bool {
+	stored := r.stored()
+	older, err := object.GetCommit(stored, plumbing.NewHash(ancestor))
+	if err != nil {
+		return false
+	}
+	newer, err := object.GetCommit(stored, plumbing.NewHash(descendant))
+	if err != nil {
+		return false
+	}
+	found, err := older.IsAncestor(newer)
+	return err == nil && found
 }
 
-// MergeBase returns the best common ancestor of two commits.
+// MergeBase returns the best common ancestor of two commits, given by their object names.
 func (r *Repository) MergeBase(ctx context.Context, a, b string) (string, error) {
+	switch {
+	case r.IsAncestor(a, b):
+		return a, nil
+	case r.IsAncestor(b, a):
+		return b, nil
+	}
 	sha, err := r.outputOf(ctx, []string{"merge-base"}, a, b)
 	if err != nil {
 		return "", fmt.Errorf("merge base of %s and %s: %w", a, b, errors.Join(ErrNotFound, ctx.Err()))

@@ -8,6 +8,11 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // ErrNotFound says that a revision, a path or an object is not there.
@@ -25,6 +30,12 @@ type Repository struct {
 
 // Open returns the repository in a folder. Nothing is read yet.
 func Open(runner *Runner, dir string) *Repository { return &Repository{dir: dir, runner: runner} }
+
+// stored returns the repository as go-git finds it now: what it knows of packs is as old as the
+// storage. Reading by it starts no process, and git moves the refs, since go-git takes other locks.
+func (r *Repository) stored() *filesystem.Storage {
+	return filesystem.NewStorage(osfs.New(r.dir), cache.NewObjectLRUDefault())
+}
 
 // Dir returns the folder of the repository.
 func (r *Repository) Dir() string { return r.dir }
@@ -61,10 +72,15 @@ func (r *Repository) Resolve(ctx context.Context, rev string) (string, error) {
 	if !revision.MatchString(rev) || strings.Contains(rev, "..") || strings.Contains(rev, "@{") {
 		return "", fmt.Errorf("resolve %q: %w", rev, ErrNotFound)
 	}
-	if kind, err := r.TypeOf(ctx, rev); err == nil && kind == "commit" { // no branch is named like that
+	if kind, err := r.TypeOf(rev); err == nil && kind == "commit" { // no branch is named like that
 		return rev, nil
 	}
 	for _, prefix := range []string{"refs/heads/", ""} {
+		if ref, err := r.stored().Reference(plumbing.ReferenceName(prefix + rev)); err == nil && strings.HasPrefix(prefix+rev, "refs/") {
+			if kind, err := r.TypeOf(ref.Hash().String()); err == nil && kind == "commit" {
+				return ref.Hash().String(), nil
+			}
+		}
 		if sha, err := r.git(ctx, "rev-parse", "--verify", "--quiet", prefix+rev+"^{commit}"); err == nil {
 			return sha, nil
 		}
@@ -75,13 +91,13 @@ func (r *Repository) Resolve(ctx context.Context, rev string) (string, error) {
 var objectName = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 // TypeOf returns what kind of object a full object name stands for: commit, tree, blob or tag.
-func (r *Repository) TypeOf(ctx context.Context, sha string) (string, error) {
+func (r *Repository) TypeOf(sha string) (string, error) {
 	if !objectName.MatchString(sha) {
 		return "", fmt.Errorf("object %q: %w", sha, ErrNotFound)
 	}
-	kind, err := r.outputOf(ctx, []string{"cat-file", "-t"}, sha)
+	found, err := r.stored().EncodedObject(plumbing.AnyObject, plumbing.NewHash(sha))
 	if err != nil {
-		return "", fmt.Errorf("object %s: %w", sha, errors.Join(ErrNotFound, ctx.Err()))
+		return "", fmt.Errorf("object %s: %w: %w", sha, ErrNotFound, err)
 	}
-	return strings.TrimSpace(kind), nil
+	return found.Type().String(), nil
 }

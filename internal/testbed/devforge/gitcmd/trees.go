@@ -1,13 +1,17 @@
 package gitcmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
+	"io"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // Modes of the entries that a tree can have.
@@ -19,6 +23,12 @@ const (
 	ModeTree       = "040000"
 )
 
+// modes are those of go-git.
+var modes = map[string]filemode.FileMode{
+	ModeFile: filemode.Regular, ModeExecutable: filemode.Executable, ModeSymlink: filemode.Symlink,
+	ModeSubmodule: filemode.Submodule, ModeTree: filemode.Dir,
+}
+
 // Entry is a file, folder or submodule of a tree. An Entry to be written with SHA Zero is a
 // deletion.
 type Entry struct {
@@ -27,54 +37,86 @@ type Entry struct {
 	Size int64
 }
 
-// ListTree lists the entries under a path ("" is the root), with all that is below them if
-// recursive. The path of a file lists the file itself.
-func (r *Repository) ListTree(ctx context.Context, treeish, path string, recursive bool) ([]Entry, error) {
-	args := []string{"ls-tree", "-z", "-l", "--full-tree"}
-	if recursive {
-		args = append(args, "-r", "-t")
+// ListTree lists the entries of a folder ("" is the root) of a tree or a commit, with all that is
+// below them if recursive.
+func (r *Repository) ListTree(treeish, folder string, recursive bool) ([]Entry, error) {
+	stored := r.stored()
+	tree, err := root(stored, treeish)
+	if err == nil && folder != "" {
+		tree, err = tree.Tree(folder)
 	}
-	args = append(args, treeish)
-	if path != "" {
-		args = append(args, "--", path)
-	}
-	out, err := r.output(ctx, call{args: args, env: []string{"GIT_LITERAL_PATHSPECS=1"}})
 	if err != nil {
-		return nil, fmt.Errorf("list tree: %w", err)
+		return nil, fmt.Errorf("list folder %q of %s: %w: %w", folder, treeish, ErrNotFound, err)
 	}
+	if folder != "" {
+		folder += "/"
+	}
+	return entriesOf(stored, tree, folder, recursive)
+}
+
+// root returns the tree that a tree, or a commit, is.
+func root(stored *filesystem.Storage, treeish string) (*object.Tree, error) {
+	name := plumbing.NewHash(treeish)
+	if commit, err := object.GetCommit(stored, name); err == nil {
+		name = commit.TreeHash
+	}
+	return object.GetTree(stored, name)
+}
+
+// entriesOf returns the entries of a tree, whose paths begin with the prefix.
+func entriesOf(stored *filesystem.Storage, tree *object.Tree, prefix string, recursive bool) ([]Entry, error) {
 	var entries []Entry
-	for record := range strings.SplitSeq(out, "\x00") {
-		if entry, ok := parseEntry(record); ok {
-			entries = append(entries, entry)
+	for i := range tree.Entries {
+		entry, err := entryOf(stored, &tree.Entries[i], prefix+tree.Entries[i].Name)
+		if err != nil {
+			return nil, err
 		}
+		entries = append(entries, entry)
+		if !recursive || entry.Type != "tree" {
+			continue
+		}
+		folder, err := object.GetTree(stored, tree.Entries[i].Hash)
+		if err != nil {
+			return nil, fmt.Errorf("read folder %s: %w", entry.Path, err)
+		}
+		below, err := entriesOf(stored, folder, entry.Path+"/", true)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, below...)
 	}
 	return entries, nil
 }
 
-// Entry returns what a path of a tree holds.
-func (r *Repository) Entry(ctx context.Context, treeish, path string) (Entry, error) {
-	entries, err := r.ListTree(ctx, treeish, path, false)
-	if err != nil {
-		return Entry{}, err
+func entryOf(stored *filesystem.Storage, found *object.TreeEntry, path string) (Entry, error) {
+	entry := Entry{Mode: fmt.Sprintf("%06o", uint32(found.Mode)), Type: "blob", SHA: found.Hash.String(), Path: path}
+	switch found.Mode {
+	case filemode.Dir:
+		entry.Type = "tree"
+	case filemode.Submodule:
+		entry.Type = "commit"
+	default:
+		size, err := stored.EncodedObjectSize(found.Hash)
+		if err != nil {
+			return Entry{}, fmt.Errorf("read size of %s: %w", path, err)
+		}
+		entry.Size = size
 	}
-	if len(entries) != 1 || entries[0].Path != path {
-		return Entry{}, fmt.Errorf("path %q: %w", path, ErrNotFound)
-	}
-	return entries[0], nil
+	return entry, nil
 }
 
-// parseEntry reads "mode type sha size\tpath".
-func parseEntry(record string) (Entry, bool) {
-	head, path, ok := strings.Cut(record, "\t")
-	fields := strings.Fields(head)
-	if !ok || len(fields) != 4 {
-		return Entry{}, false
-	}
-	size, err := strconv.ParseInt(fields[3], 10, 64)
+// Entry returns what a path of a tree or a commit holds.
+func (r *Repository) Entry(treeish, path string) (Entry, error) {
+	stored := r.stored()
+	tree, err := root(stored, treeish)
 	if err != nil {
-		size = 0 // a tree or a submodule: it has "-"
+		return Entry{}, fmt.Errorf("read %s: %w: %w", treeish, ErrNotFound, err)
 	}
-	return Entry{Mode: fields[0], Type: fields[1], SHA: fields[2], Path: path, Size: size}, true
+	found, err := tree.FindEntry(path)
+	if err != nil {
+		return Entry{}, fmt.Errorf("path %q: %w: %w", path, ErrNotFound, err)
+	}
+	return entryOf(stored, found, path)
 }
 
 // ErrPath says that a path is none that Git keeps.
@@ -90,54 +132,109 @@ func checkPath(path string) error {
 	return nil
 }
 
-// WriteTree stores the tree that base becomes by the entries. Base may be "" for an empty tree.
-func (r *Repository) WriteTree(ctx context.Context, base string, entries []Entry) (string, error) {
-	scratch, err := os.MkdirTemp(r.dir, "index-")
-	if err != nil {
-		return "", fmt.Errorf("make index: %w", err)
+// files are those of a tree with the trees below it, by path.
+type files map[string]object.TreeEntry
+
+func (r *Repository) filesOf(treeish string) (files, error) {
+	all := files{}
+	if treeish == "" {
+		return all, nil
 	}
-	defer os.RemoveAll(scratch)
-	env := []string{"GIT_INDEX_FILE=" + filepath.Join(scratch, "index")}
-	if base != "" {
-		if _, err := r.output(ctx, call{args: []string{"read-tree", base}, env: env}); err != nil {
-			return "", fmt.Errorf("read tree %s: %w", base, errors.Join(ErrNotFound, err))
+	entries, err := r.ListTree(treeish, "", true)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if e.Type != "tree" {
+			all[e.Path] = object.TreeEntry{Mode: modes[e.Mode], Hash: plumbing.NewHash(e.SHA)}
 		}
 	}
-	if err := r.updateIndex(ctx, env, entries); err != nil {
+	return all, nil
+}
+
+// put sets a file, in place of a folder of its name and of files that are named like its folders.
+func (f files) put(path string, file object.TreeEntry) {
+	maps.DeleteFunc(f, func(other string, _ object.TreeEntry) bool {
+		return strings.HasPrefix(other, path+"/") || strings.HasPrefix(path, other+"/")
+	})
+	f[path] = file
+}
+
+// WriteTree stores the tree that base becomes by the entries. Base may be "" for an empty tree.
+func (r *Repository) WriteTree(base string, entries []Entry) (string, error) {
+	all, err := r.filesOf(base)
+	if err != nil {
 		return "", err
 	}
-	out, err := r.output(ctx, call{args: []string{"write-tree"}, env: env})
+	stored := r.stored()
+	for _, e := range entries {
+		if err := checkPath(e.Path); err != nil {
+			return "", err
+		}
+		if e.SHA == Zero {
+			delete(all, e.Path)
+			continue
+		}
+		mode, known := modes[e.Mode]
+		if !known || mode == filemode.Dir {
+			return "", fmt.Errorf("path %q: unknown mode %q", e.Path, e.Mode)
+		}
+		name := plumbing.NewHash(e.SHA)
+		if mode != filemode.Submodule {
+			if err := stored.HasEncodedObject(name); err != nil {
+				return "", fmt.Errorf("path %q: object %s: %w", e.Path, e.SHA, err)
+			}
+		}
+		all.put(e.Path, object.TreeEntry{Mode: mode, Hash: name})
+	}
+	name, err := all.write(stored)
 	if err != nil {
 		return "", fmt.Errorf("write tree: %w", err)
 	}
-	return strings.TrimSpace(out), nil
+	return name.String(), nil
 }
 
-func (r *Repository) updateIndex(ctx context.Context, env []string, entries []Entry) error {
-	if len(entries) == 0 {
-		return nil
-	}
-	var list strings.Builder
-	for _, e := range entries {
-		if err := checkPath(e.Path); err != nil {
-			return err
+// write stores the tree of the files, after those of its folders.
+func (f files) write(stored *filesystem.Storage) (plumbing.Hash, error) {
+	tree, folders := object.Tree{}, map[string]files{}
+	for path, file := range f {
+		folder, below, deep := strings.Cut(path, "/")
+		if !deep {
+			file.Name = path
+			tree.Entries = append(tree.Entries, file)
+			continue
 		}
-		mode := e.Mode
-		if e.SHA == Zero {
-			mode = "0"
+		if folders[folder] == nil {
+			folders[folder] = files{}
 		}
-		fmt.Fprintf(&list, "%s %s\t%s\x00", mode, e.SHA, e.Path)
+		folders[folder][below] = file
 	}
-	index := call{args: []string{"update-index", "-z", "--index-info"}, env: env, stdin: strings.NewReader(list.String())}
-	if _, err := r.output(ctx, index); err != nil {
-		return fmt.Errorf("update index: %w", err)
+	for name, folder := range folders {
+		written, err := folder.write(stored)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		tree.Entries = append(tree.Entries, object.TreeEntry{Name: name, Mode: filemode.Dir, Hash: written})
 	}
-	return nil
+	slices.SortFunc(tree.Entries, func(a, b object.TreeEntry) int { return strings.Compare(sortName(a), sortName(b)) })
+	encoded := stored.NewEncodedObject()
+	if err := tree.Encode(encoded); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return stored.SetEncodedObject(encoded)
+}
+
+// sortName returns the name by which Git sorts an entry: a folder's ends in a slash.
+func sortName(e object.TreeEntry) string {
+	if e.Mode == filemode.Dir {
+		return e.Name + "/"
+	}
+	return e.Name
 }
 
 // Graft returns the tree that base becomes with a whole tree put at a folder of it.
-func (r *Repository) Graft(ctx context.Context, base, path, tree string) (string, error) {
-	below, err := r.ListTree(ctx, tree, "", true)
+func (r *Repository) Graft(base, path, tree string) (string, error) {
+	below, err := r.ListTree(tree, "", true)
 	if err != nil {
 		return "", err
 	}
@@ -148,23 +245,38 @@ func (r *Repository) Graft(ctx context.Context, base, path, tree string) (string
 			entries = append(entries, e)
 		}
 	}
-	return r.WriteTree(ctx, base, entries)
+	return r.WriteTree(base, entries)
 }
 
 // ReadBlob returns the content of a blob.
-func (r *Repository) ReadBlob(ctx context.Context, sha string) ([]byte, error) {
-	out, err := r.output(ctx, call{args: []string{"cat-file", "blob", sha}})
+func (r *Repository) ReadBlob(sha string) ([]byte, error) {
+	blob, err := object.GetBlob(r.stored(), plumbing.NewHash(sha))
 	if err != nil {
-		return nil, fmt.Errorf("read blob: %w", err)
+		return nil, fmt.Errorf("read blob %s: %w", sha, err)
 	}
-	return []byte(out), nil
+	content, err := blob.Reader()
+	if err != nil {
+		return nil, fmt.Errorf("read blob %s: %w", sha, err)
+	}
+	defer content.Close()
+	return io.ReadAll(content)
 }
 
 // WriteBlob stores content and gives its object name.
-func (r *Repository) WriteBlob(ctx context.Context, content []byte) (string, error) {
-	out, err := r.output(ctx, call{args: []string{"hash-object", "-w", "--stdin"}, stdin: strings.NewReader(string(content))})
+func (r *Repository) WriteBlob(content []byte) (string, error) {
+	stored := r.stored()
+	encoded := stored.NewEncodedObject()
+	encoded.SetType(plumbing.BlobObject)
+	writer, err := encoded.Writer()
+	if err == nil {
+		_, err = writer.Write(content)
+	}
 	if err != nil {
 		return "", fmt.Errorf("write blob: %w", err)
 	}
-	return strings.TrimSpace(out), nil
+	name, err := stored.SetEncodedObject(encoded)
+	if err != nil {
+		return "", fmt.Errorf("write blob: %w", err)
+	}
+	return name.String(), nil
 }
