@@ -23,7 +23,7 @@ IMAGE    ?= ghcr.io/sluice-dev/sluice
 # Without -trimpath, which is for what leaves this machine, the build cache serves the program, the demo and the tests: each package is compiled once.
 GOBUILD  := CGO_ENABLED=0 go build -ldflags '-s -w -X main.version=$(VERSION)'
 # Inside of the nodes' namespaces there is no network: what is built there is compiled before, with the flags that are used there.
-INSIDE   := CGO_ENABLED=0 go build -trimpath -o /dev/null -ldflags '-s -w'
+INSIDE   := CGO_ENABLED=0 go build -o /dev/null -ldflags '-s -w'
 TOOL     := go tool -modfile=hack/tools/go.mod
 LINT     := $(TOOL) golangci-lint
 HELM     := go tool -modfile=hack/helm/go.mod helm

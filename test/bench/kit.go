@@ -58,7 +58,7 @@ func (k *kit) build(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find source: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", k.sluice, ".")
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", k.sluice, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build has it
 	cmd.Dir = source
 	if out, err := cmd.CombinedOutput(); err != nil {
