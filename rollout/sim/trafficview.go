@@ -91,11 +91,14 @@ func viewOf(w *World, r *Route) View {
 	}
 }
 
-// waitsBounded reports whether the release goes back, or away, or is at its end.
+// waitsBounded reports whether the release goes back, or away, or is at its end, or none is in
+// progress. After a workload was deleted in a rollback, and created again, no status tells of a
+// release any more.
 func waitsBounded(w *World) bool {
 	status := w.Release.Status
 	ending := status.Traffic != nil && status.Traffic.Ending != nil
-	return w.Release.Deleting || status.Rollback != nil || ending || status.Phase == v1alpha1.PhaseCompleted
+	idle := status.Phase == v1alpha1.PhaseCompleted || status.Resolved == nil && w.Workload.Hold == nil
+	return w.Release.Deleting || status.Rollback != nil || ending || idle
 }
 
 // patienceOf returns for how long the status of a route is waited for then: half of the progress
