@@ -50,10 +50,11 @@ func judgeSaturated(n native) {
 // judgeServing checks it where routes share requests: it takes no pods of a version that gets some,
 // or has just got some, in a rollback, at the end, and whoever gives the workload a template. An
 // unpaused workload belongs to its users, as does one that has another template since it was handed
-// back, and one version alone follows spec.replicas.
+// back, until it is taken over to revert that, and one version alone follows spec.replicas.
 func judgeServing(n native, s *Set) {
-	w := n.World
-	theirs := past(w).OutOfBand || n.Workload.Hold == nil && w.Release.Status.Phase == v1alpha1.PhaseCompleted && !same(n.Template, w.Release.Status.UpdateRevision)
+	w, status := n.World, n.Release.Status
+	free := n.Workload.Hold == nil && status.Held == nil && (status.Phase == v1alpha1.PhaseCompleted || status.Rollback != nil && status.Rollback.Trigger == v1alpha1.TriggerDrift)
+	theirs := past(w).OutOfBand || free && !same(n.Template, status.UpdateRevision)
 	if w.Traffic == nil || !n.Paused && theirs || len(n.active()) < 2 || s.Pods.Warming+s.Pods.Available == 0 {
 		return // of a version without ready pods it takes none that serve
 	}
