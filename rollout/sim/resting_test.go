@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // judgeRest is I3 for what a pass leaves alone: once everybody has seen what somebody scaled the
@@ -41,8 +42,11 @@ func (lawsOfSets) judgeFollowed(w *World, back heldBack) {
 	}
 	surge, _ := d.bounds(d.Replicas)
 	most := d.Replicas + surge
-	if surge == 0 && w.Release.Spec.Suspend && past(w).Sizes.unscaled() && updatedSet(w).Replicas == 1 && pinned(w.Sets, updatedSet(w)) {
-		most++ // I1 allows it (T1): it was added before the suspension was seen, and stands now
+	// I1 allows one more (T1). It was added before a suspension was seen, or before somebody unpaused
+	// the workload and asked for an earlier step, and stands now.
+	stands := w.Release.Spec.Suspend || d.Hold.Change != (plan.ExternalChange{})
+	if surge == 0 && stands && past(w).Sizes.unscaled() && updatedSet(w).Replicas == 1 && pinned(w.Sets, updatedSet(w)) {
+		most++
 	}
 	if s := w.native().activeOrLatest(); s != nil && s.Replicas != d.Replicas {
 		return // the native controller is about to give it all pods (T1)
