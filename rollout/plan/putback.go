@@ -9,6 +9,15 @@ const (
 	holdStrippedReason Reason = "put back: the annotation that says who has taken the workload over"
 )
 
+// secureAgain secures a workload that another writer unpaused while it is taken over. In a rollback
+// requests go back to the stable version even if the API server refuses that.
+func secureAgain(d Decision) Decision {
+	if d = putBack(d); d.needs.Any() {
+		return d
+	}
+	return retryRefused(rollBackTraffic(d))
+}
+
 // putBack secures a workload again that another writer unpaused while it is taken over, before
 // anything else: the native controller is about to remove all its old pods (T6). A changed template
 // is restored in the same write, as the native controller would make pods of it until the next. If

@@ -133,3 +133,22 @@ func TestDriftedIsToldOnce(t *testing.T) {
 		t.Error("the condition stays when it is acknowledged")
 	}
 }
+
+// TestRequestsGoBackThoughAWorkloadStaysUnpaused: in a rollback routes send requests back, also
+// where the API server refuses to pause the workload again.
+func TestRequestsGoBackThoughAWorkloadStaysUnpaused(t *testing.T) {
+	t.Parallel()
+	unpaused := func(o *Observation) { deploymentOf(o.Workload).Paused = false }
+	back := "share HTTPRoute web: 0% to the canary Service: rolling back to v1"
+	paused := "take over: " + string(unpausedReason)
+	again := func() *scene {
+		return rollingBack(10).but(shared).but(func(o *Observation) { o.Traffic.Stable.Ready = 10 }).but(unpaused)
+	}
+	checkScripts(t, map[string]scripted{
+		"it is paused first":                 {again(), []string{paused, back}},
+		"requests go back without the pause": {again().but(refusing(WriteOf(TakeOver{Reason: unpausedReason}))), []string{back}},
+		"a release that goes on waits": {
+			held(10).but(shared).but(unpaused).but(refusing(WriteOf(TakeOver{Reason: unpausedReason}))), nil,
+		},
+	})
+}

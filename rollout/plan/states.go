@@ -90,7 +90,7 @@ var obstacles = group{when: always, rows: []*state{
 		when: heldByAnother, act: leaveRoutes, value: v1alpha1.StateWorkloadHeld,
 		reason: just(v1alpha1.ReasonWorkloadHeld), message: heldWords, stall: stalls{cause: v1alpha1.StallWorkloadHeld},
 	},
-	{when: unsecured, traits: hidden, act: func(d Decision) Decision { return retryRefused(putBack(d)) }},
+	{when: unsecured, traits: hidden, act: secureAgain},
 }}
 
 // preparing are the states in which a new template waits for something on the held workload.
