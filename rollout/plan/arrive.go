@@ -99,7 +99,7 @@ func arrive(d Decision) Decision {
 	if !d.snap.live(reads) {
 		return d.read(reads)
 	}
-	d, restored := restoreCosts(nameAsNative(d), "the release is completed")
+	d, restored := restoreCosts(d, "the release is completed")
 	if !restored {
 		return d
 	}
@@ -111,16 +111,13 @@ func arrive(d Decision) Decision {
 	}
 	d = forgetOldTemplates(d)
 	d = closeGates(d, "the release is completed")
-	return complete(closeUndecided(d, "the release is completed"))
+	return complete(closeUndecided(nameAsNative(d), "the release is completed"))
 }
 
 // nameAsNative records the revision that the native controller gave the template. It may differ
 // from the one computed before there was a ReplicaSet: the hash covers all fields that a version of
 // Kubernetes knows.
 func nameAsNative(d Decision) Decision {
-	if d.snap.record.isRollback() {
-		return d
-	}
 	resolved := *d.snap.record.Resolved
 	resolved.Revision = d.snap.workload.Revision
 	return d.with(func(r *record) { r.UpdateRevision, r.Resolved = resolved.Revision, &resolved })

@@ -223,6 +223,31 @@ func TestArriveNamesTheTemplateAsTheNativeController(t *testing.T) {
 	}
 }
 
+// TestArriveNamesWhatARollbackWentToAsTheNativeController: after a rollback the status has the name
+// that the native controller gave the template, and the template is bad by no name.
+func TestArriveNamesWhatARollbackWentToAsTheNativeController(t *testing.T) {
+	t.Parallel()
+	asV3 := func(o *Observation) {
+		w := o.Workload
+		deploymentOf(w).Paused, deploymentOf(w).Recreate, w.Hold, w.Revision = false, false, nil, "v3"
+		o.Release.Status.Phase = v1alpha1.PhaseFinalizing
+	}
+	inDigestOfV1 := func(s *Set) { s.Digest = "digest-v1" }
+	p := next(t, rollingBack(10).stable("v1", "").sets(set("v2", 0), set("v3", 10, inDigestOfV1)).but(asV3))
+	status := p.Status
+	if names := []string{status.UpdateRevision, status.StableRevision, status.Resolved.Revision, status.RolledBackTo()}; !slices.Equal(names, []string{"v3", "v3", "v3", "v3"}) {
+		t.Errorf("the template is called %q, want v3 throughout", names)
+	}
+	want := []string{
+		"keep template v3 (RolledBackTo): revision v3 is stable",
+		"mark template web-v2 (RolledBack): it was rolled back",
+		"annotate release current-stable-revision=v3: revision v3 is stable",
+	}
+	if diff := cmp.Diff(want, script(p)); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+}
+
 func leaving(g *v1alpha1.Gate) { g.DeletionTimestamp = &metav1.Time{Time: noon} }
 
 func TestHandedBackTellsOurEndFromSomebodyElses(t *testing.T) {

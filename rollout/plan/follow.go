@@ -126,7 +126,10 @@ func enterFirstStep(d Decision) (Decision, bool) {
 	case !d.snap.pods.All.Observed:
 		return d, false
 	}
-	d = nameAsNative(d.with(func(r *record) { r.Phase = d.snap.record.rollingPhase() })) // what is opened for a step bears the name
+	d = d.with(func(r *record) { r.Phase = d.snap.record.rollingPhase() })
+	if !d.snap.record.isRollback() { // the history has its template by the name it had
+		d = nameAsNative(d) // what is opened for a step bears the name
+	}
 	return enterStep(d, 0), true
 }
 

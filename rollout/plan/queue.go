@@ -11,7 +11,7 @@ import (
 // waits, nor does one that a pass took the workload over for before it recorded it, nor one whose
 // predecessor is lost.
 func mustWait(s *snapshot, template *v1alpha1.ResolvedTemplate) bool {
-	if !stopCauses(s).any() && !finishesFirst(s) || s.record.releases(template) || returns(s, template) {
+	if !stopCauses(s).any() && !finishesFirst(s) || s.record.releases(template.Digest) || returns(s, template) {
 		return false
 	}
 	held := s.hold().held()
@@ -43,7 +43,7 @@ func waitsItsTurn(s *snapshot) bool {
 // readsBeforeRollback returns the live reads required before a template may skip its gates as a
 // rollback: a cache may show it as stable although it has been rolled back since.
 func readsBeforeRollback(s *snapshot, template *v1alpha1.ResolvedTemplate) Reads {
-	if s.record.releases(template) || !returns(s, template) {
+	if s.record.releases(template.Digest) || !returns(s, template) {
 		return 0
 	}
 	return ReadKept
@@ -130,7 +130,7 @@ func prepareToBegin(d Decision, template *v1alpha1.ResolvedTemplate) (Decision, 
 // prepareQueued prepares the begin of a template that waits after the release before it has
 // completed.
 func prepareQueued(d Decision, waiting *v1alpha1.ResolvedTemplate) (Decision, bool) {
-	if waiting == nil || d.snap.record.Queued == nil || !d.snap.record.completed() || d.snap.record.releases(waiting) {
+	if waiting == nil || d.snap.record.Queued == nil || !d.snap.record.completed() || d.snap.record.releases(waiting.Digest) {
 		return d, true
 	}
 	return prepareToBegin(d, waiting)

@@ -73,9 +73,14 @@ func (r *record) underWay() bool {
 // entered reports whether a step was entered, so that pods may be moved.
 func (r *record) entered() bool { return r.StepStartedAt != nil }
 
-// releases reports whether a template has the digest of the attempt's.
-func (r *record) releases(template *v1alpha1.ResolvedTemplate) bool {
-	return r.Resolved != nil && r.Resolved.Digest == template.Digest
+// releases reports whether a digest is that of the attempt's template.
+func (r *record) releases(digest string) bool {
+	return r.Resolved != nil && r.Resolved.Digest == digest
+}
+
+// isOf reports whether a revision is the attempt's, or another name of its template.
+func (r *record) isOf(revision, digest string) bool {
+	return revision == r.UpdateRevision || r.releases(digest)
 }
 
 // rollingPhase returns the phase of an attempt whose pods are moved.

@@ -107,7 +107,7 @@ func leftCommit(s *snapshot) string {
 // recordStable records in the history that the workload's template is stable now. It reports
 // whether that is done, or planned.
 func recordStable(d Decision) (Decision, bool) {
-	why := Reason("revision " + d.snap.record.UpdateRevision + " is stable")
+	why := Reason("revision " + d.snap.workload.Revision + " is stable")
 	kept, record := keptWorkload(d.snap), releasedRecord(d.snap)
 	switch {
 	case kept == nil:
@@ -194,7 +194,7 @@ func markRolledBack(d Decision, to string) (Decision, bool) {
 
 // revisionsToMarkBad returns the history entries to mark as rolled back: the one that the release
 // names as stable, and the one that the rollback leaves, which a pass may have recorded as stable
-// before it named it.
+// before it named it. The template that the rollback goes to is good by any name.
 func revisionsToMarkBad(s *snapshot, to string) []*Kept {
 	if !s.record.isRollback() {
 		return nil
@@ -205,7 +205,7 @@ func revisionsToMarkBad(s *snapshot, to string) []*Kept {
 	}
 	var bad []*Kept
 	for _, revision := range []string{named, left} {
-		if kept := s.history.stable(revision); kept != nil && revision != to {
+		if kept := s.history.stable(revision); kept != nil && revision != to && !s.record.releases(kept.Digest) {
 			bad = append(bad, kept)
 		}
 	}

@@ -64,8 +64,7 @@ func isUpdateRevision(s *snapshot, revision, digest string) bool {
 	if revision == "" || s.record.completed() || s.record.isRollback() || s.hold().unrecorded() {
 		return false
 	}
-	released := s.record.Resolved
-	return revision == s.record.UpdateRevision || released != nil && digest == released.Digest
+	return s.record.isOf(revision, digest)
 }
 
 // rollbackRevision returns the revision to roll back to: the stable one in a release, the last

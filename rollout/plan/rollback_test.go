@@ -91,6 +91,15 @@ func TestAnswerRollback(t *testing.T) {
 				Is:     "Completed 3/3 Completed Completed",
 			},
 		},
+		"... by whatever name": {
+			completed(10).resolved("v1").but(rollback("v1")).status(func(s *v1alpha1.BatchReleaseStatus) {
+				s.UpdateRevision, s.Resolved.Revision = "v3", "v3"
+			}),
+			outcome{
+				Script: []string{`annotate release -rollback: rollback=v1: revision "v1" already runs`},
+				Is:     "Completed 3/3 Completed Completed",
+			},
+		},
 	})
 }
 

@@ -17,7 +17,7 @@ func rollbackTarget(s *snapshot, asked string) (*Kept, noTargetError) {
 	switch {
 	case target == nil:
 		return nil, problem
-	case target.Revision == s.record.UpdateRevision && s.record.completed() && !s.hold().unrecorded():
+	case s.record.completed() && s.record.isOf(target.Revision, target.Digest) && !s.hold().unrecorded():
 		problem.why, problem.revision = runsAlready, target.Revision
 		return nil, problem
 	case asked == Previous && isUpdateRevision(s, target.Revision, target.Digest):

@@ -85,7 +85,7 @@ func chooseTemplate(d Decision) (Decision, bool) {
 	}
 	template := d.snap.obs.Resolved.ResolvedTemplate
 	switch {
-	case d.snap.record.releases(&template):
+	case d.snap.record.releases(template.Digest):
 		return sameTemplate(d), false
 	case rolledBackBefore(d.snap, &template):
 		return quarantine(dropQueued(d), d.snap.given), false
