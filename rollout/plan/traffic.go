@@ -76,7 +76,7 @@ func trafficWay(s *snapshot) traffic.Way {
 
 // trafficGoal returns what the release asks of its traffic now, with a number of updated pods.
 func trafficGoal(s *snapshot, way traffic.Way, target int32) traffic.Goal {
-	g := traffic.Goal{Way: way, Stable: stableRevision(s), Canary: s.record.UpdateRevision, ReadyFor: readyFor(nil), DrainFor: drainFor(nil)}
+	g := traffic.Goal{Way: way, Stable: stableRevision(s), Canary: updatedRevision(s), ReadyFor: readyFor(nil), DrainFor: drainFor(nil)}
 	if spec := s.release.Spec.Strategy.Traffic; spec != nil {
 		g.ReadyFor, g.DrainFor = readyFor(spec.ReadySeconds), drainFor(spec.DrainSeconds)
 		g.KeepOld, g.Overload = spec.KeepOldPods, spec.AllowOverload
@@ -129,6 +129,16 @@ func servingRevision(s *snapshot) string {
 	return s.workload.Mover.Serving(s.record.Resolved.Digest, stableRevision(s))
 }
 
+// updatedRevision returns the revision that pods of the released version have by their native
+// controller. It differs from the recorded one where the first step was entered without pods, and
+// somebody has spelled the template in another way before the first pod came.
+func updatedRevision(s *snapshot) string {
+	if s.workload != nil && s.record.releases(s.workload.Digest) {
+		return s.workload.Revision
+	}
+	return s.record.UpdateRevision
+}
+
 func readyFor(seconds *int32) time.Duration {
 	return time.Duration(*cmp.Or(seconds, new(int32(v1alpha1.DefaultTrafficReadySeconds)))) * time.Second
 }
@@ -171,7 +181,7 @@ func withTraffic(s *snapshot, t mover.Task, st traffic.Standing) mover.Task {
 	t.Keep, t.KeepAll, t.Grow, t.Most = st.Keep, st.KeepAll, st.Grow, st.Most
 	t.OldStays = st.KeepAll || keepsOldPods(s) || s.record.CurrentStepState != v1alpha1.StepUpgrade || max(st.Weight, st.Target) > percent/2
 	if st.HoldsUp {
-		t.Target = min(t.Target, max(s.pods.updated(), st.Grow[s.record.UpdateRevision]))
+		t.Target = min(t.Target, max(s.pods.updated(), st.Grow[updatedRevision(s)]))
 	}
 	return t
 }
@@ -321,7 +331,7 @@ func trafficProblem(s *snapshot) *v1alpha1.TrafficProblem {
 func keptOthers(s *snapshot, keep map[string]int32) int32 {
 	var pods int32
 	for revision, n := range keep {
-		if revision != s.record.UpdateRevision {
+		if revision != updatedRevision(s) {
 			pods += n
 		}
 	}

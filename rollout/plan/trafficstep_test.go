@@ -77,3 +77,26 @@ func TestOldPodsGoBeforeTheHandBack(t *testing.T) {
 		t.Error("the release does not end, though no old pods are left")
 	}
 }
+
+// TestRequestsGoToPodsByTheirOwnName: the canary Service selects the revision that the pods have,
+// whatever the template was called before it had any.
+func TestRequestsGoToPodsByTheirOwnName(t *testing.T) {
+	t.Parallel()
+	renamed := held(10).but(shared).but(func(o *Observation) { o.Workload.Revision = "v3" })
+	renamed.sets(set("v1", 9), set("v3", 2, func(s *Set) { s.Digest = "digest-v2" }))
+	s := renamed.look()
+	if canary := trafficGoal(s, traffic.Forward, 1).Canary; canary != "v3" {
+		t.Errorf("requests go to %s, want v3", canary)
+	}
+	if kept := keptOthers(s, map[string]int32{"v1": 4, "v3": 2}); kept != 4 {
+		t.Errorf("%d pods of other versions are kept, want 4", kept)
+	}
+	task := taskOf(s, 5)
+	if target := withTraffic(s, task, traffic.Standing{HoldsUp: true, Grow: map[string]int32{"v3": 3}}).Target; target != 3 {
+		t.Errorf("up to %d pods come for their requests, want 3", target)
+	}
+	renamed.Workload.Digest = "digest-v9"
+	if canary := trafficGoal(renamed.look(), traffic.Forward, 1).Canary; canary != "v2" {
+		t.Errorf("with a template of somebody else requests go to %s, want v2", canary)
+	}
+}
