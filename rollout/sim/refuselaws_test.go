@@ -62,11 +62,11 @@ func judgeTold(x *pass, next plan.Plan) {
 
 // heldUp reports whether a refused write keeps a release from making progress that could make some.
 // One that holds its workload enters its first step only once the pods are counted, though it puts
-// back at once what somebody has changed.
+// back at once what somebody has changed. One that a quota leaves no room waits for that.
 func heldUp(x *pass, status *v1alpha1.BatchReleaseStatus) bool {
 	uncounted := slices.ContainsFunc(x.world.Sets, func(s Set) bool { return !s.Observed })
 	back := x.process.heldBack(x.release.Generation, x.world.Now)
-	if uncounted && !status.Entered() && x.world.Workload.Hold != nil && !back.takeOver {
+	if status.State == v1alpha1.StateWillNotFit || uncounted && !status.Entered() && x.world.Workload.Hold != nil && !back.takeOver {
 		return false
 	}
 	moving := slices.Contains([]v1alpha1.Phase{v1alpha1.PhaseInitial, v1alpha1.PhaseRollingUpdate, v1alpha1.PhaseRollingBack}, status.Phase)
