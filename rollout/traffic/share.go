@@ -35,6 +35,8 @@ func (n *next) by(r *Route, may Share) Share {
 	switch {
 	case sameShare(may, goal), !r.Held && may.Weight <= goal.Weight:
 		return may
+	case !r.Held && n.seen.Canary.Ready == 0: // as any release begins: its pods come first
+		return Share{}
 	case !r.Held: // or a route that somebody shares for themselves would have all others give more than the step
 		return goal
 	case sameShare(may, Share{n.shares.high, n.shares.matches}):

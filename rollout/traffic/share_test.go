@@ -47,3 +47,20 @@ func TestRouteBeginsInAReleaseThatStands(t *testing.T) {
 		})
 	}
 }
+
+// TestRouteBeginsWithoutNewPods: a route begins with nothing for the new version while none of its
+// pods is ready, though somebody has another route give it some.
+func TestRouteBeginsWithoutNewPods(t *testing.T) {
+	t.Parallel()
+	admin := v1alpha1.TrafficRoute{Kind: v1alpha1.RouteHTTP, Name: "admin", Service: "web"}
+	for ready, want := range map[int32]int32{0: 0, 1: 1} {
+		s := forward(1, 1).gets(16).stable(made("v1", ready)).canary(made("v2", ready)).but(func(g *Goal, s *Seen) {
+			g.Ready, g.Least = 2*ready, 1
+			s.Routes = append(s.Routes, Route{TrafficRoute: admin, Named: true, Accepted: true})
+		})
+		writes := Next(s.goal, s.seen).Writes
+		if last := writes[len(writes)-1]; !cmp.Equal(last, Write(ShareRoute{admin, Share{Weight: want}})) {
+			t.Errorf("with %d pods that are ready, want %d%% by %s, got %v", ready, want, admin.Name, writes)
+		}
+	}
+}
