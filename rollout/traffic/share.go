@@ -28,15 +28,30 @@ func (n *next) writeRoutes() {
 	}
 }
 
-// by returns how a route may share requests. While they wait, or go back in parts, none gives the
-// canary side more because another one does, which may be somebody's who has changed it.
+// by returns how a route may share requests. Where no pod is ready at all, it gives the canary side
+// no more than it does: the stable pods may be ready first. They may be gone where that side gets
+// all requests.
 func (n *next) by(r *Route, may Share) Share {
+	share := n.beside(r, may)
+	if n.goal.Ready > 0 || share.Weight == all {
+		return share
+	}
+	has := int32(0)
+	if r.Held {
+		has = r.Share.Weight
+	}
+	share.Weight = min(share.Weight, has)
+	return share
+}
+
+// beside returns how a route may share requests beside the others. While they wait, or go back in
+// parts, none gives the canary side more because another one does, which may be somebody's who has
+// changed it.
+func (n *next) beside(r *Route, may Share) Share {
 	goal := n.comesTo()
 	switch {
 	case sameShare(may, goal), !r.Held && may.Weight <= goal.Weight:
 		return may
-	case !r.Held && n.seen.Canary.Ready == 0: // as any release begins: its pods come first
-		return Share{}
 	case !r.Held: // or a route that somebody shares for themselves would have all others give more than the step
 		return goal
 	case sameShare(may, Share{n.shares.high, n.shares.matches}):

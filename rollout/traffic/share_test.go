@@ -53,14 +53,32 @@ func TestRouteBeginsInAReleaseThatStands(t *testing.T) {
 func TestRouteBeginsWithoutNewPods(t *testing.T) {
 	t.Parallel()
 	admin := v1alpha1.TrafficRoute{Kind: v1alpha1.RouteHTTP, Name: "admin", Service: "web"}
-	for ready, want := range map[int32]int32{0: 0, 1: 1} {
-		s := forward(1, 1).gets(16).stable(made("v1", ready)).canary(made("v2", ready)).but(func(g *Goal, s *Seen) {
-			g.Ready, g.Least = 2*ready, 1
+	for name, test := range map[string]struct{ ready, gives, want int32 }{
+		"another gives more than the step":      {0, 16, 0},
+		"... or as much":                        {0, 1, 0},
+		"with pods it begins with the step":     {1, 16, 1},
+		"... which another one may give before": {1, 1, 1},
+	} {
+		s := forward(1, 1).gets(test.gives).stable(made("v1", test.ready)).canary(made("v2", test.ready)).but(func(g *Goal, s *Seen) {
+			g.Ready, g.Least = 2*test.ready, 1
 			s.Routes = append(s.Routes, Route{TrafficRoute: admin, Named: true, Accepted: true})
 		})
 		writes := Next(s.goal, s.seen).Writes
-		if last := writes[len(writes)-1]; !cmp.Equal(last, Write(ShareRoute{admin, Share{Weight: want}})) {
-			t.Errorf("with %d pods that are ready, want %d%% by %s, got %v", ready, want, admin.Name, writes)
+		if last := writes[len(writes)-1]; !cmp.Equal(last, Write(ShareRoute{admin, Share{Weight: test.want}})) {
+			t.Errorf("%s: want %d%% by %s, got %v", name, test.want, admin.Name, writes)
 		}
+	}
+	unready := func(weight, gives int32, other Route) []Write {
+		s := forward(weight, 1).gets(weight).stable(made("v1", 0)).canary(made("v2", 0)).but(func(g *Goal, s *Seen) {
+			other.TrafficRoute, other.Named, other.Accepted, other.Share.Weight = admin, true, true, gives
+			g.Ready, s.Routes = 0, append(s.Routes, other)
+		})
+		return Next(s.goal, s.seen).Writes
+	}
+	if writes := unready(1, 0, Route{Held: true, Whole: true}); len(writes) > 0 {
+		t.Errorf("a route that has begun is to give no more, got %v", writes)
+	}
+	if diff := cmp.Diff([]Write{ShareRoute{admin, Share{Weight: 100}}}, unready(100, 0, Route{})); diff != "" {
+		t.Errorf("where the old version may have no pods, nothing goes back to it (-want +got):\n%s", diff)
 	}
 }
