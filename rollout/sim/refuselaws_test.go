@@ -38,7 +38,7 @@ func takesOver(w *World) bool {
 // the status says so; and the progress deadline runs.
 func judgeTold(x *pass, next plan.Plan) {
 	w, status := x.world, x.world.Release.Status
-	switch arrived := w.Workload.Hold == nil && w.Workload.Template == status.UpdateRevision; {
+	switch arrived := w.Workload.Hold == nil && same(w.Workload.Template, status.UpdateRevision); {
 	case !x.refusedEver, status.Attempt != x.refusedIn: // it was turned round since
 		return
 	case w.Workload.behind() > 0: // the native controller is waited for first
