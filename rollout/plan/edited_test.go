@@ -56,6 +56,10 @@ func TestAnEditedStepTakesMoreWhenItsGatesHavePassed(t *testing.T) {
 			doneStep().steps(step("50%"), step("100%")).status(said("10%", 0)).gates(gate(1, 0, 0)).status(blocking).scaledFrom(5),
 			outcome{Is: "RollingUpdate 1/2 Blocking StepBlocking"},
 		},
+		"... also where the edited one is as much, but for the rounding": {
+			held(2).at(0, 0).steps(step("1"), step("100%")).status(said("1%", 0)).sets(set("v1", 2), set("v2", 0)).scaledFrom(1),
+			outcome{Script: []string{"open gate web-v2-1-0-0 (manual): batch 1/2 is done"}, Is: "RollingUpdate 1/2 Blocking StepBlocking"},
+		},
 	})
 }
 

@@ -33,7 +33,7 @@ func follow(d Decision) (Decision, mover.Task) {
 func followed(s *snapshot, unreadable bool) int32 {
 	replicas, target := s.workload.Replicas, s.record.TargetReplicas
 	if rescaling(s) {
-		target = s.steps().share().rescaled(target, s.record.Replicas, replicas)
+		target = s.steps().rescaled()
 	}
 	if unreadable && !s.steps().share().all() {
 		target = min(target, s.record.TargetReplicas)

@@ -84,6 +84,18 @@ func (s steps) share() share {
 	return now
 }
 
+// rescaled returns the target after spec.replicas has changed: the less of what the step says, and
+// what it said when it was entered. When a step of 2 pods is entered 1% is 1 pod, like 1, and none
+// when 1 pod becomes 2.
+func (s steps) rescaled() int32 {
+	r, replicas := s.record, s.workload.Replicas
+	target := s.share().rescaled(r.TargetReplicas, r.Replicas, replicas)
+	if entered := r.shareAtEntry(); entered != nil && !s.unreadable() {
+		target = min(target, entered.rescaled(r.TargetReplicas, r.Replicas, replicas))
+	}
+	return target
+}
+
 // now returns what the current step says.
 func (s steps) now() *v1alpha1.EnteredStep {
 	list, index := s.list(), int(s.index())
