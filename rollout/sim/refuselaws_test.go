@@ -35,9 +35,11 @@ func takesOver(w *World) bool {
 }
 
 // judgeTold: where the process knows at the end of a pass that the write it would send is refused,
-// the status says so; and the progress deadline runs.
+// the status says so; and the progress deadline runs. That is the status that the pass has seen or
+// written: a process that starts with a lagging cache may see what another one had told, and not
+// that the release has failed since.
 func judgeTold(x *pass, next plan.Plan) {
-	w, status := x.world, x.world.Release.Status
+	w, status := x.world, x.stored
 	switch arrived := w.Workload.Hold == nil && same(w.Workload.Template, status.UpdateRevision); {
 	case !x.refusedEver, status.Attempt != x.refusedIn: // it was turned round since
 		return
