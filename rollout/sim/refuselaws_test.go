@@ -66,6 +66,9 @@ func judgeTold(x *pass, next plan.Plan) {
 // One that holds its workload enters its first step only once the pods are counted, though it puts
 // back at once what somebody has changed. One that a quota leaves no room waits for that.
 func heldUp(x *pass, status *v1alpha1.BatchReleaseStatus) bool {
+	if found := x.facts.Preflight; found != nil && found.Fails() {
+		return false // before a take-over room comes first, however long that takes
+	}
 	uncounted := slices.ContainsFunc(x.world.Sets, func(s Set) bool { return !s.Observed })
 	back := x.process.heldBack(x.release.Generation, x.world.Now)
 	if status.State == v1alpha1.StateWillNotFit || uncounted && !status.Entered() && x.world.Workload.Hold != nil && !back.takeOver {
