@@ -41,7 +41,7 @@ func (d *draft) growOld(others int32) {
 		up = min(up, d.Replicas-d.sizes.total())
 	}
 	if known && room == 0 && d.space.tight() && others > 0 && d.alone() {
-		up = 1
+		up, d.joins = 1, true
 	}
 	r.want += max(up, 0)
 }

@@ -53,9 +53,8 @@ func (r *row) why(rescaling bool) mover.Why {
 func (s Sizes) GrowsFirst() bool {
 	d, at := s.draft, s.draft.sizes
 	total := sum(at.rows(), func(r *row) int32 { return max(r.Replicas, r.want) })
-	joined := d.takesBack() && at.oldReplicas() == 0 && at.oldTotal() == 1
 	first := at.updated.Replicas == 0 && at.active() <= 2
-	return total <= d.space.most || joined || first || d.joins || d.beside
+	return total <= d.space.most || first || d.joins || d.beside
 }
 
 // Small reports whether the changes are less than an eighth of the bounds and do not reach the
