@@ -154,6 +154,18 @@ func TestTheFirstUpdatedPod(t *testing.T) {
 			held(10).bounds(0, 1).target(0).having(set("v0", 3, available(0)), set("v1", 8), set("v2", 0)),
 			[]string{"v0 3 -> 2"},
 		},
+		"of two that are as steady the younger goes whole": {
+			held(1).bounds(0, 2).target(1).having(set("v0", 2), set("v3", 2), set("v2", 0)), []string{"v0 2 -> 1", "v3 2 -> 0"},
+		},
+		"scaled to 0 nothing stays, broken or not: the native controller sets a lone one to that": {
+			held(0).target(0).having(set("v0", 4), set("v1", 1, available(0)), set("v2", 0)), []string{"v0 4 -> 0", "v1 1 -> 0"},
+		},
+		"one that is alone has no other to stay with: its pods that go make room": {
+			held(3).target(3).having(set("v1", 1, current(4)), set("v2", 0)), nil,
+		},
+		"in a rollback the version that is left goes whole beside one that has all the replicas": {
+			goingBack(4).bounds(0, 1).target(2).having(set("v2", 2), set("v3", 4), set("v1", 0)), []string{"v2 2 -> 0", "v3 4 -> 3"},
+		},
 	})
 }
 
