@@ -268,6 +268,8 @@ func TestHandedBackTellsOurEndFromSomebodyElses(t *testing.T) {
 		},
 		"all pods are updated in the last step":  {handedBack(10).status(notFinalizing), true},
 		"an earlier step does not end a release": {handedBack(10).status(notFinalizing).at(1, 5), false},
+		"... though it says all pods":            {handedBack(10).status(notFinalizing).steps(step("100%"), step("100%")).at(0, 10), false},
+		"the last step said less when it began":  {handedBack(10).status(notFinalizing).status(said("50%", 0)), false},
 		"old pods are left":                      {handedBack(10).status(notFinalizing).sets(set("v1", 1), set("v2", 10)), false},
 		"updated pods are missing":               {handedBack(10).status(notFinalizing).sets(set("v2", 9)), false},
 		"there is no ReplicaSet of the revision": {handedBack(0).status(notFinalizing).sets(set("v1", 0)), false},

@@ -22,6 +22,12 @@ func (s *scene) differing(fields ...string) *scene {
 	return s
 }
 
+// respelled gives the template of the workload, and the released one, other defaults.
+func (s *scene) respelled() *scene {
+	s.Workload.Digest, s.Drift = "digest-respelled", &Drift{Digest: "digest-respelled"}
+	return s
+}
+
 // toldOfDrift says that an earlier pass has reported it.
 func (s *scene) toldOfDrift() *scene {
 	before := Next(s.Observation)
@@ -49,6 +55,7 @@ func TestWatchDrift(t *testing.T) {
 		},
 		"what differs is said, and nothing done": {done().changed().differing(image), outcome{Is: drifted}},
 		"what does not count is no drift":        {done().changed().differing(), outcome{Is: rests}},
+		"nor do other defaults of one version":   {done().respelled(), outcome{Is: rests}},
 		"a workload that is gone has no drift":   {done().changed().differing(image).toldOfDrift().but(missing), outcome{Is: "Completed 3/3 Completed WorkloadNotFound"}},
 		"drift: Revert goes back to what was released, on live reads": {
 			done().changed().differing(image).cached().but(reverts), outcome{Script: []string{"needs release, workload"}, Is: "Completed 3/3 Completed Drifted"},

@@ -194,6 +194,72 @@ func TestKeepWhatIsLeftInMidRelease(t *testing.T) {
 	}
 }
 
+// TestKeepWhatRunsBeforeIt: a template that somebody has rolled out by hand since it was left is
+// stable again, but one that a rollback is about to leave is not.
+func TestKeepWhatRunsBeforeIt(t *testing.T) {
+	t.Parallel()
+	bad := func() *scene { return running(10).keep("v0", "v1").but(markedBad("v1")) }
+	to := func(revision string) func(*v1alpha1.BatchReleaseStatus) {
+		return func(s *v1alpha1.BatchReleaseStatus) {
+			s.Resolved, s.UpdateRevision, s.Phase = resolved(revision), revision, v1alpha1.PhaseRollingBack
+			s.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "v9"}
+		}
+	}
+	again := []string{"mark template web-v1 (Adopted): kept to roll back to"}
+	tests := map[string]struct {
+		scene *scene
+		want  []string
+	}{
+		"a release begins":                    {bad().status(func(s *v1alpha1.BatchReleaseStatus) { s.Resolved = resolved("v2") }), again},
+		"a rollback leaves it":                {bad().status(to("v0")), nil},
+		"a rollback goes to it":               {bad().status(to("v1")), again},
+		"it is kept as one that ran properly": {running(10).keep("v0", "v1").status(to("v0")), nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, _ := keepBefore(nothing(test.scene.look()))
+			if diff := cmp.Diff(test.want, script(Plan{Actions: d.actions})); diff != "" {
+				t.Errorf("actions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatARollbackMarksBad: a rollback marks what it leaves, but not a template that somebody has
+// given the workload by hand: that is as good as it was.
+func TestWhatARollbackMarksBad(t *testing.T) {
+	t.Parallel()
+	back := func(trigger v1alpha1.RollbackTrigger) *scene {
+		return held(10).keep("v0", "v9").stable("v1", "v0").status(func(s *v1alpha1.BatchReleaseStatus) {
+			s.Resolved, s.UpdateRevision = resolved("v1"), "v1"
+			s.Rollback = &v1alpha1.RollbackRecord{Trigger: trigger, From: "v9"}
+		})
+	}
+	tests := map[string]struct {
+		scene *scene
+		to    string
+		want  []string
+	}{
+		"what it leaves":                       {back(v1alpha1.TriggerAnnotation), "v1", []string{"v9"}},
+		"... and what is named as stable":      {back(v1alpha1.TriggerAnnotation), "v0", []string{"v1", "v9"}},
+		"... and not what was given by hand":   {back(v1alpha1.TriggerDrift), "v1", nil},
+		"a release that goes on marks nothing": {held(10), "v0", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, kept := range revisionsToMarkBad(test.scene.look(), test.to) {
+				got = append(got, kept.Revision)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("marked as rolled back (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestForgetOldTemplates(t *testing.T) {
 	t.Parallel()
 	limit := func(n int32) func(*Observation) {

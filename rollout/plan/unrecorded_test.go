@@ -23,6 +23,8 @@ func TestTakeOverThatNobodyRecorded(t *testing.T) {
 		"the workload is edited in mid-release":      {held(10).status(other), false},
 		"the workload is not taken over: none began": {running(10).status(none), false},
 		"... nor one that its user has paused":       {running(10).but(paused).status(none), false},
+		"... with the strategy that we hold with":    {running(10).but(paused).but(recreate).status(none), false},
+		"somebody has unpaused it":                   {held(10).but(unpaused).status(none), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
