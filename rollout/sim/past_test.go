@@ -98,7 +98,10 @@ func (p *Past) begin(x *pass, intent *v1alpha1.BatchReleaseStatus, first bool) {
 		return
 	}
 	p.approve(w)
-	p.Sizes = enteredAt(w.Workload.Replicas)
+	p.Sizes = enteredAt(x.workload.Replicas) // which somebody may have changed since the pass has read it
+	if now := w.Workload.Replicas; now != p.Sizes.Entered {
+		p.Sizes.become(p.Sizes.Entered, now)
+	}
 	p.Sizes.Spoilt = w.Release.Spoiled != 0
 	p.Sizes.Kept = min(comingPods(w, intent.UpdateRevision), p.Had)
 	if keptBack(intent) {
