@@ -230,9 +230,9 @@ func TestKeepWhatRunsBeforeIt(t *testing.T) {
 // given the workload by hand: that is as good as it was.
 func TestWhatARollbackMarksBad(t *testing.T) {
 	t.Parallel()
-	back := func(trigger v1alpha1.RollbackTrigger) *scene {
+	back := func(trigger v1alpha1.RollbackTrigger, to string) *scene {
 		return held(10).keep("v0", "v9").stable("v1", "v0").status(func(s *v1alpha1.BatchReleaseStatus) {
-			s.Resolved, s.UpdateRevision = resolved("v1"), "v1"
+			s.Resolved, s.UpdateRevision = resolved(to), to
 			s.Rollback = &v1alpha1.RollbackRecord{Trigger: trigger, From: "v9"}
 		})
 	}
@@ -241,9 +241,9 @@ func TestWhatARollbackMarksBad(t *testing.T) {
 		to    string
 		want  []string
 	}{
-		"what it leaves":                       {back(v1alpha1.TriggerAnnotation), "v1", []string{"v9"}},
-		"... and what is named as stable":      {back(v1alpha1.TriggerAnnotation), "v0", []string{"v1", "v9"}},
-		"... and not what was given by hand":   {back(v1alpha1.TriggerDrift), "v1", nil},
+		"what it leaves":                       {back(v1alpha1.TriggerAnnotation, "v1"), "v1", []string{"v9"}},
+		"... and what is named as stable":      {back(v1alpha1.TriggerAnnotation, "v0"), "v0", []string{"v1", "v9"}},
+		"... and not what was given by hand":   {back(v1alpha1.TriggerDrift, "v1"), "v1", nil},
 		"a release that goes on marks nothing": {held(10), "v0", nil},
 	}
 	for name, test := range tests {

@@ -29,12 +29,12 @@ type template struct {
 	path    string
 	pattern *regexp.Regexp
 	literal int
-	// parts are the parts of the path, to pass over most templates without their pattern.
+	// parts tell most paths apart without the pattern.
 	parts []string
 }
 
-// begins reports whether the literal parts of the template are those of a path, up to a parameter
-// that may have slashes in it.
+// begins compares the literal parts of the template with a path's, up to a parameter that may have
+// slashes in it.
 func (t template) begins(parts []string) bool {
 	for i, part := range t.parts {
 		if name, isParameter := strings.CutPrefix(part, "{"); isParameter {

@@ -13,8 +13,8 @@ import (
 // ErrMoved says that a ref was no longer where the caller had seen it.
 var ErrMoved = errors.New("ref has moved")
 
-// Refs returns the object names of all branches and tags, by full ref. While git moves a ref its lock
-// lies beside it, in which go-git may find no name yet: then git lists them.
+// Refs returns the object names of all branches and tags, by full ref. While git moves a ref,
+// go-git may find its empty lock beside it, and fail: then git lists the refs.
 func (r *Repository) Refs(ctx context.Context) (map[string]string, error) {
 	refs := map[string]string{}
 	stored, err := r.stored().IterReferences()

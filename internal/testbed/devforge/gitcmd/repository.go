@@ -31,8 +31,8 @@ type Repository struct {
 // Open returns the repository in a folder. Nothing is read yet.
 func Open(runner *Runner, dir string) *Repository { return &Repository{dir: dir, runner: runner} }
 
-// stored returns the repository as go-git finds it now: what it knows of packs is as old as the
-// storage. Reading by it starts no process, and git moves the refs, since go-git takes other locks.
+// stored opens the repository anew, since go-git lists the packs of a storage once. Only git moves
+// refs: it and go-git don't respect each other's locks.
 func (r *Repository) stored() *filesystem.Storage {
 	return filesystem.NewStorage(osfs.New(r.dir), cache.NewObjectLRUDefault())
 }

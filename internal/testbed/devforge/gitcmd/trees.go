@@ -132,7 +132,7 @@ func checkPath(path string) error {
 	return nil
 }
 
-// files are those of a tree with the trees below it, by path.
+// files hold a tree's files and submodules by path, with those of the trees below it.
 type files map[string]object.TreeEntry
 
 func (r *Repository) filesOf(treeish string) (files, error) {
