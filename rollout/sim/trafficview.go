@@ -92,8 +92,8 @@ func viewOf(w *World, r *Route) View {
 }
 
 // waitsBounded reports whether the release goes back, or away, or is at its end, or none is in
-// progress. After a workload was deleted in a rollback, and created again, no status tells of a
-// release any more.
+// progress. The status names no release once a workload is deleted in a rollback, and created
+// again.
 func waitsBounded(w *World) bool {
 	status := w.Release.Status
 	ending := status.Traffic != nil && status.Traffic.Ending != nil

@@ -23,7 +23,7 @@ const (
 	ModeTree       = "040000"
 )
 
-// modes are those of go-git.
+// modes maps the text of a mode to the value that go-git has for it.
 var modes = map[string]filemode.FileMode{
 	ModeFile: filemode.Regular, ModeExecutable: filemode.Executable, ModeSymlink: filemode.Symlink,
 	ModeSubmodule: filemode.Submodule, ModeTree: filemode.Dir,
