@@ -35,9 +35,9 @@ func takesOver(w *World) bool {
 }
 
 // judgeTold: where the process knows at the end of a pass that the write it would send is refused,
-// the status says so; and the progress deadline runs. The law reads the status that the pass has seen
-// or written: a new process may read from a lagging cache that the write was refused before, and not
-// yet that the release has failed.
+// the status says so; and the progress deadline runs. The law reads the status that the pass has
+// seen or written: a new process may read from a lagging cache that the write was refused before,
+// and not yet that the release has failed.
 func judgeTold(x *pass, next plan.Plan) {
 	w, status := x.world, x.stored
 	switch arrived := w.Workload.Hold == nil && same(w.Workload.Template, status.UpdateRevision); {
