@@ -80,12 +80,12 @@ func (s shell) WriteStatus(ctx context.Context, status *v1alpha1.BatchReleaseSta
 	return s.r.writeStatus(ctx, s.v, status)
 }
 
-// Intend records the status of a hand-back at once. The next pass begins with it, even if the rest
-// of this pass fails.
+// Intend records a status that may wait to be written. The next pass begins with it, even if the
+// rest of this pass fails.
 func (s shell) Intend(status *v1alpha1.BatchReleaseStatus) {
 	s.v.release.Status = *status
-	if s.v.handedBack(status) {
-		s.v.process.ending.waits(s.v.release.UID, &s.v.persisted, status)
+	if s.v.handedBack(status) || plan.OnlyEnters(&s.v.persisted, status) {
+		s.v.process.unwritten.waits(s.v.release.UID, &s.v.persisted, status)
 	}
 }
 
@@ -110,7 +110,7 @@ func (r *Reconciler) settle(ctx context.Context, v *view, next plan.Plan, told [
 		return next.Wakes, nil
 	}
 	if equality.Semantic.DeepEqual(v.persisted, next.Status) { // what is told is the answer to an annotation
-		v.process.ending = ending{}
+		v.process.unwritten = unwritten{}
 		r.tell(v.release, told)
 		return next.Wakes, nil
 	}
@@ -128,7 +128,7 @@ func (r *Reconciler) settle(ctx context.Context, v *view, next plan.Plan, told [
 // keepStatus writes the status that a pass had reached before it ended early. Without it the next
 // pass would not know that a step was entered, and would take its pods for a mistake.
 func (r *Reconciler) keepStatus(ctx context.Context, v *view, told []plan.Event) error {
-	if v.gone || !plan.Urgent(&v.persisted, &v.release.Status) {
+	if v.gone || plan.OnlyEnters(&v.persisted, &v.release.Status) || !plan.Urgent(&v.persisted, &v.release.Status) {
 		return nil
 	}
 	if err := r.writeStatus(ctx, v, &v.release.Status); err != nil {
@@ -138,13 +138,15 @@ func (r *Reconciler) keepStatus(ctx context.Context, v *view, told []plan.Event)
 	return nil
 }
 
-// mayWait returns how long a status that only counts pods waits, so that pods becoming available
-// one by one do not cost a write each.
+// mayWait returns how long a status waits that only counts pods, or enters steps that nobody is
+// asked about: pods becoming available one by one do not cost a write each, nor do small steps.
 func (r *Reconciler) mayWait(v *view, status *v1alpha1.BatchReleaseStatus) time.Duration {
 	switch {
 	case v.handedBack(status):
-		return endsWithin - r.clock.Since(v.process.ending.since)
-	case v.process.ending.status != nil: // the next pass would take it for what came of the one that waits
+		return endsWithin - r.clock.Since(v.process.unwritten.handedBack)
+	case plan.OnlyEnters(&v.persisted, status):
+		return r.processes.countsInterval() - r.clock.Since(v.process.statusWritten)
+	case v.process.unwritten.status != nil: // the next pass would take it for what came of the one that waits
 		return 0
 	case plan.Urgent(&v.persisted, status):
 		return 0
@@ -156,7 +158,7 @@ func (r *Reconciler) mayWait(v *view, status *v1alpha1.BatchReleaseStatus) time.
 // handedBack reports whether this process has handed the workload back, of which the status tells
 // and no more.
 func (v *view) handedBack(status *v1alpha1.BatchReleaseStatus) bool {
-	return !v.process.ending.since.IsZero() && plan.OnlyHandsBack(&v.persisted, status)
+	return !v.process.unwritten.handedBack.IsZero() && plan.OnlyHandsBack(&v.persisted, status)
 }
 
 // writeStatus writes the status if the release is still the version that it was decided on.
@@ -171,7 +173,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, v *view, status *v1alpha1.
 		return fmt.Errorf("write status: %w", err)
 	}
 	v.sawRelease(after)
-	v.process.statusWritten, v.process.ending = r.clock.Now(), ending{}
+	v.process.statusWritten, v.process.unwritten = r.clock.Now(), unwritten{}
 	return nil
 }
 

@@ -129,12 +129,12 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, opts Options) error {
 		Owns(&v1alpha1.Gate{}).
 		WatchesRawSource(source.Channel(r.podsChanged, &handler.EnqueueRequestForObject{})).
 		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesBeside), builder.WithPredicates(leaves)).
-		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfReplicaSet)).
+		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfReplicaSet), builder.WithPredicates(r.maps.news())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: cmp.Or(opts.Concurrency, DefaultConcurrency), RateLimiter: kube.BackOff(),
 		})
 	for _, kind := range workload.Kinds {
-		b.Watches(workload.New(kind).Object(), handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfWorkload))
+		b.Watches(workload.New(kind).Object(), handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfWorkload), builder.WithPredicates(r.maps.news()))
 	}
 	if opts.Traffic {
 		if err := r.setUpTraffic(mgr, b, opts); err != nil {

@@ -28,7 +28,7 @@ func (r *observer) observe(ctx context.Context, name types.NamespacedName, p *pr
 		process: p, release: release, persisted: *release.Status.DeepCopy(),
 		setsLive: map[types.UID]bool{}, scaled: p.scaled,
 	}
-	if status := p.ending.of(release); status != nil {
+	if status := p.unwritten.of(release); status != nil {
 		v.release.Status = *status
 	}
 	steps := []func(context.Context, *view) error{

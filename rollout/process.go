@@ -29,6 +29,7 @@ type process struct {
 	whole         wholeTemplate
 	given         givenDigest
 	refused       refusedTemplate
+	tried         triedHold
 	refusals      plan.Refusals
 	watches       plan.Watches
 	podLooks      plan.PodLooks
@@ -43,7 +44,7 @@ type process struct {
 	traffic       *trafficProcess
 	statusWritten time.Time
 	putBackLogged time.Time
-	ending        ending
+	unwritten     unwritten
 	scaled        time.Time
 	setsAsAsked   time.Time
 	native        nativeSight
@@ -51,6 +52,14 @@ type process struct {
 	outdated int
 	// underWay says that the workload is held, or has just been handed back.
 	underWay bool
+}
+
+// triedHold is the workload, at a generation, that a dry run has held with the given template.
+type triedHold struct {
+	uid        types.UID
+	generation int64
+	given      string
+	at         time.Time
 }
 
 // nativeSight is up to which change of a workload the native controller was seen to have come, and
@@ -69,12 +78,12 @@ func (n nativeSight) of(w workload.Workload, now time.Time) nativeSight {
 	return nativeSight{w.GetUID(), w.GetGeneration(), now}
 }
 
-// ending is the status of a release whose workload has just been handed back. In a moment the
-// native controller has seen that, and the release is completed: only if that takes longer is the
-// status written.
-type ending struct {
-	// since is when the workload was handed back; zero if it was not by this process.
-	since time.Time
+// unwritten is a status that need not be written, as another one soon takes its place: the workload
+// has just been handed back, and the release completes once the native controller has seen that; or
+// the release goes through steps without gates. The next pass begins with it.
+type unwritten struct {
+	// handedBack is when the workload was handed back; zero if it was not by this process.
+	handedBack time.Time
 	// status is not written yet, and stored is the one that the release of this UID has instead; both
 	// are nil if there is none.
 	release        types.UID
@@ -82,14 +91,14 @@ type ending struct {
 }
 
 // waits notes a status that is not written yet.
-func (e *ending) waits(release types.UID, stored, status *v1alpha1.BatchReleaseStatus) {
+func (e *unwritten) waits(release types.UID, stored, status *v1alpha1.BatchReleaseStatus) {
 	e.release, e.stored, e.status = release, withoutReports(stored), status.DeepCopy()
 }
 
 // of returns the status that a release has though it is not written yet; nil if there is none.
 // Others may write to the release meanwhile, as they do once its last batch is reported on its
-// commit: that does not take the hand-back away, unless they write what it began with.
-func (e *ending) of(release *v1alpha1.BatchRelease) *v1alpha1.BatchReleaseStatus {
+// commit: the status counts as long as what it began with is stored.
+func (e *unwritten) of(release *v1alpha1.BatchRelease) *v1alpha1.BatchReleaseStatus {
 	if e.status == nil || e.release != release.UID || !equality.Semantic.DeepEqual(e.stored, withoutReports(&release.Status)) {
 		return nil
 	}
@@ -215,6 +224,13 @@ func (p *processes) of(name types.NamespacedName) *process {
 		p.entries[name] = entry
 	}
 	return entry
+}
+
+// known returns the process of a release; nil if there is none yet.
+func (p *processes) known(name types.NamespacedName) *process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.entries[name]
 }
 
 // ofRelease returns the process of a release, given that of its name. Another release that had the

@@ -89,8 +89,8 @@ func (r *podWriter) scale(ctx context.Context, v *view, a deployment.Scale) erro
 }
 
 // setsMemory limits how long the answer to one write of a ReplicaSet stands for the dry run of the
-// next.
-const setsMemory = 10 * time.Second
+// next: longer than a batch of many releases at once takes.
+const setsMemory = time.Minute
 
 // patchSet patches a ReplicaSet, and returns the answer.
 func (r *podWriter) patchSet(
@@ -217,6 +217,7 @@ func (r *podWriter) madeSet(ctx context.Context, v *view, asked, answer *unstruc
 	v.process.scaled = r.clock.Now()
 	other := otherSet(asked, answer, true)
 	if other == nil {
+		v.process.setsAsAsked = r.clock.Now()
 		return nil
 	}
 	return errors.Join(other, r.shrinkBack(ctx, v, made, 0))

@@ -35,16 +35,16 @@ func Strip(obj any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	template := w.PodTemplate()
+	if isStripped(template) { // it may be in readers' hands
+		return obj, nil
+	}
 	changed := changedBy(w)
 	w.SetManagedFields(nil)
 	if annotations := w.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
 		annotations[corev1.LastAppliedConfigAnnotation] = "" // a patch relies on whether there are any on the server
 	}
 	w.Trim()
-	template := w.PodTemplate()
-	if isStripped(template) {
-		return obj, nil
-	}
 	name := w.Foretell()
 	if err := strip(template); err != nil {
 		return obj, err

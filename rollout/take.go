@@ -41,7 +41,7 @@ func (r *workloadWriter) takeOver(ctx context.Context, v *view, a plan.TakeOver)
 	differs := func(w workload.Workload) []string { return notHeld(w, a.Hold) }
 	urgent := plan.Exposed(v.planned()) // the native controller is about to roll it
 	template.any = a.Template == nil && (urgent || isOpen(v.workload))
-	if !urgent {
+	if given := a.Template != nil && a.Template.Given; !urgent && !(given && r.triedTakeOver(v)) {
 		if err := r.tryWrite(ctx, v, encoded, template, differs); err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (r *workloadWriter) handBack(ctx context.Context, v *view, a plan.HandBack)
 		fields := template.instead(v, v.workload)
 		return errors.Join(&rewritten{fields: fields, written: true}, r.secureAgain(ctx, v, a.Hold))
 	}
-	v.process.ending = ending{since: r.clock.Now()}
+	v.process.unwritten = unwritten{handedBack: r.clock.Now()}
 	if fields := differs(v.workload); len(fields) > 0 {
 		return &rewritten{fields: fields, written: true}
 	}
@@ -183,7 +183,7 @@ func (r *observer) resolve(ctx context.Context, v *view, t plan.Template) error 
 			return nil
 		}
 	}
-	answer, came, err := r.history.try(ctx, v, template)
+	answer, came, err := r.tryTemplate(ctx, v, t, template)
 	switch {
 	case refusal(err):
 		resolved.Refused = kube.Refusal(err)
@@ -203,6 +203,35 @@ func (r *observer) resolve(ctx context.Context, v *view, t plan.Template) error 
 	v.facts.Resolved = resolved
 	return nil
 }
+
+// tryTemplate returns the workload as it would be with a template. The dry run of a given one also
+// holds a free workload, and then stands for that of the take-over. Where admission does not take or
+// keep the hold, the template is tried alone: the take-over says what is wrong.
+func (r *observer) tryTemplate(ctx context.Context, v *view, t plan.Template, template json.RawMessage) (workload.Workload, json.RawMessage, error) {
+	if !t.Given || v.workload == nil || hold.Of(v.workload) != nil {
+		return r.history.try(ctx, v, template)
+	}
+	both := new(kube.JSONPatch).Set("/spec/template", template)
+	v.workload.Secure(both)
+	answer, came, err := r.history.tryPatch(ctx, v, both)
+	if refusal(err) || err == nil && len(answer.Insecure()) > 0 {
+		return r.history.try(ctx, v, template)
+	}
+	if err == nil {
+		v.process.tried = triedHold{v.workload.GetUID(), v.workload.GetGeneration(), v.given, r.clock.Now()}
+	}
+	return answer, came, err
+}
+
+// triedTakeOver reports whether a dry run a moment ago has held this workload with the given
+// template.
+func (r *cluster) triedTakeOver(v *view) bool {
+	t := v.process.tried
+	return t.uid == v.workload.GetUID() && t.generation == v.workload.GetGeneration() && t.given == v.given && r.clock.Since(t.at) < triedMemory
+}
+
+// triedMemory limits how long the dry run of a template stands for that of the take-over.
+const triedMemory = 10 * time.Second
 
 // mostDropped limits the fields that a status lists, and longestPath their length: a tenant chooses
 // keys of maps.
@@ -236,7 +265,11 @@ func (r *observer) overlooked(ctx context.Context, v *view, template json.RawMes
 
 // try returns the workload as it would be with another template, and that template as it came.
 func (r *historian) try(ctx context.Context, v *view, template json.RawMessage) (workload.Workload, json.RawMessage, error) {
-	patch, err := new(kube.JSONPatch).Set("/spec/template", template).Patch()
+	return r.tryPatch(ctx, v, new(kube.JSONPatch).Set("/spec/template", template))
+}
+
+func (r *historian) tryPatch(ctx context.Context, v *view, changes *kube.JSONPatch) (workload.Workload, json.RawMessage, error) {
+	patch, err := changes.Patch()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -198,7 +198,8 @@ func releaseBegins(r *report) *Event {
 		versionWords(is.UpdateRevision, is.Commit), plural(len(r.s.steps().list()), "batch", "batches")))}
 }
 
-// stepBegins returns the event of a step that was entered; nil if none was.
+// stepBegins returns the event of a step that was entered; nil if none was. The status says the
+// same, and what ended the step before has an event: its gates, or the begin of the release.
 func stepBegins(r *report) *Event {
 	is, was := r.status, r.before
 	there := r.s.record.entered() && !r.s.record.completed() && is.Phase != v1alpha1.PhaseFinalizing
@@ -207,7 +208,7 @@ func stepBegins(r *report) *Event {
 	if !there || same {
 		return nil
 	}
-	return &Event{Reason: upgradeReason(r), Message: rollingWords(r)}
+	return &Event{Quiet: true, Reason: upgradeReason(r), Message: rollingWords(r)}
 }
 
 // stepEnds returns the event of a step without gates that is done; nil if none is. With gates the

@@ -80,7 +80,7 @@ func write(d Decision, all mover.Moves) Decision {
 	}
 	if all.GrowsFirst {
 		d, done := writeGrowth(d, all)
-		if done {
+		if done && (len(all.Grow) == 0 || !all.Unread) { // else the answers to the growth are reads
 			d, _ = writeShrink(d, all)
 		}
 		return d

@@ -95,6 +95,25 @@ func OnlyHandsBack(before, next *v1alpha1.BatchReleaseStatus) bool {
 		len(before.Gates) == 0 && slices.Equal(before.Forced, next.Forced) && next.RefusedWrite == nil
 }
 
+// OnlyEnters reports whether the only change, apart from counts, is that the release has left steps
+// without gates, and no route shares its requests. Whoever finds the pods of the later step beside
+// the earlier status enters it again (reach).
+func OnlyEnters(before, next *v1alpha1.BatchReleaseStatus) bool {
+	rolls := before.Phase == v1alpha1.PhaseRollingUpdate || before.Phase == v1alpha1.PhaseRollingBack
+	on := before.Attempt == next.Attempt && before.CurrentStepIndex < next.CurrentStepIndex
+	if !rolls || !on || len(before.Gates) > 0 || before.Traffic != nil || next.Traffic != nil {
+		return false
+	}
+	return equality.Semantic.DeepEqual(withoutStep(before), withoutStep(next))
+}
+
+// withoutStep returns a status without counts, messages, and what tells its step from others.
+func withoutStep(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
+	bare := withoutMessages(withoutCounts(status))
+	bare.CurrentStepIndex, bare.Batch, bare.TargetReplicas, bare.EnteredStep, bare.StepStartedAt = 0, "", 0, nil, nil
+	return bare
+}
+
 func withoutCounts(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
 	bare := *status
 	bare.UpdatedReplicas, bare.UpdatedReadyReplicas, bare.UpdatedAvailableReplicas = 0, 0, 0

@@ -23,6 +23,8 @@ type checker struct {
 	done             []Write
 
 	window window
+	// begun is the status that the pass has begun with.
+	begun *v1alpha1.BatchReleaseStatus
 	// judged says that the pass has sent an action.
 	judged bool
 	// sent is the action that is being carried out, and excused says that OutOfBand was set before it.
@@ -114,7 +116,7 @@ func (k *checker) setResized(r setResized) {
 }
 
 func (k *checker) passBegun(x *pass) {
-	k.window, k.judged = window{}, false
+	k.window, k.judged, k.begun = window{}, false, x.release.Status
 	if x.stored.Attempt == 0 {
 		k.Attempt = -1 // the status may be lost: what begins now is another attempt, though it may have its number
 	}
@@ -146,7 +148,7 @@ func (k *checker) statusSent(x *pass, status *v1alpha1.BatchReleaseStatus) {
 	k.begin(x, status, !k.judged)
 	k.recorded(w, status)
 	judgeCompleted(x, status)
-	judgeStep(w, &x.release, status)
+	judgeStep(x, status)
 	judgeTurned(w, status)
 	judgeFailed(x, status)
 	judgeJump(w, status)

@@ -315,11 +315,9 @@ func (p *Process) known() [6]int64 {
 	}
 	known[3] = int64(len(p.gates))
 	known[5] = int64(len(p.vacant.Nodes()))
-	if p.ending != nil {
+	if p.unwritten != nil {
 		known[4]++
 	}
-	if p.waited {
-		known[4]++
-	}
+	known[4] += int64(p.waited)
 	return known
 }

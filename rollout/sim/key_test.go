@@ -322,9 +322,10 @@ func keyOfProcess(e *encoder, p *Process) {
 	if c.release != nil {
 		e.release(c.release)
 	}
-	ends := c.ends(c.view(e.world).Status)
-	if e.flag(c.handed, c.waited, ends); ends {
-		e.status(c.ending)
+	e.number(int64(c.waited))
+	defers := c.defers(c.view(e.world).Status)
+	if e.flag(c.handed, defers); defers {
+		e.status(c.unwritten)
 	}
 	if c.workload != nil {
 		e.workload(c.workload)

@@ -33,11 +33,13 @@ type Process struct {
 	wrote    bool
 	refusals plan.Refusals
 	watches  plan.Watches
-	// handed says that it has handed the workload back since it wrote the status. That is told a
-	// moment later, unless the end of the release comes before: ending is the status until then, and
-	// endsFrom the one that is stored. It has waited for another pass once.
-	handed, waited   bool
-	ending, endsFrom *v1alpha1.BatchReleaseStatus
+	// handed says that it has handed the workload back since it wrote the status. That, and a step that
+	// nobody is asked about, is written a moment later, unless the end of the release, or the next
+	// step, comes before: unwritten is the status until then, and writtenOver the one that is stored.
+	// waited counts the passes that it has waited for.
+	handed                 bool
+	waited                 int
+	unwritten, writtenOver *v1alpha1.BatchReleaseStatus
 	// written are its own writes to routes and Services, and trafficWatch says for how long they have
 	// been as they are.
 	written      written
@@ -181,8 +183,8 @@ func (p *Process) observe(w *World) *pass {
 	x := &pass{world: w, process: p, lastScale: p.scaled}
 	x.release = p.view(w)
 	x.stored = x.release.Status
-	if p.ends(x.stored) {
-		x.release.Status = p.ending
+	if p.defers(x.stored) {
+		x.release.Status = p.unwritten
 	}
 	x.workload = cached(w.Lag.Workload, w.Workload)
 	if p.workload != nil {
@@ -205,10 +207,28 @@ func (p *Process) observe(w *World) *pass {
 	return x
 }
 
-// ends reports whether the process has a status that is not written yet, in place of the one that
+// defers reports whether the process has a status that is not written yet, in place of the one that
 // is stored.
-func (p *Process) ends(stored *v1alpha1.BatchReleaseStatus) bool {
-	return p.ending != nil && p.endsFrom == stored
+func (p *Process) defers(stored *v1alpha1.BatchReleaseStatus) bool {
+	return p.unwritten != nil && p.writtenOver == stored
+}
+
+// entering reports whether the status that is not written yet is of a step that was entered.
+func (p *Process) entering() bool { return p.unwritten != nil && !p.handed }
+
+// mostWaits is how many passes a status waits that may wait.
+const mostWaits = 2
+
+// mayWait reports whether a status may still wait to be written.
+func (x *pass) mayWait(status *v1alpha1.BatchReleaseStatus) bool {
+	switch p := x.process; {
+	case p.handed && plan.OnlyHandsBack(x.stored, status):
+		return p.waited < 1
+	case plan.OnlyEnters(x.stored, status):
+		return p.wrote && p.waited < mostWaits
+	default:
+		return false
+	}
 }
 
 // view returns the release as the process has it.
@@ -283,8 +303,8 @@ func (x *pass) WriteStatus(_ context.Context, status *v1alpha1.BatchReleaseStatu
 // Intend has the next plan start from a status.
 func (x *pass) Intend(status *v1alpha1.BatchReleaseStatus) {
 	x.release.Status = status
-	if x.process.handed && plan.OnlyHandsBack(x.stored, status) {
-		x.process.ending, x.process.endsFrom = status, x.stored
+	if x.process.handed && plan.OnlyHandsBack(x.stored, status) || plan.OnlyEnters(x.stored, status) {
+		x.process.unwritten, x.process.writtenOver = status, x.stored
 	}
 }
 
@@ -292,11 +312,14 @@ func (x *pass) Intend(status *v1alpha1.BatchReleaseStatus) {
 func (x *pass) Tell(events []plan.Event) { x.report.Events = append(x.report.Events, events...) }
 
 // Settle writes the status of a pass that has nothing left to do, and then tells people. One that
-// only tells of a hand-back waits for another pass.
+// may wait does so for another pass.
 func (x *pass) Settle(_ context.Context, last plan.Plan, told []plan.Event) ([]plan.Wake, error) {
-	if p := x.process; !p.waited && p.handed && plan.OnlyHandsBack(x.stored, &last.Status) {
-		p.waited = true
+	if x.mayWait(&last.Status) {
+		x.process.waited++
 		x.Tell(told)
+		if x.process.entering() { // nobody else wakes it
+			x.report.Wake = soon
+		}
 		return nil, nil
 	}
 	if !sameStatus(x.stored, &last.Status) {
@@ -313,7 +336,7 @@ func (x *pass) Settle(_ context.Context, last plan.Plan, told []plan.Event) ([]p
 // Keep writes the status that a pass had reached before an action ended it, unless its process has
 // ended too.
 func (x *pass) Keep(_ context.Context, told []plan.Event) error {
-	if x.died || x.world.Release.Purged || sameStatus(x.stored, x.release.Status) {
+	if x.died || x.world.Release.Purged || plan.OnlyEnters(x.stored, x.release.Status) || sameStatus(x.stored, x.release.Status) {
 		return nil
 	}
 	why := x.report.Ended
@@ -390,7 +413,7 @@ func (x *pass) writeStatus(status *v1alpha1.BatchReleaseStatus) {
 	}
 	w.see(statusSent{x, status})
 	w.Release.Status, w.Release.Version = status, w.next()
-	x.process.wrote, x.process.handed, x.process.waited, x.process.ending, x.process.endsFrom = true, false, false, nil, nil
+	x.process.wrote, x.process.handed, x.process.waited, x.process.unwritten, x.process.writtenOver = true, false, 0, nil, nil
 	x.sawRelease()
 	x.wrote(Write{Status: status})
 }

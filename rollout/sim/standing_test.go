@@ -66,8 +66,11 @@ func (r *Release) stable() string { return r.Annotations[v1alpha1.CurrentStableA
 
 // judgeStep: no step is entered by a process that knows of a suspension, or of steps that can't be
 // read, unless in a rollback.
-func judgeStep(w *World, release *Release, status *v1alpha1.BatchReleaseStatus) {
-	was := w.Release.Status
+func judgeStep(x *pass, status *v1alpha1.BatchReleaseStatus) {
+	w, release, was := x.world, &x.release, x.world.Release.Status
+	if begun := checkerOf(w).begun; begun.Attempt == was.Attempt && begun.CurrentStepIndex > was.CurrentStepIndex { // and not written yet
+		was = begun
+	}
 	stands := release.Spec.Suspend && status.Rollback == nil || release.unreadable(status)
 	if stands && status.Phase != v1alpha1.PhaseCompleted &&
 		status.Attempt == was.Attempt && status.CurrentStepIndex > was.CurrentStepIndex {

@@ -103,7 +103,8 @@ func (w *player) passAgain() {
 		return // what was deleted is still in a cache
 	}
 	passes := 0
-	for report := s.Process.passUnasked(s.World, Mishaps{}); len(report.Done) > 0 || report.Unasked; report = s.Process.passUnasked(s.World, Mishaps{}) {
+	busy := func(r Report) bool { return len(r.Done) > 0 || r.Unasked || s.Process.entering() }
+	for report := s.Process.passUnasked(s.World, Mishaps{}); busy(report); report = s.Process.passUnasked(s.World, Mishaps{}) {
 		if passes++; passes > maxPasses {
 			w.fail("I9 passes soon write nothing; after passes: %s", s.World)
 		}

@@ -93,8 +93,10 @@ func (d *Object) RollbackTo() string { return d.GetAnnotations()[appsv1.Deprecat
 // RevisionName implements workload.Workload: ReplicaSets have the templates.
 func (*Object) RevisionName(string) string { return "" }
 
-// Trim implements workload.Workload.
-func (*Object) Trim() {}
+// Trim implements workload.Workload. Pods are counted by their ReplicaSets.
+func (d *Object) Trim() {
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Status.ObservedGeneration, CollisionCount: d.Status.CollisionCount}
+}
 
 // Mover implements workload.Workload.
 func (d *Object) Mover(string) mover.Mover { return From(d) }

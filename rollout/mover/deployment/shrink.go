@@ -44,8 +44,12 @@ func (d *draft) shrinkOld(others int32) {
 	}
 }
 
-// mayGo returns how many pods of a set may go in their order, room and availability aside.
+// mayGo returns how many pods of a set may go in their order, room and availability aside. While
+// updated pods wait for those of the set to be deleted, no more go: they go with the growth.
 func (d *draft) mayGo(r *row) int32 {
+	if u := d.sizes.updated; r.shrinking() && u.want == u.Replicas && u.want < d.Target && !d.Rescaling {
+		return 0
+	}
 	limit, limited := d.Limits[r.UID]
 	if !limited {
 		return d.requests.mayLose(r)
@@ -55,7 +59,7 @@ func (d *draft) mayGo(r *row) int32 {
 }
 
 // manyPods is how many pods take the cluster a while to make.
-const manyPods = 8
+const manyPods = 32
 
 // mayStay returns how many old pods beyond the others may stay for now, within maxSurge. While many
 // updated pods are created the old ones stay: their deletion would delay that. They go while the

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,15 +44,66 @@ func TestHandBackAloneMayWaitToBeTold(t *testing.T) {
 	} {
 		r := newReconciler(&cluster{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})})
 		v := &view{process: newProcess(r.clock), release: &v1alpha1.BatchRelease{}, persisted: test.stored}
-		v.process.ending.since = test.handedBack
+		v.process.unwritten.handedBack = test.handedBack
 		shell{r: r, v: v}.Intend(&test.status)
 		v.release.Status = test.stored
 		wait := r.mayWait(v, &test.status)
 		if waits := wait > 0 && wait <= endsWithin; waits != test.waits {
 			t.Errorf("%s: it waits for %v", name, wait)
 		}
-		if kept := v.process.ending.of(v.release) != nil; test.waits && !kept {
+		if kept := v.process.unwritten.of(v.release) != nil; test.waits && !kept {
 			t.Errorf("%s: the status is not kept", name)
+		}
+	}
+}
+
+// TestStepsWithoutGatesMayWaitToBeWritten: a step that nobody is asked about is written with the
+// next counts, unless there is more to say. The next pass begins with it, whatever ends this one.
+func TestStepsWithoutGatesMayWaitToBeWritten(t *testing.T) {
+	t.Parallel()
+	now := metav1.Now()
+	first := v1alpha1.BatchReleaseStatus{
+		Phase: v1alpha1.PhaseRollingUpdate, CurrentStepState: v1alpha1.StepUpgrade, State: v1alpha1.StateRolling, Attempt: 1,
+		Batch: "1/4", Message: "batch 1/4", TargetReplicas: 1, StepStartedAt: &now, Replicas: 10,
+	}
+	third := first
+	third.CurrentStepIndex, third.Batch, third.Message, third.TargetReplicas, third.UpdatedReplicas = 2, "3/4", "batch 3/4", 5, 5
+	for name, change := range map[string]func(stored, status *v1alpha1.BatchReleaseStatus){
+		"": func(*v1alpha1.BatchReleaseStatus, *v1alpha1.BatchReleaseStatus) {},
+		"in a rollback": func(stored, status *v1alpha1.BatchReleaseStatus) {
+			stored.Phase, status.Phase = v1alpha1.PhaseRollingBack, v1alpha1.PhaseRollingBack
+		},
+		"not: a gate has passed": func(stored, _ *v1alpha1.BatchReleaseStatus) { stored.Gates = make([]v1alpha1.GateReference, 1) },
+		"not: a gate waits":      func(_, status *v1alpha1.BatchReleaseStatus) { status.Gates = make([]v1alpha1.GateReference, 1) },
+		"not: another attempt":   func(_, status *v1alpha1.BatchReleaseStatus) { status.Attempt = 2 },
+		"not: it goes back":      func(stored, _ *v1alpha1.BatchReleaseStatus) { stored.CurrentStepIndex = 3 },
+		"not: scaled meanwhile":  func(_, status *v1alpha1.BatchReleaseStatus) { status.Replicas = 12 },
+		"not: requests move":     func(_, status *v1alpha1.BatchReleaseStatus) { status.Traffic = &v1alpha1.TrafficStatus{} },
+		"not: it is stopped": func(_, status *v1alpha1.BatchReleaseStatus) {
+			status.StoppedBy = []v1alpha1.StopCause{v1alpha1.StopSuspended}
+		},
+		"not: it fails": func(_, status *v1alpha1.BatchReleaseStatus) { status.Phase = v1alpha1.PhaseFailed },
+		"not: a write is refused": func(_, status *v1alpha1.BatchReleaseStatus) {
+			status.RefusedWrite = &v1alpha1.RefusedWrite{}
+		},
+	} {
+		stored, status := first, third
+		change(&stored, &status)
+		r := newReconciler(&cluster{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})})
+		v := &view{process: newProcess(r.clock), release: &v1alpha1.BatchRelease{}, persisted: stored}
+		v.process.statusWritten = time.Now()
+		waits := !strings.HasPrefix(name, "not: ")
+		if wait := r.mayWait(v, &status); (wait > 0) != waits {
+			t.Errorf("%s: the status waits for %v", name, wait)
+		}
+		shell{r: r, v: v}.Intend(&status)
+		release := &v1alpha1.BatchRelease{Status: stored}
+		if kept := v.process.unwritten.of(release); (kept != nil) != waits || kept != nil && kept.Batch != "3/4" {
+			t.Errorf("%s: the next pass begins with %+v", name, kept)
+		}
+		v.process.statusWritten = time.Time{}
+		if wait := r.mayWait(v, &status); wait > 0 {
+			t.Errorf("%s: by a process that has written none it waits for %v", name, wait)
 		}
 	}
 }
@@ -79,7 +131,7 @@ func TestHandBackCountsThoughOthersWriteTheRelease(t *testing.T) {
 		"a status that was cleared": {func(r *v1alpha1.BatchRelease) { r.Status = v1alpha1.BatchReleaseStatus{} }, false},
 		"another of its name":       {func(r *v1alpha1.BatchRelease) { r.UID = "2" }, false},
 	} {
-		var e ending
+		var e unwritten
 		if e.of(release) != nil {
 			t.Fatal("a status counts before there is one")
 		}
@@ -104,7 +156,7 @@ func TestStatusAfterOneThatWaits(t *testing.T) {
 	r := newReconciler(&cluster{clock: clock.RealClock{}, processes: newProcesses(clock.RealClock{})})
 	rolling := v1alpha1.BatchReleaseStatus{Phase: v1alpha1.PhaseRollingUpdate, Attempt: 1}
 	v := &view{process: newProcess(r.clock), release: &v1alpha1.BatchRelease{}, persisted: rolling}
-	v.process.ending.since, v.process.statusWritten = now, now
+	v.process.unwritten.handedBack, v.process.statusWritten = now, now
 	finalizing, counted := rolling, rolling
 	finalizing.Phase, counted.ReadyReplicas = v1alpha1.PhaseFinalizing, 3
 	if wait := r.mayWait(v, &counted); wait <= 0 {
