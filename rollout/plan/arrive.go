@@ -132,7 +132,23 @@ func wasHandedBack(s *snapshot) bool {
 	case finalizing:
 		return !s.hold().strategyIsOurs()
 	}
-	return s.steps().last() && s.steps().share().all() && allUpdated(s)
+	return throughSteps(s) && allUpdated(s)
+}
+
+// throughSteps reports whether only gates that have passed, or none, are left before the last step,
+// which is of all pods. The status may be about an earlier step.
+func throughSteps(s *snapshot) bool {
+	steps := s.steps()
+	if steps.last() || steps.unreadable() {
+		return steps.last() && steps.share().all()
+	}
+	last := int32(len(steps.list())) - 1
+	for step := steps.index(); step < last; step++ {
+		if !s.gates().passedAt(step) {
+			return false
+		}
+	}
+	return steps.shareOf(last).all()
 }
 
 // allUpdated reports whether all pods are updated and the workload has all that it gets back at the

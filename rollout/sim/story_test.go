@@ -339,5 +339,5 @@ func (s *telling) pass() bool {
 	if len(report.Done) > 0 {
 		fmt.Fprintf(&s.text, "%s\n", s.World)
 	}
-	return len(report.Done) > 0 || report.Ended != "" || s.World.version != before // as by a fault
+	return len(report.Done) > 0 || report.Ended != "" || s.Process.entering() || s.World.version != before // as by a fault
 }
