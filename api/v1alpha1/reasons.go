@@ -235,7 +235,8 @@ const (
 	// docs/traffic.md#silent-gateways.
 	ReasonGatewaySilent = "GatewaySilent"
 	// ReasonPausePoint: the next old pod to go has a pause point; `status.pausePoint` names the pod.
-	// Action: run `sluice approve NAME`, or remove the annotation. See docs/batchrelease.md#pause-points.
+	// Action: run `sluice approve NAME`, or remove the annotation. See
+	// docs/batchrelease.md#pause-points.
 	ReasonPausePoint = "PausePoint"
 	// ReasonNotAsInGit: the workload runs another template than the one in Git, and no commit since
 	// the first read of the source has brought the difference. The running template may come from
