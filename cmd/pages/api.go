@@ -195,11 +195,18 @@ func (w *apiWriter) rules(field apiField) []string {
 
 // valuesOf returns the values of a field whose type has no section to list them.
 func (w *apiWriter) valuesOf(field apiField) []string {
-	of := w.api[field.of]
-	if of == nil || of.markers["Enum"] == "" || w.section(field) != nil {
+	if w.section(field) != nil {
 		return nil
 	}
-	return strings.Split(of.markers["Enum"], ";")
+	return strings.FieldsFunc(w.enumOf(field), func(r rune) bool { return r == ';' })
+}
+
+// enumOf returns the values that the API server takes, separated by semicolons.
+func (w *apiWriter) enumOf(field apiField) string {
+	if of := w.api[field.of]; of != nil && field.markers["Enum"] == "" {
+		return of.markers["Enum"]
+	}
+	return field.markers["Enum"]
 }
 
 var sentenceEnd = regexp.MustCompile(`[.] +`)
