@@ -203,7 +203,7 @@ bench: ## Speed next to the native rolling update
 	bin/bench $(ARGS)
 
 .PHONY: reliability
-reliability: ## The tests that docs/reliability.md names, with how many cases they ran and their figures
+reliability: ## The tests that docs/develop/reliability.yaml names, with how many cases they ran and their figures
 	$(WITHCP) -- hack/reliability $(ARGS)
 
 ##@ Change

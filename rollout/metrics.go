@@ -25,7 +25,7 @@ var violations = newViolations()
 func newViolations() *prometheus.CounterVec {
 	counts := promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 		Name: "sluice_invariant_violations_total",
-		Help: "Plans that break an invariant, by its number in docs/architecture.md. Anything above 0 is a bug: please report it.",
+		Help: "Plans that break an invariant, by its number in docs/develop/architecture.md. Anything above 0 is a bug: please report it.",
 	}, []string{"invariant"})
 	for _, invariant := range plan.Invariants {
 		counts.WithLabelValues(invariant)

@@ -128,10 +128,10 @@ type BatchReleaseStatus struct {
 	// Commit is the commit that brought UpdateRevision.
 	// +optional
 	Commit string `json:"commit,omitempty"`
-	// CommitAuthor and CommitSubject are the author of Commit, as it claims, and the first line of its
-	// message.
+	// CommitAuthor is the author of Commit, as it claims.
 	// +optional
 	CommitAuthor string `json:"commitAuthor,omitempty"`
+	// CommitSubject is the first line of the message of Commit.
 	// +optional
 	CommitSubject string `json:"commitSubject,omitempty"`
 	// CommitTime is the time of Commit, as its committer claims; never in the future.
@@ -167,20 +167,24 @@ type BatchReleaseStatus struct {
 	// TargetReplicas is the number of pods of the update revision at the end of the current step.
 	// +optional
 	TargetReplicas int32 `json:"targetReplicas,omitempty"`
-	// UpdatedReplicas is the number of pods of the update revision; the next two fields count the
-	// ready and the available ones. It is written even if it is 0, so that kubectl get shows it.
+	// UpdatedReplicas is the number of pods of the update revision. It is written even if it is 0, so
+	// that kubectl get shows it.
 	// +kubebuilder:default=0
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas"`
+	// UpdatedReadyReplicas is the number of ready pods of the update revision.
 	// +optional
 	UpdatedReadyReplicas int32 `json:"updatedReadyReplicas,omitempty"`
+	// UpdatedAvailableReplicas is the number of available pods of the update revision.
 	// +kubebuilder:default=0
 	// +optional
 	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas"`
-	// ReadyReplicas, AvailableReplicas and UnavailableReplicas count the pods of all ReplicaSets. They
-	// are updated during a release and at its end; after that, see the workload's status.
+	// ReadyReplicas is the number of ready pods of all versions. Like AvailableReplicas and
+	// UnavailableReplicas, it is updated during a release and at its end; after that, see the
+	// workload's status.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+	// AvailableReplicas is the number of available pods of all versions.
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas,omitempty"`
 	// UnavailableReplicas is the number of pods that the ReplicaSets should have and that are not
@@ -277,8 +281,10 @@ type BatchReleaseStatus struct {
 	// LastUpdateTime is the time at which the phase, step or step state last changed.
 	// +optional
 	LastUpdateTime *metav1.Time `json:"lastUpdateTime,omitempty"`
+	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions are the conditions; docs/reasons.md explains each.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -308,8 +314,11 @@ type OrderStatus struct {
 
 // PausePoint is an old pod before which a release is paused.
 type PausePoint struct {
-	Pod string    `json:"pod"`
+	// Pod is the name of the pod.
+	Pod string `json:"pod"`
+	// UID is the UID of the pod.
 	UID types.UID `json:"uid"`
+	// Node is the node of the pod.
 	// +optional
 	Node string `json:"node,omitempty"`
 	// Since is the time at which the release reached the pod.
@@ -339,9 +348,10 @@ type ResolvedTemplate struct {
 // skippable gates of the steps From to To-1. If To is not after From, the steps before To count as
 // passed.
 type Jump struct {
-	// From and To are steps, counted from 0.
+	// From is the step before the jump, counted from 0.
 	From int32 `json:"from"`
-	To   int32 `json:"to"`
+	// To is the requested step, counted from 0.
+	To int32 `json:"to"`
 	// By is the field in which the jump was requested.
 	// +kubebuilder:validation:Enum=nextStepIndex;releaseTo
 	By string `json:"by"`
@@ -412,9 +422,10 @@ type EndedRelease struct {
 	// Commit is the commit that was released or rolled back.
 	// +optional
 	Commit string `json:"commit,omitempty"`
-	// Revision is the revision that ran in the end, in Replicas pods.
+	// Revision is the revision that ran in the end.
 	Revision string `json:"revision"`
-	Replicas int32  `json:"replicas"`
+	// Replicas is the number of its pods.
+	Replicas int32 `json:"replicas"`
 	// Trigger is the cause of a rollback; empty for a release.
 	// +optional
 	Trigger RollbackTrigger `json:"trigger,omitempty"`
@@ -471,7 +482,9 @@ type ForcedGate struct {
 
 // GateReference names a Gate.
 type GateReference struct {
-	Name string   `json:"name"`
+	// Name is the name of the Gate.
+	Name string `json:"name"`
+	// Type is the type of the Gate.
 	Type GateType `json:"type"`
 	// Decision is the gate's decision as of the last update of the release.
 	// +optional

@@ -132,10 +132,13 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.apiVersion == 'apps/v1' && self.kind in ['Deployment', 'StatefulSet', 'DaemonSet']",message="only apps/v1 Deployment, StatefulSet and DaemonSet can be released"
 type WorkloadReference struct {
+	// APIVersion is apps/v1.
 	// +kubebuilder:validation:MaxLength=63
 	APIVersion string `json:"apiVersion"`
+	// Kind is Deployment, StatefulSet or DaemonSet.
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
+	// Name is the name of the workload.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
@@ -306,7 +309,7 @@ const (
 
 // RollbackStrategy is the plan of a rollback.
 type RollbackStrategy struct {
-	// Steps of the rollback; a step without gates continues at once. Default: 1, 100%.
+	// Steps are the steps of the rollback; a step without gates continues at once. Default: 1, 100%.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self[self.size()-1].replicas == '100%'",message="the last step must have replicas: 100%"

@@ -67,8 +67,10 @@ type GateSpec struct {
 
 // ReleaseReference names a BatchRelease in the same namespace.
 type ReleaseReference struct {
-	Name string    `json:"name"`
-	UID  types.UID `json:"uid"`
+	// Name is the name of the release.
+	Name string `json:"name"`
+	// UID is the UID of the release.
+	UID types.UID `json:"uid"`
 }
 
 // GateType is the type of a gate.
@@ -360,8 +362,10 @@ type PullRequestReference struct {
 
 // SourceReference names a ReleaseSource.
 type SourceReference struct {
+	// Namespace is the namespace of the source.
 	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
+	// Name is the name of the source.
+	Name string `json:"name"`
 }
 
 // RecordFile is a file of the repository.

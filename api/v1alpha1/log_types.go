@@ -4,6 +4,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // LogEntry is an event of a release that neither its gates nor its history show.
 type LogEntry struct {
+	// Time is the time of the event.
 	Time metav1.Time `json:"time"`
 	Type LogType     `json:"type"`
 	// By names the user who requested it with sluice or the dashboard; empty if unknown. With the
@@ -15,21 +16,24 @@ type LogEntry struct {
 	// Cause names the cause that stopped the release, or that no longer stops it.
 	// +optional
 	Cause StopCause `json:"cause,omitempty"`
-	// Revision, Commit and its Author, and Images describe the version that was superseded, or to
-	// which a rollback returns.
+	// Revision is the revision that was superseded, or to which a rollback returns.
 	// +optional
 	Revision string `json:"revision,omitempty"`
+	// Commit is the commit that brought Revision.
 	// +optional
 	Commit string `json:"commit,omitempty"`
+	// Author is the author of Commit.
 	// +optional
 	Author string `json:"author,omitempty"`
+	// Images are the images of Revision.
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=atomic
 	// +optional
 	Images []string `json:"images,omitempty"`
-	// State and Batch are the position of a superseded release.
+	// State is the state in which a release was superseded.
 	// +optional
 	State ReleaseState `json:"state,omitempty"`
+	// Batch is the batch in which a release was superseded.
 	// +optional
 	Batch string `json:"batch,omitempty"`
 	// Message is a human readable message.

@@ -182,9 +182,8 @@ const (
 	// Action: name another one. `sluice history NAME` lists them.
 	ReasonRevisionNotFound = "RollbackRevisionNotFound"
 	// ReasonNativeRollbackDropped: an event. The Deployment had the annotation
-	// `deprecated.deployment.rollback.to`, which requests a rollback from the native controller, while
-	// Sluice held it. Sluice removed the annotation when it handed the Deployment back, because the
-	// native controller would have undone the release without gates.
+	// `deprecated.deployment.rollback.to` while Sluice held it. Sluice removed the annotation when it
+	// handed the Deployment back: the native controller would have undone the release without gates.
 	// Action: to roll back, run `sluice rollback NAME`, or revert the commit.
 	ReasonNativeRollbackDropped = "NativeRollbackDropped"
 	// ReasonFrozen: the annotation `rollouts.sluice.dev/freeze` stops the release; the message says
@@ -211,9 +210,9 @@ const (
 	ReasonDrifted = "Drifted"
 	// ReasonChangedPastGit: `spec.template` of the BatchRelease differs from Git: it was changed with
 	// kubectl or another tool. It is not released, and the release stops.
-	// Action: none; the ReleaseSource restores it at its next read. Find out who changed it with
-	// `kubectl get batchrelease NAME -o yaml --show-managed-fields`. If it stays so, see the errors of
-	// the source and docs/releasesource.md#git-is-the-truth.
+	// Action: none; the ReleaseSource restores it at its next read. `kubectl get batchrelease NAME -o
+	// yaml --show-managed-fields` says who changed it. If it stays so, see the errors of the source and
+	// docs/releasesource.md#git-is-the-truth.
 	ReasonChangedPastGit = "ChangedPastGit"
 	// ReasonEdited: an event. The spec of a BatchRelease was changed out of band, its steps or gates
 	// for example, and the ReleaseSource has restored it. Pods that were updated meanwhile stay. The
@@ -235,7 +234,8 @@ const (
 	// docs/traffic.md#silent-gateways.
 	ReasonGatewaySilent = "GatewaySilent"
 	// ReasonPausePoint: the next old pod to go has a pause point; `status.pausePoint` names the pod.
-	// Action: run `sluice approve NAME`, or remove the annotation. See docs/order.md#pause-points.
+	// Action: run `sluice approve NAME`, or remove the annotation. See
+	// docs/batchrelease.md#pause-points.
 	ReasonPausePoint = "PausePoint"
 	// ReasonNotAsInGit: the workload runs another template than the one in Git, and no commit since
 	// the first read of the source has brought the difference. The running template may come from
@@ -263,15 +263,11 @@ const (
 	ReasonWriteRefused = "WriteRefused"
 )
 
-// Preflight reasons of the condition `PreflightFailed`, beside `WillNotFit`.
+// Other reasons. Each is in one condition, beside the reasons above.
 const (
-	// ReasonWarnings: the release starts, but may not do what you intend.
+	// ReasonWarnings: of `PreflightFailed`: the release starts, but may not do what you intend.
 	// Action: read the message.
 	ReasonWarnings = "Warnings"
-)
-
-// Drifted reasons of the condition `Drifted`, beside `ChangedPastGit`.
-const (
 	// ReasonTemplateChanged: the workload's template was changed.
 	// Action: as for `Drifted`.
 	ReasonTemplateChanged = "TemplateChanged"
@@ -286,30 +282,17 @@ const (
 	// changed, and Sluice restored it.
 	// Action: as for `Drifted`.
 	ReasonHoldRemoved = "HoldRemoved"
-)
-
-// BeyondStep reasons of the condition `BeyondStep`.
-const (
 	// ReasonCameUpdated: the native controller made pods of the new revision that no step has approved
 	// yet. The event has the same reason.
 	// Action: as for `BeyondStep`.
 	ReasonCameUpdated = "CameUpdated"
-)
-
-// RolledBackServes reasons of the condition `RolledBackServes`.
-const (
 	// ReasonRolledBackPods: pods of a rolled back version still run. The event has the same reason.
 	// Action: as for `RolledBackServes`.
 	ReasonRolledBackPods = "RolledBackPods"
-)
-
-// Pod reasons of the conditions `Available` and `ReplicaFailure`, as in a Deployment and a
-// ReplicaSet.
-const (
-	// ReasonMinimumAvailable: enough pods are available.
+	// ReasonMinimumAvailable: of `Available`, as in a Deployment: enough pods are available.
 	// Action: none.
 	ReasonMinimumAvailable = "MinimumReplicasAvailable"
-	// ReasonMinimumUnavailable: too few pods are available.
+	// ReasonMinimumUnavailable: of `Available`: too few pods are available.
 	// Action: find out why pods are not ready.
 	ReasonMinimumUnavailable = "MinimumReplicasUnavailable"
 	// ReasonFailedCreate: pods can't be created.
@@ -320,7 +303,7 @@ const (
 	ReasonFailedDelete = "FailedDelete"
 )
 
-// ReleaseSource reasons of its conditions `Ready`, `Reconciling` and `Stalled`.
+// ReleaseSource reasons. They are in its conditions `Ready`, `Reconciling` and `Stalled`.
 const (
 	// ReasonSynced: everything in the repository is applied.
 	// Action: none.
@@ -379,7 +362,7 @@ const (
 	ReasonWaiting = "Waiting"
 )
 
-// ForgeReady reasons of the condition `ForgeReady` of a ReleaseSource.
+// ForgeReady reasons. They are in the condition `ForgeReady` of a ReleaseSource.
 const (
 	// ReasonForgeConnected: the forge accepts the credentials and knows the repository.
 	// Action: none.

@@ -146,6 +146,7 @@ type GitReference struct {
 
 // LocalReference names an object in the same namespace.
 type LocalReference struct {
+	// Name is the name of the object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
@@ -259,8 +260,10 @@ type ReleaseSourceStatus struct {
 	// ErrorCount is the total number of errors.
 	// +optional
 	ErrorCount int32 `json:"errorCount,omitempty"`
+	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions are the conditions; docs/reasons.md explains each.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

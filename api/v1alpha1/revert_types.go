@@ -5,10 +5,10 @@ package v1alpha1
 type Revert struct {
 	// Attempt is the attempt of the rollback.
 	Attempt int64 `json:"attempt"`
-	// From is the revision that was rolled back, To the revision whose template the pull request
-	// restores.
+	// From is the revision that was rolled back.
 	// +optional
 	From string `json:"from,omitempty"`
+	// To is the revision whose template the pull request restores.
 	// +optional
 	To string `json:"to,omitempty"`
 	// State is the state of the pull request.

@@ -59,10 +59,11 @@ type TrafficRouteKind string
 
 // The values of TrafficRouteKind.
 const (
-	// RouteHTTP and RouteGRPC are kinds of the Gateway API (gateway.networking.k8s.io/v1).
+	// RouteHTTP: a route for HTTP of the Gateway API (gateway.networking.k8s.io/v1).
 	RouteHTTP TrafficRouteKind = "HTTPRoute"
+	// RouteGRPC: a route for gRPC of the Gateway API.
 	RouteGRPC TrafficRouteKind = "GRPCRoute"
-	// RouteIngress is an Ingress whose controller honours the canary annotations of ingress-nginx.
+	// RouteIngress: an Ingress whose controller honours the canary annotations of ingress-nginx.
 	RouteIngress TrafficRouteKind = "Ingress"
 )
 
@@ -177,9 +178,10 @@ type TrafficStatus struct {
 	// Matches is the number of matches of the step in effect.
 	// +optional
 	Matches int32 `json:"matches,omitempty"`
-	// StableRevision and CanaryRevision are the pod template hashes that the two Services select.
+	// StableRevision is the pod template hash that the stable Service selects.
 	// +optional
 	StableRevision string `json:"stableRevision,omitempty"`
+	// CanaryRevision is the pod template hash that the canary Service selects.
 	// +optional
 	CanaryRevision string `json:"canaryRevision,omitempty"`
 	// Awaits is the event for which requests or pods wait before they move; empty if there is none.
@@ -262,8 +264,9 @@ const (
 	// TrafficNamespaceNotWatched: the controller does not watch the namespace of the route, which may
 	// exist.
 	TrafficNamespaceNotWatched TrafficProblemType = "NamespaceNotWatched"
-	// TrafficRouteNotFound and TrafficServiceNotFound: the route, or the Service, does not exist.
-	TrafficRouteNotFound   TrafficProblemType = "RouteNotFound"
+	// TrafficRouteNotFound: the route does not exist.
+	TrafficRouteNotFound TrafficProblemType = "RouteNotFound"
+	// TrafficServiceNotFound: the Service does not exist.
 	TrafficServiceNotFound TrafficProblemType = "ServiceNotFound"
 	// TrafficServiceNotNamed: no rule of the route refers to the Service.
 	TrafficServiceNotNamed TrafficProblemType = "ServiceNotNamed"

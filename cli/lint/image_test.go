@@ -55,7 +55,7 @@ func TestRepositoryOfHelmReleases(t *testing.T) {
 	helm := "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\n"
 	got := findings(check(t, map[string]string{"a.yaml": helm, "k/kustomization.yaml": "resources: [b.yaml]", "k/b.yaml": helm}))
 	want := []string{".:0:0: warning: there is no BatchRelease: nothing here is released. The workloads come from 2 HelmReleases, whose charts Sluice does not render: " +
-		"commit what they make, see docs/helm.md"}
+		"commit what they make, see docs/repositories.md#helm-charts"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

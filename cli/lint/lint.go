@@ -91,7 +91,7 @@ func ofHelm(read *spec.Result) string {
 	if read.HelmReleases == 0 {
 		return ""
 	}
-	return fmt.Sprintf(". The workloads come from %s, whose charts Sluice does not render: commit what they make, see docs/helm.md",
+	return fmt.Sprintf(". The workloads come from %s, whose charts Sluice does not render: commit what they make, see docs/repositories.md#helm-charts",
 		count(read.HelmReleases, "HelmRelease"))
 }
 

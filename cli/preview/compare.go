@@ -217,7 +217,7 @@ func fields(was, is *spec.Release) ([]string, error) {
 }
 
 // movesNodes reports whether the templates of a kind that follows nodes are for others (D11 in
-// docs/architecture.md).
+// docs/develop/architecture.md).
 func movesNodes(was, is *spec.Release) (bool, error) {
 	if !preflight.FollowsNodes(is.WorkloadKind) || was.WorkloadKind != is.WorkloadKind {
 		return false, nil

@@ -2,8 +2,8 @@
 //
 //	pages FOLDER    # in the root of the checkout
 //
-// reasons.md comes from the comments in api/v1alpha1/reasons.go, packages.md from the comments of
-// all packages, features.md and reliability.md from the YAML files beside them.
+// api.md comes from the types in api/v1alpha1 and their comments, reasons.md from the comments in
+// api/v1alpha1/reasons.go.
 package main
 
 import (
@@ -25,10 +25,8 @@ func main() {
 
 func write(folder string) error {
 	for name, page := range map[string]func() (string, error){
-		"reasons.md":     func() (string, error) { return reasonsPage("api/v1alpha1/reasons.go") },
-		"features.md":    func() (string, error) { return featuresPage("docs/features.yaml", ".") },
-		"packages.md":    func() (string, error) { return packagesPage(".") },
-		"reliability.md": func() (string, error) { return reliabilityPage("docs/reliability.yaml", ".") },
+		"api.md":     func() (string, error) { return apiPage("api/v1alpha1") },
+		"reasons.md": func() (string, error) { return reasonsPage("api/v1alpha1/reasons.go") },
 	} {
 		text, err := page()
 		if err != nil {

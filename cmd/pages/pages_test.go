@@ -27,32 +27,6 @@ func TestPagesAreCurrent(t *testing.T) {
 	}
 }
 
-func TestFeaturesWithoutTheirTests(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct{ tests, want string }{
-		"NoSuchTest":  {tests: "[TestGone]", want: "there is no test TestGone"},
-		"NoTest":      {tests: "[]", want: "no test shows it"},
-		"SeveralHave": {tests: "[TestIt]", want: "TestIt is in a and in b/c: name one as FOLDER.TestIt"},
-		"WrongFolder": {tests: "[d.TestIt]", want: "there is no test d.TestIt"},
-		"Named":       {tests: "[c.TestIt]", want: "| `b/c.TestIt` |"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			root := t.TempDir()
-			put(t, root, "a/a_test.go", "func TestIt(t *testing.T) {}\n")
-			put(t, root, "b/c/c_test.go", "func TestIt(t *testing.T) {}\n")
-			put(t, root, "features.yaml", "- {section: S, features: [{does: it, tests: "+tt.tests+"}]}\n")
-			text, err := featuresPage(filepath.Join(root, "features.yaml"), root)
-			if err != nil {
-				text = err.Error()
-			}
-			if !strings.Contains(text, tt.want) {
-				t.Errorf("want %q, got %q", tt.want, text)
-			}
-		})
-	}
-}
-
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	const head = "package p\n\n// Some reasons. Of a thing.\nconst (\n"
@@ -70,31 +44,6 @@ func TestReasons(t *testing.T) {
 			root := t.TempDir()
 			put(t, root, "reasons.go", head+tt.source+")\n")
 			text, err := reasonsPage(filepath.Join(root, "reasons.go"))
-			if err != nil {
-				text = err.Error()
-			}
-			if !strings.Contains(text, tt.want) {
-				t.Errorf("want %q, got %q", tt.want, text)
-			}
-		})
-	}
-}
-
-func TestPackages(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct{ source, want string }{
-		"Row":       {source: "// Package b turns a\n// into c. It is pure.\npackage b\n", want: "| `gitsync/b` | turns a into c |\n"},
-		"NoComment": {source: "package b\n", want: "package gitsync/b has no comment that says what it does"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			root := t.TempDir()
-			for _, room := range rooms {
-				put(t, root, room.folder+"/doc.go", "// Package p is one.\npackage p\n")
-			}
-			put(t, root, "gitsync/b/b.go", tt.source)
-			put(t, root, "gitsync/b/b_test.go", "package b\n")
-			text, err := packagesPage(root)
 			if err != nil {
 				text = err.Error()
 			}

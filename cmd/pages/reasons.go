@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,8 +20,8 @@ means, and what to do.
 
 // reasonsPage lists the constants of a file, a table for each block of them. A comment says what
 // its constant means and, after "Action:", what to do.
-func reasonsPage(path string) (string, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+func reasonsPage(name string) (string, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
 	if err != nil {
 		return "", fmt.Errorf("read the reasons: %w", err)
 	}
@@ -36,7 +37,7 @@ func reasonsPage(path string) (string, error) {
 		for _, spec := range block.Specs {
 			row, err := reasonRow(spec.(*ast.ValueSpec))
 			if err != nil {
-				return "", fmt.Errorf("%s: %w", path, err)
+				return "", fmt.Errorf("%s: %w", name, err)
 			}
 			page.WriteString(row)
 		}
@@ -66,7 +67,7 @@ func oneLine(comment *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(comment.Text()), " ")
 }
 
-var page = regexp.MustCompile(`docs/([a-z-]+)\.md(#[a-z-]+)?`)
+var page = regexp.MustCompile(`docs/([a-z/-]+)\.md(#[a-z-]+)?`)
 
 // sentence begins with a capital letter, and has pages as links.
 func sentence(text string) string {
@@ -74,7 +75,7 @@ func sentence(text string) string {
 		file, anchor, _ := strings.Cut(strings.TrimPrefix(name, "docs/"), "#")
 		words := anchor
 		if words == "" {
-			words = strings.TrimSuffix(file, ".md")
+			words = path.Base(strings.TrimSuffix(file, ".md"))
 		}
 		return "[" + strings.ReplaceAll(words, "-", " ") + "](" + strings.TrimPrefix(name, "docs/") + ")"
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
@@ -45,35 +46,99 @@ func TestReference(t *testing.T) {
 const referenceHead = `<!-- Written by make generate from the help of the command: change that. -->
 # The command line
 
-%s uses the same flags as kubectl to select a cluster. Installed as %s on your path, it is a kubectl plugin:
-%s. Name a release as ` + "`NAME` or `batchrelease/NAME`" + `, or leave the name out if the namespace has only one.
+Installed as %[2]s on your path, %[1]s is a kubectl plugin: %[3]s. Each verb takes [kubectl's flags](#flags-of-kubectl) to select a cluster.
+Name a release as %[4]s or %[5]s, or leave the name out if the namespace has only one. %[6]s says more about each verb.
 
-The exit code is 0 on success, 1 on failure and 2 on a usage error; [status](#sluice-status) has more. The shell completes names of
-releases, namespaces and contexts: see [completion](#completion).
+The exit code is 0 on success, 1 on failure and 2 on a usage error; [status](#sluice-status) has more.
 
 `
 
-const referenceTail = `## Completion
+const referenceTail = `## Flags of kubectl
 
-%s prints the script for a shell, and how to load it. For the plugin, kubectl runs %s,
-which make build puts beside the binary.
+%s. %s explains them.
+
+## Completion
+
+%s prints the script for a shell, and how to load it. It completes names of releases, namespaces and contexts. For the plugin,
+kubectl runs %s, which make build puts beside the binary.
 `
 
-// writeReference writes a page with the verbs in their groups, and then each of them.
+// writeReference writes a page with a list of the verbs, each of them, and the flags that several
+// have.
 func writeReference(w *bytes.Buffer, root *cobra.Command) {
-	fmt.Fprintf(w, referenceHead, "`sluice`", "`kubectl-sluice`", "`kubectl sluice`")
-	w.WriteString("| verb | |\n|---|---|\n")
+	fmt.Fprintf(w, referenceHead, "`sluice`", "`kubectl-sluice`", "`kubectl sluice`", "`NAME`", "`batchrelease/NAME`", "`sluice VERB --help`")
 	verbs := slices.DeleteFunc(slices.Clone(root.Commands()), func(c *cobra.Command) bool {
 		return !c.IsAvailableCommand() || c.Name() == "help" || c.Name() == "completion"
 	})
-	for _, verb := range verbs {
-		fmt.Fprintf(w, "| [`%s`](#%s) | %s |\n", verb.Name(), strings.ReplaceAll(verb.CommandPath(), " ", "-"), verb.Short)
+	for _, group := range root.Groups() {
+		fmt.Fprintf(w, "- %s %s\n", group.Title, linksOf(verbs, group.ID))
 	}
-	for _, verb := range verbs {
-		writeVerb(w, verb)
+	w.WriteString("\n")
+	shared := sharedFlags(verbs)
+	for i, verb := range verbs {
+		if i > 0 {
+			w.WriteString("\n")
+		}
+		writeVerb(w, verb, shared)
 	}
-	fmt.Fprintf(w, "\n## Flags as in kubectl\n\n```text\n%s```\n\n", kubectlFlags(newListFor(root)).FlagUsages())
-	fmt.Fprintf(w, referenceTail, "`sluice completion bash|zsh|fish|powershell`", "`kubectl_complete-sluice`")
+	fmt.Fprintf(w, "\n## Shared flags\n\n```text\n%s```\n\n", shared.FlagUsages())
+	fmt.Fprintf(w, referenceTail, names(kubectlFlags(newListFor(root))), "`kubectl options`",
+		"`sluice completion bash|zsh|fish|powershell`", "`kubectl_complete-sluice`")
+}
+
+// linksOf lists the verbs of a group, with links.
+func linksOf(verbs []*cobra.Command, group string) string {
+	var links []string
+	for _, verb := range verbs {
+		if verb.GroupID == group {
+			links = append(links, fmt.Sprintf("[`%s`](#%s)", verb.Name(), strings.ReplaceAll(verb.CommandPath(), " ", "-")))
+		}
+	}
+	return strings.Join(links, ", ")
+}
+
+// sharedFlags returns the flags that several verbs have, with the same meaning.
+func sharedFlags(verbs []*cobra.Command) *pflag.FlagSet {
+	have := map[string]int{}
+	shared := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, verb := range verbs {
+		own(verb).VisitAll(func(flag *pflag.Flag) {
+			if have[meaning(flag)]++; have[meaning(flag)] > 1 && shared.Lookup(flag.Name) == nil {
+				shared.AddFlag(flag)
+			}
+		})
+	}
+	return shared
+}
+
+// meaning returns the line of a flag in the help, which verbs may align differently.
+func meaning(flag *pflag.Flag) string {
+	one := pflag.NewFlagSet("", pflag.ContinueOnError)
+	one.AddFlag(flag)
+	return one.FlagUsages()
+}
+
+// own returns the flags of a verb that are not kubectl's.
+func own(verb *cobra.Command) *pflag.FlagSet {
+	asKubectl := kubectlFlags(verb)
+	return without(verb.LocalFlags(), func(flag *pflag.Flag) bool { return flag.Hidden || asKubectl.Lookup(flag.Name) != nil })
+}
+
+func without(set *pflag.FlagSet, leave func(*pflag.Flag) bool) *pflag.FlagSet {
+	left := pflag.NewFlagSet("", pflag.ContinueOnError)
+	set.VisitAll(func(flag *pflag.Flag) {
+		if !leave(flag) {
+			left.AddFlag(flag)
+		}
+	})
+	return left
+}
+
+// names lists flags by their names.
+func names(set *pflag.FlagSet) string {
+	var all []string
+	set.VisitAll(func(flag *pflag.Flag) { all = append(all, "`--"+flag.Name+"`") })
+	return strings.Join(all, ", ")
 }
 
 // newListFor returns the verb of which the flags that are kubectl's are shown.
@@ -85,31 +150,26 @@ func newListFor(root *cobra.Command) *cobra.Command {
 	return list
 }
 
-func writeVerb(w *bytes.Buffer, verb *cobra.Command) {
-	fmt.Fprintf(w, "\n## %s\n\n", verb.CommandPath())
-	writeText(w, verb.Long)
-	fmt.Fprintf(w, "\n```text\n%s\n```\n", verb.UseLine())
+func writeVerb(w *bytes.Buffer, verb *cobra.Command, shared *pflag.FlagSet) {
+	fmt.Fprintf(w, "## %s\n\n%s.\n\n```text\n%s\n", verb.CommandPath(), verb.Short, verb.UseLine())
 	if verb.Example != "" {
-		fmt.Fprintf(w, "\n```text\n%s\n```\n", strings.ReplaceAll(strings.TrimPrefix(verb.Example, "  "), "\n  ", "\n"))
+		fmt.Fprintf(w, "\n%s\n", strings.ReplaceAll(strings.TrimPrefix(verb.Example, "  "), "\n  ", "\n"))
 	}
-	asKubectl := kubectlFlags(verb)
-	hide(asKubectl, true)
-	fmt.Fprintf(w, "\n```text\n%s```\n", verb.LocalFlags().FlagUsages())
-	hide(asKubectl, false)
-	if asKubectl.HasFlags() {
-		w.WriteString("\nAnd the [flags as in kubectl](#flags-as-in-kubectl).\n")
-	}
-}
-
-// writeText writes help as Markdown, and leaves indented text as it is.
-func writeText(w *bytes.Buffer, text string) {
-	for i, part := range strings.Split(strings.TrimSpace(text), "\n\n") {
-		if i > 0 {
-			w.WriteString("\n")
-		}
+	w.WriteString("```\n")
+	// Tables, such as that of exit codes, are indented.
+	for part := range strings.SplitSeq(strings.Trim(verb.Long, "\n"), "\n\n") {
 		if strings.HasPrefix(part, "  ") {
-			part = "```text\n" + part + "\n```"
+			fmt.Fprintf(w, "\n```text\n%s\n```\n", part)
 		}
-		w.WriteString(part + "\n")
+	}
+	isShared := func(flag *pflag.Flag) bool {
+		same := shared.Lookup(flag.Name)
+		return same != nil && meaning(same) == meaning(flag)
+	}
+	if flags := without(own(verb), isShared); flags.HasFlags() {
+		fmt.Fprintf(w, "\n```text\n%s```\n", flags.FlagUsages())
+	}
+	if others := without(own(verb), func(flag *pflag.Flag) bool { return !isShared(flag) }); others.HasFlags() {
+		fmt.Fprintf(w, "\n[Shared flags](#shared-flags): %s.\n", names(others))
 	}
 }

@@ -54,7 +54,8 @@ func (p *pass) absent(release located, key workloadKey) string {
 	}
 	for _, o := range p.otherObjects {
 		if o.isHelmRelease() && strings.Contains(key.name, o.name) {
-			return fmt.Sprintf("; HelmRelease %s in %s may make it from a chart, which Sluice does not render: see docs/helm.md", o.name, place(o.file, o.at.line))
+			return fmt.Sprintf("; HelmRelease %s in %s may make it from a chart, which Sluice does not render: see docs/repositories.md#helm-charts",
+				o.name, place(o.file, o.at.line))
 		}
 	}
 	folder := path.Dir(release.file)
@@ -67,7 +68,7 @@ func (p *pass) absent(release located, key workloadKey) string {
 	}
 	for _, left := range sortedKeysOf(p.leftOut) {
 		if chart, is := strings.CutSuffix(left, "/templates/"); is {
-			return fmt.Sprintf("; the Helm chart in %s may make it, and Sluice does not render charts: see docs/helm.md", chart)
+			return fmt.Sprintf("; the Helm chart in %s may make it, and Sluice does not render charts: see docs/repositories.md#helm-charts", chart)
 		}
 	}
 	return ""

@@ -105,7 +105,7 @@ func (c *parsed) add(doc document, limits Limits) {
 		return
 	case problems != nil && isTemplate(doc.text):
 		problems = []problem{{problems[0].at, "this looks like a template of Helm or another program, which Sluice does not render: " +
-			"commit what it makes (docs/helm.md), or name the file in " + IgnoreFile}}
+			"commit what it makes (docs/repositories.md#helm-charts), or name the file in " + IgnoreFile}}
 		fallthrough
 	case problems != nil:
 		c.problems = append(c.problems, problems...)

@@ -174,7 +174,7 @@ func (s *surveyResult) visitFolder(files fs.FS, name string) error {
 	if isRegular(files, path.Join(name, chartFile)) {
 		s.charts[name] = true
 		s.notices = append(s.notices, Error{File: path.Join(name, chartFile), Message: "the folder is a Helm chart, which Sluice does not render: " +
-			"its templates and values are left out. docs/helm.md says how to release its workloads"})
+			"its templates and values are left out. docs/repositories.md#helm-charts says how to release its workloads"})
 	}
 	if slices.ContainsFunc(kustomizationNames, func(kustomization string) bool {
 		file := path.Join(name, kustomization)

@@ -32,7 +32,7 @@ func parseKustomization(data []byte, limits Limits) *kustomization {
 	}
 	if problems != nil && isTemplate(data) {
 		problems = []problem{{problems[0].at, "this looks like a template of Helm or another program, which Sluice does not render: " +
-			"commit what it makes (docs/helm.md), or name the file in " + IgnoreFile}}
+			"commit what it makes (docs/repositories.md#helm-charts), or name the file in " + IgnoreFile}}
 	}
 	if k.problems = problems; problems != nil {
 		return k

@@ -157,7 +157,7 @@ func (c *referenceCheck) refuse(file string, k *kustomization) {
 // whyNot says why a field is not supported, and what to do.
 func whyNot(field string) string {
 	if strings.HasPrefix(field, "helm") {
-		return "Sluice does not render Helm charts: commit what they make, see docs/helm.md"
+		return "Sluice does not render Helm charts: commit what they make, see docs/repositories.md#helm-charts"
 	}
 	return "it runs plug-ins or changes how other kustomizations are read"
 }

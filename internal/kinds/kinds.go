@@ -33,7 +33,7 @@ type Kind struct {
 	Sizes func(Object) Sizes
 	// ByNodes reports whether there is a pod on each node of a workload, and no spec.replicas. The
 	// native controller follows at once the nodes that a template names, whatever the update strategy
-	// (D11 in docs/architecture.md).
+	// (D11 of rollout/mover/daemonset).
 	ByNodes bool
 	// Pods returns how to find the pods of a revision of the workload with a name.
 	Pods func(name, revision string) Pods

@@ -1,7 +1,7 @@
 package mover
 
 // Foresees says what a write leads to, so that it can be checked against the invariants of
-// docs/architecture.md by other arithmetic than that which has decided on it.
+// docs/develop/architecture.md by other arithmetic than that which has decided on it.
 type Foresees interface {
 	// Foresee returns what a write does to the pods as they were seen, and the workload as it is after
 	// it. The updated pods are the ones of the version with this digest.

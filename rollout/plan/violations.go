@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover"
 )
 
-// Violation is an invariant of docs/architecture.md that a plan would break.
+// Violation is an invariant of docs/develop/architecture.md that a plan would break.
 type Violation struct {
 	// Invariant is its number, one of Invariants.
 	Invariant string

@@ -10,10 +10,10 @@
 //	            └────────────────────┘
 //
 // The workload is of one of three kinds (kind.go). A Deployment has its pods in ReplicaSets, and
-// controllers with the traps T1 to T6 of docs/architecture.md, except the annotations, which do not
-// matter to our writes. The pods of a StatefulSet and of a DaemonSet have places of their own;
-// their native controllers are those of Kubernetes 1.36, with the traps that the packages
-// rollout/mover/statefulset and rollout/mover/daemonset list.
+// controllers with the traps T1 to T6 of docs/develop/architecture.md, except the annotations,
+// which do not matter to our writes. The pods of a StatefulSet and of a DaemonSet have places of
+// their own; their native controllers are those of Kubernetes 1.36, with the traps that the
+// packages rollout/mover/statefulset and rollout/mover/daemonset list.
 //
 // Worlds and processes are values: Clone is cheap, and nothing that they point to ever changes. The
 // tests put an observer into a world (observer.go), which checks every write of the process against

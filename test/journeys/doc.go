@@ -30,5 +30,6 @@
 //
 // What happens must not wait for the controller, and is done best through the API rather than with
 // kubectl. By default it happens before one write in three; the flag -every-moment makes that each.
-// With -v the scenario prints its runs, its violations and its writes, for docs/reliability.md.
+// With -v the scenario prints its runs, its violations and its writes: "make reliability" shows
+// them.
 package journeys

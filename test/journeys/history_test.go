@@ -79,7 +79,7 @@ func TestKubectlRolloutHistory(t *testing.T) {
 }
 
 // TestKubectlRolloutInPlace: kubectl rollout status and history of the other kinds say in
-// mid-release what docs/faq.md has.
+// mid-release what docs/batchrelease.md has.
 func TestKubectlRolloutInPlace(t *testing.T) {
 	for kind, c := range map[string]struct {
 		place  func(*world)

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// law is a rule that the journal must keep. docs/architecture.md has its invariants.
+// law is a rule that the journal must keep. docs/develop/architecture.md has its invariants.
 type law string
 
 const (

@@ -62,4 +62,8 @@
 //     moved.
 //   - D10: the status counts the oldest pod of a node, terminating ones too
 //     (updateDaemonSetStatus). So it tells how a release stands only at rest.
+//   - D11: the nodes that are to have a pod are those of the template that there is, with OnDelete
+//     too: once one with another nodeSelector, nodeName, affinity or tolerations is written, all
+//     pods of nodes that it leaves are deleted at once (podsShouldBeOnNode, manage). Nothing
+//     prevents that; preflight and sluice plan warn of it.
 package daemonset
