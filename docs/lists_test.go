@@ -142,7 +142,7 @@ func (t tests) have(names []string) error {
 	return nil
 }
 
-// TestTraceOfThePageIsReal: what change.md shows of a trace is in the trace.
+// TestTraceOfThePageIsReal: each trace that change.md shows is in the golden one.
 func TestTraceOfThePageIsReal(t *testing.T) {
 	t.Parallel()
 	trace, shown := read(t, "../rollout/sim/testdata/five-steps.txt"), 0
