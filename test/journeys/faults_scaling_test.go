@@ -85,13 +85,18 @@ func TestRollbackScaledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// rollBackHalfway asks for a rollback of a release that has updated half of the pods.
+// rollBackHalfway asks for a rollback of a release that has passed its gate.
 func rollBackHalfway(w *world) {
 	w.Helper()
 	first := w.startController()
 	w.await(web.blocksAt(0))
 	w.confirm("web")
-	w.await(web.status("half of the pods", func(s *v1alpha1.BatchReleaseStatus) bool { return s.CurrentStepIndex == 2 }))
+	w.await(func(s *scene) error { // the status may be about the step before
+		if have := s.podsOf(s.workload("web"))["web:2"]; have < 2 {
+			return fmt.Errorf("want more updated pods than the first step has, have %d", have)
+		}
+		return nil
+	})
 	first.kill()
 	w.rollBack()
 }
