@@ -172,7 +172,7 @@ func (w *watcher) wait(ctx context.Context, more <-chan struct{}) error {
 func (a approve) report(w *watcher) report {
 	return report{rows: []row{
 		{label: "confirmations", sluice: fmt.Sprint(len(w.waits) + w.lost)},
-		{label: "  lost", sluice: fmt.Sprint(w.lost), wanted: "0", verdict: atMost(w.lost, 0), argo: "3 of 4"},
+		{label: "  lost", sluice: fmt.Sprint(w.lost), wanted: "0", verdict: atMost(w.lost, 0)},
 		{label: "until the next step, median", sluice: seconds(median(w.waits))},
 		{label: "  p99", sluice: seconds(percentile(w.waits, 99))},
 		{label: "  worst", sluice: seconds(slices.Max(w.waits))},

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,10 +40,20 @@ func total(counts map[string]int) int {
 	return sum
 }
 
-// fromSluice reports whether a request is of Sluice's controller, and not about its lease.
-func fromSluice(r controlplane.Request) bool {
-	return strings.HasPrefix(r.UserAgent, "sluice/") && r.Resource != "leases"
+// sentBy returns whether a request is of one of some programs, and not about its lease.
+func sentBy(programs ...string) func(controlplane.Request) bool {
+	return func(r controlplane.Request) bool {
+		program, _, _ := strings.Cut(r.UserAgent, "/")
+		return slices.Contains(programs, program) && r.Resource != "leases"
+	}
 }
+
+var (
+	fromSluice = sentBy("sluice")
+	fromArgo   = sentBy("rollouts-controller")
+	// fromControllers is true of all that moves pods: KWOK, which plays kubelets, is none of it.
+	fromControllers = sentBy("sluice", "rollouts-controller", "kube-controller-manager", "kube-scheduler")
+)
 
 func changesSomething(r controlplane.Request) bool {
 	switch r.Verb {
@@ -53,11 +64,11 @@ func changesSomething(r controlplane.Request) bool {
 	}
 }
 
-// byVerb counts Sluice's requests.
-func byVerb(requests []controlplane.Request) map[string]int {
+// byVerb counts the requests that match.
+func byVerb(requests []controlplane.Request, match func(controlplane.Request) bool) map[string]int {
 	counts := map[string]int{}
 	for _, r := range requests {
-		if fromSluice(r) {
+		if match(r) {
 			counts[r.Verb]++
 		}
 	}
@@ -71,11 +82,12 @@ type clock struct {
 	received map[string][]time.Time
 }
 
-func newClock(requests []controlplane.Request) *clock {
+// What scales ReplicaSets in steps is what sent matches.
+func newClock(requests []controlplane.Request, sent func(controlplane.Request) bool) *clock {
 	c := &clock{received: map[string][]time.Time{}}
 	for _, r := range requests {
 		ready := r.Resource == "pods/status"
-		scaled := r.Resource == "replicasets" && fromSluice(r)
+		scaled := r.Resource == "replicasets" && sent(r)
 		replaced := r.Resource == "pods" && r.Verb == "delete" && !strings.HasPrefix(r.UserAgent, "kwok")
 		if (ready || scaled || replaced) && changesSomething(r) && r.Code < http.StatusMultipleChoices {
 			key := r.Resource + "/" + r.Name

@@ -59,7 +59,7 @@ func TestDurationOfHandOver(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := newClock(tc.requests).duration(h); got != tc.want {
+			if got := newClock(tc.requests, fromSluice).duration(h); got != tc.want {
 				t.Errorf("%s: want %v, got %v", tc.reason, tc.want, got)
 			}
 		})

@@ -9,135 +9,126 @@ import (
 // goals are the goals of a comparison; zero means none.
 type goals struct {
 	wall time.Duration
-	// ratio of the wall time to the native one in the same run.
-	ratio    float64
-	handOver time.Duration // p99
-	requests int
+	// ratio and ofArgo are of the wall time to the native one, and to that of Argo Rollouts, in the same
+	// run.
+	ratio, ofArgo float64
+	handOver      time.Duration // p99
+	requests      int
 	// beyond is how many requests there may be beyond one delete of each pod.
 	beyond int
-	cpu    time.Duration
+	// all is how many requests all controllers together may send.
+	all  int
+	cpu  time.Duration
+	peak int64
 }
 
-// figures are another tool's, as they were told.
-type figures struct{ wall, handOver, requests, cpu string }
+// sides are the samples of each side, in the order of the runs; of Argo Rollouts there may be none.
+type sides struct{ native, sluice, argo []sample }
 
-// report sums up the samples of both sides, which are in the order of the runs.
-func (c comparison) report(native, sluice []sample) report {
-	rows := slices.Concat(
-		c.wallRows(native, sluice), c.handOverRows(sluice), c.requestRows(sluice), c.usageRows(native, sluice), c.podRows(native, sluice),
-	)
-	for _, peer := range []struct {
-		figures *figures
-		cell    func(*row) *string
-	}{
-		{c.argo, func(r *row) *string { return &r.argo }},
-		{c.kruise, func(r *row) *string { return &r.kruise }},
-	} {
-		if peer.figures != nil {
-			peer.figures.fillIn(rows, peer.cell)
+// tools returns the sides with a controller of their own.
+func (s sides) tools() sides { return sides{sluice: s.sluice, argo: s.argo} }
+
+// row returns a row with a cell of each side.
+func (s sides) row(label string, show func([]sample) string) row {
+	r := row{label: label}
+	for _, side := range []struct {
+		samples []sample
+		cell    *string
+	}{{s.native, &r.native}, {s.sluice, &r.sluice}, {s.argo, &r.argo}} {
+		if len(side.samples) > 0 {
+			*side.cell = show(side.samples)
 		}
 	}
-	return report{rows: rows}
+	return r
 }
 
-// The labels of rows that have a number of others next to ours.
-const (
-	wallLabel     = "wall time"
-	handOverLabel = "hand-over, median"
-	requestsLabel = "API requests"
-	cpuLabel      = "controller CPU"
-)
-
-func (f figures) fillIn(rows []row, cell func(*row) *string) {
-	told := map[string]string{wallLabel: f.wall, handOverLabel: f.handOver, requestsLabel: f.requests, cpuLabel: f.cpu}
-	for i := range rows {
-		*cell(&rows[i]) = told[rows[i].label]
-	}
+// report sums up the samples.
+func (c comparison) report(s sides) report {
+	return report{rows: slices.Concat(c.wallRows(s), c.handOverRows(s.tools()), c.requestRows(s), c.usageRows(s), c.podRows(s))}
 }
 
 func wallOf(s sample) time.Duration { return s.wall }
 
-func (c comparison) wallRows(native, sluice []sample) []row {
-	wall := median(of(sluice, wallOf))
-	first := row{label: wallLabel, native: seconds(median(of(native, wallOf))), sluice: seconds(wall)}
-	if c.goals.wall > 0 {
-		first.wanted, first.verdict = "<= "+seconds(c.goals.wall), atMost(wall, c.goals.wall)
-	}
-	ratios := make([]float64, len(sluice))
-	for i := range sluice {
-		ratios[i] = float64(sluice[i].wall) / float64(native[i].wall)
-	}
-	ratio := median(ratios)
-	second := row{label: "  times native", sluice: fmt.Sprintf("%.2f", ratio)}
-	if c.goals.ratio > 0 {
-		second.wanted, second.verdict = fmt.Sprintf("<= %.1f", c.goals.ratio), atMost(ratio, c.goals.ratio)
-	}
-	return []row{first, second}
+// showing returns a cell with the median of a figure.
+func showing[T number](figure func(sample) T, show func(T) string) func([]sample) string {
+	return func(samples []sample) string { return show(median(of(samples, figure))) }
 }
 
-// handOverRows returns the rows of all hand-overs.
-func (c comparison) handOverRows(sluice []sample) []row {
-	all := slices.Concat(of(sluice, func(s sample) []time.Duration { return s.handOvers })...)
-	p99 := percentile(all, 99)
+func plain(n int) string { return fmt.Sprint(n) }
+
+func (c comparison) wallRows(s sides) []row {
+	first := s.row("wall time", showing(wallOf, seconds))
 	rows := []row{
-		{label: handOverLabel, sluice: seconds(median(all))},
-		{label: "  p99", sluice: seconds(p99)},
-		{label: "  worst", sluice: seconds(slices.Max(all))},
+		limited(first, median(of(s.sluice, wallOf)), c.goals.wall, seconds),
+		timesRow(s, "  times native", s.native, c.goals.ratio),
 	}
-	if c.goals.handOver > 0 {
-		rows[1].wanted, rows[1].verdict = "<= "+seconds(c.goals.handOver), atMost(p99, c.goals.handOver)
+	if len(s.argo) > 0 {
+		rows = append(rows, timesRow(sides{sluice: s.sluice}, "  times Argo Rollouts", s.argo, c.goals.ofArgo))
 	}
 	return rows
 }
 
-func (c comparison) requestRows(sluice []sample) []row {
-	counted := func(s sample) int { return total(s.requests) }
-	typical := middle(sluice, counted)
-	all := row{label: requestsLabel, sluice: fmt.Sprint(counted(typical))}
-	if c.goals.requests > 0 {
-		all.wanted, all.verdict = fmt.Sprintf("<= %d", c.goals.requests), atMost(counted(typical), c.goals.requests)
+// timesRow returns the row of the wall times as a multiple of those of a side, run by run.
+func timesRow(s sides, label string, unit []sample, goal float64) row {
+	ratio := func(samples []sample) float64 {
+		ratios := make([]float64, len(samples))
+		for i := range samples {
+			ratios[i] = float64(samples[i].wall) / float64(unit[i].wall)
+		}
+		return median(ratios)
 	}
-	rows := []row{all}
-	if c.goals.beyond > 0 {
-		rest := counted(typical) - min(typical.requests["delete"], c.deployments*int(c.pods))
-		rows = append(rows, row{
-			label: "  beyond one delete a pod", sluice: fmt.Sprint(rest),
-			wanted: fmt.Sprintf("<= %d", c.goals.beyond), verdict: atMost(rest, c.goals.beyond),
-		})
-	}
-	return append(rows, row{label: "  by verb", sluice: verbs(typical.requests)})
+	r := s.tools().row(label, func(samples []sample) string { return fmt.Sprintf("%.2f", ratio(samples)) })
+	return limited(r, ratio(s.sluice), goal, func(goal float64) string { return fmt.Sprintf("%.1f", goal) })
 }
 
-func (c comparison) usageRows(native, sluice []sample) []row {
-	plane := func(samples []sample) string {
-		return cpuSeconds(median(of(samples, func(s sample) time.Duration { return s.plane })))
+// handOverRows returns the rows of all hand-overs.
+func (c comparison) handOverRows(s sides) []row {
+	all := func(samples []sample) []time.Duration {
+		return slices.Concat(of(samples, func(s sample) []time.Duration { return s.handOvers })...)
 	}
-	cpu := median(of(sluice, func(s sample) time.Duration { return s.cpu }))
-	peak := median(of(sluice, func(s sample) int64 { return s.peak }))
-	first := row{label: cpuLabel, sluice: cpuSeconds(cpu)}
-	if c.goals.cpu > 0 {
-		first.wanted, first.verdict = "<= "+cpuSeconds(c.goals.cpu), ifKnown(cpu, c.goals.cpu)
+	share := func(p float64) func([]sample) string {
+		return func(samples []sample) string { return seconds(percentile(all(samples), p)) }
 	}
 	return []row{
-		first,
-		{label: "controller memory, peak", sluice: mebibytes(peak)},
-		{label: "control plane CPU", native: plane(native), sluice: plane(sluice)},
+		s.row("hand-over, median", share(50)),
+		limited(s.row("  p99", share(99)), percentile(all(s.sluice), 99), c.goals.handOver, seconds),
+		s.row("  worst", share(100)),
+	}
+}
+
+func (c comparison) requestRows(s sides) []row {
+	tools := s.tools()
+	counted := func(s sample) int { return total(s.requests) }
+	together := func(s sample) int { return s.all }
+	typical := middle(s.sluice, counted)
+	rows := []row{limited(tools.row("API requests", showing(counted, plain)), counted(typical), c.goals.requests, plain)}
+	if c.goals.beyond > 0 {
+		rest := counted(typical) - min(typical.requests["delete"], c.deployments*int(c.pods))
+		rows = append(rows, limited(row{label: "  beyond one delete a pod", sluice: plain(rest)}, rest, c.goals.beyond, plain))
+	}
+	return append(rows,
+		tools.row("  by verb", func(samples []sample) string { return verbs(middle(samples, counted).requests) }),
+		limited(s.row("  of all controllers", showing(together, plain)), median(of(s.sluice, together)), c.goals.all, plain))
+}
+
+func (c comparison) usageRows(s sides) []row {
+	cpu := func(s sample) time.Duration { return s.cpu }
+	peak := func(s sample) int64 { return s.peak }
+	return []row{
+		limited(s.tools().row("controller CPU", showing(cpu, cpuSeconds)), median(of(s.sluice, cpu)), c.goals.cpu, cpuSeconds),
+		limited(s.tools().row("controller memory, peak", showing(peak, mebibytes)), median(of(s.sluice, peak)), c.goals.peak, mebibytes),
+		s.row("control plane CPU", showing(func(s sample) time.Duration { return s.plane }, cpuSeconds)),
 	}
 }
 
 // podRows returns the worst of all runs, for each workload.
-func (c comparison) podRows(native, sluice []sample) []row {
+func (c comparison) podRows(s sides) []row {
 	least := func(samples []sample) int { return slices.Min(of(samples, func(s sample) int { return s.least })) }
 	most := func(samples []sample) int { return slices.Max(of(samples, func(s sample) int { return s.most })) }
 	floor, ceiling := c.bounds()
-	return []row{
-		{
-			label: "least pods available", native: fmt.Sprint(least(native)), sluice: fmt.Sprint(least(sluice)),
-			wanted: fmt.Sprintf(">= %d", floor), verdict: atMost(floor, least(sluice)),
-		},
-		{
-			label: "most pods", native: fmt.Sprint(most(native)), sluice: fmt.Sprint(most(sluice)),
-			wanted: fmt.Sprintf("<= %d", ceiling), verdict: atMost(most(sluice), ceiling),
-		},
-	}
+	fewest := s.row("least pods available", func(samples []sample) string { return plain(least(samples)) })
+	fewest.wanted, fewest.verdict = fmt.Sprintf(">= %d", floor), atMost(floor, least(s.sluice))
+	greatest := s.row("most pods", func(samples []sample) string { return plain(most(samples)) })
+	greatest.wanted, greatest.verdict = fmt.Sprintf("<= %d", ceiling), atMost(most(s.sluice), ceiling)
+	return []row{fewest, greatest}
 }

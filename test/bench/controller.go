@@ -16,7 +16,7 @@ import (
 // endPatience is how long a controller may take to end.
 const endPatience = 20 * time.Second
 
-// controller is the one of Sluice, in a process of its own.
+// controller is the one of Sluice or Argo Rollouts, in a process of its own.
 type controller struct {
 	cmd   *exec.Cmd
 	begun time.Time
@@ -33,13 +33,18 @@ func (l *lab) startController(ctx context.Context, flags ...string) (*controller
 	if err != nil {
 		return nil, err
 	}
+	args := append([]string{"controller", "--kubeconfig", l.plane.Kubeconfig, "--probe-address", probe, "--metrics-address", "0"}, flags...)
+	return l.launch(ctx, "http://"+probe+"/readyz", l.sluice, args)
+}
+
+// launch starts the program of a controller, and returns when its probe says that it is ready.
+func (l *lab) launch(ctx context.Context, probe, program string, args []string) (*controller, error) {
 	c := &controller{
 		log:   filepath.Join(l.logs, fmt.Sprintf("controller-%d.log", l.controllers.Add(1))),
-		probe: "http://" + probe + "/readyz",
+		probe: probe,
 		ended: make(chan struct{}),
 	}
-	args := append([]string{"controller", "--kubeconfig", l.plane.Kubeconfig, "--probe-address", probe, "--metrics-address", "0"}, flags...)
-	if err := c.start(l.sluice, args); err != nil {
+	if err := c.start(program, args); err != nil {
 		return nil, err
 	}
 	if err := poll(ctx, c.ready); err != nil {

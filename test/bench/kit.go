@@ -30,9 +30,11 @@ const (
 	settle = 2 * time.Second
 )
 
-// kit is shared by all benches: the program to measure, and the output for progress.
+// kit is shared by all benches: the programs to measure, and the output for progress.
 type kit struct {
 	dir, sluice, logs string
+	// argo is Argo Rollouts, once a bench has asked for it.
+	argo              controlplane.BinDir
 	progress          io.Writer
 	labs, controllers atomic.Int32 // started so far
 }
@@ -91,7 +93,7 @@ func (k *kit) inLab(ctx context.Context, experiment func(context.Context, *lab) 
 	return k.inLabOf(ctx, controlplane.Options{}, experiment)
 }
 
-// inLabOf calls inLab with the given nodes and arguments of components.
+// inLabOf calls inLab with the given nodes, arguments of components and manifests.
 func (k *kit) inLabOf(ctx context.Context, of controlplane.Options, experiment func(context.Context, *lab) error) (err error) {
 	crds, err := controlplane.InCheckout("config/crd")
 	if err != nil {
@@ -99,7 +101,7 @@ func (k *kit) inLabOf(ctx context.Context, of controlplane.Options, experiment f
 	}
 	plane, err := controlplane.Start(ctx, controlplane.Options{
 		Dir:        filepath.Join(k.logs, fmt.Sprintf("controlplane-%d", k.labs.Add(1))),
-		ReadyDelay: readyDelay, Audit: true, Manifests: []string{crds}, Progress: buildProgress{k.progress},
+		ReadyDelay: readyDelay, Audit: true, Manifests: append(of.Manifests, crds), Progress: buildProgress{k.progress},
 		Nodes: of.Nodes, ExtraArgs: of.ExtraArgs,
 	})
 	if err != nil {

@@ -1,12 +1,13 @@
-// Command bench measures Sluice next to the native rolling update of the same Deployment, on a
-// real control plane on loopback, and says of each number whether it is what is wanted.
+// Command bench measures Sluice next to the native rolling update of the same Deployment, and to
+// Argo Rollouts, on a real control plane on loopback, and says of each number whether it is what is
+// wanted.
 //
 //	          ┌─► native controller ─┐              watch log ─► wall time, pods
-//	patch ────┤                      ├─► cluster ─► audit log ─► requests, hand-over
-//	          └─► sluice controller ─┘              /proc ─────► CPU, memory
+//	patch ────┼─► sluice controller ─┼─► cluster ─► audit log ─► requests, hand-over
+//	          └─► Argo Rollouts ─────┘              /proc ─────► CPU, memory
 //
-// Each side of each run has a control plane of its own, and Sluice's controller is a process of
-// its own, built from cmd/sluice. It exits with 0 whatever the numbers say, unless --strict is
+// Each side of each run has a control plane of its own, and the controllers of Sluice and of Argo
+// Rollouts are processes of their own, built from cmd/sluice and from hack/argo. It exits with 0 whatever the numbers say, unless --strict is
 // given; with 1 if it could not measure, with 2 if it was called wrongly, with 130 after Ctrl-C.
 package main
 

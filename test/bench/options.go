@@ -22,7 +22,7 @@ type options struct {
 	logs string
 }
 
-const synopsis = `Measures Sluice next to the native rolling update, on control planes of its own.
+const synopsis = `Measures Sluice next to the native rolling update and Argo Rollouts, on control planes of its own.
 
 Usage: bench [flags]
 

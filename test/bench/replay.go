@@ -91,7 +91,8 @@ func put[T any](all map[string]T, name string, object T, gone bool) {
 
 // hashOf returns the version of a pod or a ReplicaSet.
 func hashOf(object interface{ GetLabels() map[string]string }) string {
-	return cmp.Or(object.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey], placeHashOf(object))
+	labels := object.GetLabels()
+	return cmp.Or(labels[appsv1.DefaultDeploymentUniqueLabelKey], labels[rolloutHashLabel], placeHashOf(object))
 }
 
 // placeHashOf returns the version of a pod in place, of a StatefulSet or a DaemonSet.

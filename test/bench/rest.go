@@ -70,7 +70,7 @@ func (r rest) measure(ctx context.Context, l *lab, runs int) (s restSample, err 
 	if err != nil {
 		return s, err
 	}
-	s.requests = byVerb(requests)
+	s.requests = byVerb(requests, fromSluice)
 	if s.usage, err = running.usage(); err != nil {
 		return s, err
 	}
@@ -133,7 +133,7 @@ func (r rest) startAgain(ctx context.Context, l *lab) (*controller, restart, err
 	if err != nil {
 		return nil, again, errors.Join(err, running.stop())
 	}
-	again.requests = byVerb(requests)
+	again.requests = byVerb(requests, fromSluice)
 	for _, request := range requests {
 		if !fromSluice(request) {
 			continue

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -136,7 +135,7 @@ func (f fleet) measureMoves(ctx context.Context, l *lab) (m moved, err error) {
 	if err != nil {
 		return m, err
 	}
-	m.requests = byVerb(requests)
+	m.requests = byVerb(requests, fromSluice)
 	m.reactions = reactions(requests)
 	if len(m.reactions) != len(w.waits) {
 		return m, fmt.Errorf("find writes of routes after a gate in the audit log: got %d, want %d", len(m.reactions), len(w.waits))
@@ -164,8 +163,7 @@ func (f fleet) measureBack(ctx context.Context, l *lab, w *watcher) (time.Durati
 		}
 	}
 	start := time.Now()
-	annotate := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, v1alpha1.RollbackAnnotation)
-	if err := l.client.Patch(ctx, releaseNamed(w.release), client.RawPatch(types.MergePatchType, []byte(annotate))); err != nil {
+	if err := annotateRollback(ctx, l.client, w.release); err != nil {
 		return 0, fmt.Errorf("ask for a rollback: %w", err)
 	}
 	if _, err := w.log.await(ctx, f.deployments, released(attempt+1)); err != nil { // a rollback is an attempt of its own

@@ -50,12 +50,13 @@ func (s speed) measure(ctx context.Context, k *kit, runs int, limit policyLimit)
 	c := comparison{fleet: s.fleet}
 	c.policy = limit.policy
 	times := policyTimes{policyLimit: limit}
+	inSteps := func(ctx context.Context, l *lab) (sample, error) { return c.inSteps(ctx, l, c.sluice()) }
 	for _, side := range []struct {
 		name  string
 		gate  bool
 		do    func(context.Context, *lab) (sample, error)
 		taken *[]sample
-	}{{"native", false, c.native, &times.native}, {"native with the gate", true, c.native, &times.gated}, {"Sluice", false, c.sluice, &times.sluice}} {
+	}{{"native", false, c.native, &times.native}, {"native with the gate", true, c.native, &times.gated}, {"Sluice", false, inSteps, &times.sluice}} {
 		for run := range runs {
 			err := k.inLabOf(ctx, c.lab(gateArg(side.gate)), func(ctx context.Context, l *lab) error {
 				got, err := side.do(ctx, l)

@@ -22,9 +22,8 @@ const (
 
 // row is one line of a bench's table.
 type row struct {
-	label, native, sluice, wanted string
-	verdict                       verdict
-	argo, kruise                  string
+	label, native, sluice, argo, wanted string
+	verdict                             verdict
 }
 
 // report holds the result of a bench.
@@ -39,11 +38,21 @@ func atMost[T cmp.Ordered](value, limit T) verdict {
 }
 
 // ifKnown judges what a process used, which not every system tells: 0 is not known.
-func ifKnown[T ~int64](value, limit T) verdict {
+func ifKnown[T number](value, limit T) verdict {
 	if value == 0 {
 		return unjudged
 	}
 	return atMost(value, limit)
+}
+
+type number interface{ ~int | ~int64 | ~float64 }
+
+// limited returns the row with the goal of its value; a limit of 0 is none.
+func limited[T number](r row, value, limit T, show func(T) string) row {
+	if limit != 0 {
+		r.wanted, r.verdict = "<= "+show(limit), ifKnown(value, limit)
+	}
+	return r
 }
 
 func (r report) missed() bool {
@@ -60,10 +69,9 @@ var columns = []column{
 	{"", func(r row) string { return r.label }},
 	{"native", func(r row) string { return r.native }},
 	{"Sluice", func(r row) string { return r.sluice }},
+	{"Argo Rollouts", func(r row) string { return r.argo }},
 	{"wanted", func(r row) string { return r.wanted }},
 	{"", func(r row) string { return string(r.verdict) }},
-	{"Argo Rollouts 1.9 *", func(r row) string { return r.argo }},
-	{"Kruise Rollouts 0.6 *", func(r row) string { return r.kruise }},
 }
 
 // print writes the table for people and for docs/benchmarks.md.

@@ -59,16 +59,21 @@ func (s set) binaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 	if err != nil {
 		return "", err
 	}
+	return cached(ctx, progress, m.key(), s.what, func(dir string) error { return m.build(ctx, dir, progress) })
+}
+
+// cached returns the folder of that name in the cache, and builds it first if it is missing.
+func cached(ctx context.Context, progress io.Writer, key, what string, build func(dir string) error) (BinDir, error) {
 	cache, err := cacheDir()
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(cache, m.key())
+	dir := filepath.Join(cache, key)
 	if built, err := exists(dir); built || err != nil {
 		return BinDir(dir), err
 	}
 	unlock, err := lockFile(ctx, dir+".lock", func() {
-		fmt.Fprintf(progress, "waiting for another process to build %s\n", s.what)
+		fmt.Fprintf(progress, "waiting for another process to build %s\n", what)
 	})
 	if err != nil {
 		return "", err
@@ -77,7 +82,24 @@ func (s set) binaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 	if built, err := exists(dir); built || err != nil {
 		return BinDir(dir), err
 	}
-	return BinDir(dir), m.build(ctx, dir, progress)
+	return BinDir(dir), build(dir)
+}
+
+// whole fills a folder next to dir and moves it there at once, so that a folder of that name is
+// always whole.
+func whole(dir string, fill func(tmp string) error) error {
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".building-")
+	if err != nil {
+		return fmt.Errorf("make a folder to build in: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	if err := fill(tmp); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		return fmt.Errorf("keep the built programs: %w", err)
+	}
+	return nil
 }
 
 // cacheDir returns where built programs are kept, made if it is missing.
@@ -108,39 +130,32 @@ func exists(path string) (bool, error) {
 	return true, nil
 }
 
-// build builds all programs next to dir, or downloads them as the Kubernetes project has built
-// them, and moves them there at once, so that a folder of that name is always whole. After one
-// download that fails there is no other.
+// build fills dir with all programs, built or downloaded as the Kubernetes project has built them.
+// After one download that fails there is no other.
 func (m *module) build(ctx context.Context, dir string, progress io.Writer) error {
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".building-")
-	if err != nil {
-		return fmt.Errorf("make a folder to build in: %w", err)
-	}
-	defer os.RemoveAll(tmp)
 	fmt.Fprintf(progress, "building %s, once, into %s\n", m.what, dir)
 	official, err := m.release()
 	if err != nil {
 		return err
 	}
-	for i, p := range m.programs {
-		what := fmt.Sprintf("%s %s (%d/%d)", p.name, m.versions[p.module], i+1, len(m.programs))
-		out := filepath.Join(tmp, p.name)
-		if path, pinned := official.path(m, p); pinned {
-			err := timed(progress, "downloading "+what, func() error { return official.download(ctx, path, out) })
-			if err == nil {
-				continue
+	return whole(dir, func(tmp string) error {
+		for i, p := range m.programs {
+			what := fmt.Sprintf("%s %s (%d/%d)", p.name, m.versions[p.module], i+1, len(m.programs))
+			out := filepath.Join(tmp, p.name)
+			if path, pinned := official.path(m, p); pinned {
+				err := timed(progress, "downloading "+what, func() error { return official.download(ctx, path, out) })
+				if err == nil {
+					continue
+				}
+				fmt.Fprintf(progress, "no official program is used, all else is built (%v)\n", err)
+				official = release{}
 			}
-			fmt.Fprintf(progress, "no official program is used, all else is built (%v)\n", err)
-			official = release{}
+			if err := timed(progress, "building "+what, func() error { return m.goBuild(ctx, out, p.pkg) }); err != nil {
+				return fmt.Errorf("build %s: %w", p.name, err)
+			}
 		}
-		if err := timed(progress, "building "+what, func() error { return m.goBuild(ctx, out, p.pkg) }); err != nil {
-			return fmt.Errorf("build %s: %w", p.name, err)
-		}
-	}
-	if err := os.Rename(tmp, dir); err != nil {
-		return fmt.Errorf("keep the built programs: %w", err)
-	}
-	return nil
+		return nil
+	})
 }
 
 // goBuild builds the main package pkg to the file out.

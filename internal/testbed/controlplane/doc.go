@@ -8,7 +8,8 @@
 // The programs are built from their Go modules at the versions that hack/controlplane pins, once,
 // into a cache outside the checkout. Those of Kubernetes are downloaded as its project has built
 // them, where that works and they have the checksums that hack/controlplane pins. Start runs them
-// as children with a state folder of their own.
+// as children with a state folder of their own. Argo Rollouts, which the bench measures, is built
+// into the same cache.
 //
 // What holds:
 //   - Only 127.0.0.1, or the address in Options, is listened on, and only by kube-apiserver; etcd
