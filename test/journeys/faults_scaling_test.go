@@ -91,7 +91,12 @@ func rollBackHalfway(w *world) {
 	first := w.startController()
 	w.await(web.blocksAt(0))
 	w.confirm("web")
-	w.await(web.status("half of the pods", func(s *v1alpha1.BatchReleaseStatus) bool { return s.CurrentStepIndex == 2 }))
+	w.await(func(s *scene) error { // the status may be about the step before
+		if have := s.podsOf(s.workload("web"))["web:2"]; have < 3 {
+			return fmt.Errorf("want half of the pods, have %d", have)
+		}
+		return nil
+	})
 	first.kill()
 	w.rollBack()
 }
