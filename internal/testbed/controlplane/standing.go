@@ -189,7 +189,7 @@ func (s *Standing) start(ctx context.Context, keeper []string) (Access, error) {
 	if err != nil {
 		return Access{}, fmt.Errorf("open log: %w", err)
 	}
-	defer log.Close() // the keeper has its own
+	defer log.Close()                             // the keeper has its own
 	cmd := exec.Command(keeper[0], keeper[1:]...) //nolint:noctx // it outlives us
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -101,9 +101,9 @@ func wantUnfit(t *testing.T, s *Standing, why string) {
 	}
 }
 
-// TestStanding: a control plane stays until it is told to end. After a crash, a killed user or a
-// change of the checkout it is not used, but replaced.
-func TestStanding(t *testing.T) {
+// TestControlPlaneStays: a control plane stays until it is told to end. After a crash, a killed
+// user or a change of the checkout it is not used, but replaced.
+func TestControlPlaneStays(t *testing.T) {
 	s := standingOf(t)
 	wantUnfit(t, s, "") // there is none
 	first := up(t, s)
@@ -181,8 +181,8 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
-// TestStandingIsPrivate: the folder that tells tests which control plane to trust is the user's.
-func TestStandingIsPrivate(t *testing.T) {
+// TestStandingFolderIsPrivate: other users can't tell tests which control plane to trust.
+func TestStandingFolderIsPrivate(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		make func(dir string) error
