@@ -78,8 +78,8 @@ test: ## Every test, on a real control plane (PKG=./rollout/... or PKG=./test/jo
 	hack/test $(PKG) -- $(FLAGS) $(ARGS)
 
 .PHONY: unit
-unit: ## The tests that need neither a control plane nor Git, by their imports, without make test-model, which takes minutes
-	hack/test $$(hack/packages neither ./... ./test/... | grep -vxF $(MODEL)) -- $(FLAGS) $(ARGS)
+unit: ## The tests that need neither a control plane nor Git, by their imports, without the slowest (make test-model, and what -short leaves out)
+	hack/test $$(hack/packages neither ./... ./test/... | grep -vxF $(MODEL)) -- $(FLAGS) -short $(ARGS)
 
 .PHONY: up
 up: ## A control plane that stays, for make test to use: with it, one journey takes seconds
