@@ -28,8 +28,6 @@ TOOL     := go tool -modfile=hack/tools/go.mod
 LINT     := $(TOOL) golangci-lint
 HELM     := go tool -modfile=hack/helm/go.mod helm
 WITHCP   := go run ./internal/testbed/controlplane/withcp
-TEST     := $(WITHCP) -- hack/test
-RACE     := $(WITHCP) -- env CGO_ENABLED=1 hack/test
 # No test needs what debuggers do: without it a test binary is linked in two thirds of the time. What go vet finds, make lint does.
 FLAGS    := -timeout 60m -ldflags=-w -vet=off
 MODULES  := . test hack/tools hack/actionlint hack/helm hack/controlplane hack/node hack/dataplane hack/oldest hack/prometheus
@@ -77,17 +75,29 @@ image: ## The image IMAGE:VERSION for this machine's processor, with Docker
 # only computes.
 .PHONY: test
 test: ## Every test, on a real control plane (PKG=./rollout/... or PKG=./test/journeys for some)
-	$(TEST) $(PKG) -- $(FLAGS) $(ARGS)
+	hack/test $(PKG) -- $(FLAGS) $(ARGS)
+
+.PHONY: unit
+unit: ## The tests that need neither a control plane nor Git, by their imports, without the slowest (make test-model, and what -short leaves out)
+	hack/test $$(hack/packages neither ./... ./test/... | grep -vxF $(MODEL)) -- $(FLAGS) -short $(ARGS)
+
+.PHONY: up
+up: ## A control plane that stays, for make test to use: with it, one journey takes seconds
+	$(WITHCP) -up
+
+.PHONY: down
+down: ## End the control plane of make up
+	$(WITHCP) -down
 
 # What decides is pure and has nothing to race. The forge on loopback is under the detector where approvals talk to it.
 # More tests at a time than there are processors: most of them wait. It needs a C compiler.
 .PHONY: race
 race: ## The tests of what runs concurrently, under the race detector
-	$(RACE) $(RACED) -- $(FLAGS) -race -parallel 8 -skip '$(COMPUTES)' $(ARGS)
+	CGO_ENABLED=1 hack/test $(RACED) -- $(FLAGS) -race -parallel 8 -skip '$(COMPUTES)' $(ARGS)
 
 .PHONY: test-unraced
 test-unraced: ## The tests that make race and make test-model leave out
-	$(TEST) ./test/journeys ./test/... $$(go list ./... | grep -vxF "$$(go list $(RACED) $(MODEL))") -- $(FLAGS) $(ARGS)
+	hack/test ./test/journeys ./test/... $$(go list ./... | grep -vxF "$$(go list $(RACED) $(MODEL))") -- $(FLAGS) $(ARGS)
 
 .PHONY: test-model
 test-model: ## The planner in the simulated cluster: it only computes, and needs no control plane
@@ -96,7 +106,7 @@ test-model: ## The planner in the simulated cluster: it only computes, and needs
 # What measures time or memory means nothing under the race detector, nor beside other tests.
 .PHONY: test-measured
 test-measured: ## The tests of raced packages that measure time and memory, or only compute
-	$(TEST) ./gitsync ./telemetry/notices -- $(FLAGS) -parallel 1 -run '^TestHostileServers$$|$(COMPUTES)' $(ARGS)
+	hack/test ./gitsync ./telemetry/notices -- $(FLAGS) -parallel 1 -run '^TestHostileServers$$|$(COMPUTES)' $(ARGS)
 
 # What takes too long for each push. Random walks have a seed, which repeats them.
 SEED ?= $(shell date +%Y%m%d)
@@ -105,7 +115,7 @@ PARALLEL_CODE := ./approvals/webhook ./cli/... ./forge/github ./internal/testbed
 
 .PHONY: nightly-moments
 nightly-moments: ## Every fault before every write, and an API server that is away for a minute
-	$(TEST) ./test/journeys -- -timeout 150m -ldflags=-w -every-moment -deep $(ARGS)
+	hack/test ./test/journeys -- -timeout 150m -ldflags=-w -every-moment -deep $(ARGS)
 
 .PHONY: nightly-walks
 nightly-walks: ## Random releases from another seed (SEED=N repeats one)
@@ -127,7 +137,7 @@ verify-nightly: ## The nightly targets, without the tests
 
 .PHONY: nightly-race
 nightly-race: ## The race detector for what make race leaves out
-	$(RACE) $(PARALLEL_CODE) -- $(FLAGS) -race $(ARGS)
+	CGO_ENABLED=1 hack/test $(PARALLEL_CODE) -- $(FLAGS) -race $(ARGS)
 
 .PHONY: build-node
 build-node: # what test-node takes, and its test runner
@@ -214,7 +224,7 @@ generate: ## Deep copies, CRDs, JSON schemas, RBAC role, and pages of docs/ from
 
 .PHONY: screenshots
 screenshots: ## The pictures of the dashboard in docs/images, of real releases in Chromium
-	$(TEST) ./test/browser -- $(FLAGS) -count=1 -run '^TestScreenshots$$' -screenshots=$(CURDIR)/docs/images
+	hack/test ./test/browser -- $(FLAGS) -count=1 -run '^TestScreenshots$$' -screenshots=$(CURDIR)/docs/images
 
 # Grafana itself is not run. make demo ARGS='--keep --metrics-address=127.0.0.1:8080' makes the data for a Prometheus that scrapes it every 5s.
 PROMETHEUS ?= http://127.0.0.1:9090

@@ -88,6 +88,9 @@ func reads(r *v1alpha1.BatchRelease, c metav1.Condition, words []string, known m
 // what is said to people.
 func readsOfProse(t *testing.T, config *packages.Config, patterns ...string) []string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("compiles both modules")
+	}
 	config.Context = t.Context()
 	config.Mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes |
 		packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedExportFile

@@ -73,6 +73,9 @@ func (s *traps) check(tb testing.TB, what string) {
 // FuzzSandbox: a repository's kustomizations fetch nothing and run nothing. Every second build
 // omits the check of references, so that the process itself has to hold, too.
 func FuzzSandbox(f *testing.F) {
+	if testing.Short() {
+		f.Skip("starts a process or two for each of hundreds of attacks")
+	}
 	traps := setTraps(f)
 	for _, attack := range attacks() {
 		f.Add(attack, attack)

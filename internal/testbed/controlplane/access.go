@@ -26,6 +26,9 @@ type Access struct {
 	AuditLog string `json:"auditLog,omitempty"`
 	// Logs is the folder with a log of each component, <component>.log.
 	Logs string `json:"logs"`
+	// Standing is the folder of the Standing that this is the control plane of; empty if it ends with
+	// what has started it.
+	Standing string `json:"standing,omitempty"`
 }
 
 // LoadAccess reads what Save wrote.

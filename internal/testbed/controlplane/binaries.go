@@ -104,19 +104,27 @@ func whole(dir string, fill func(tmp string) error) error {
 
 // cacheDir returns where built programs are kept, made if it is missing.
 func cacheDir() (string, error) {
-	root := os.Getenv(CacheDirEnv)
-	if root == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("find the cache folder (%s names another): %w", CacheDirEnv, err)
-		}
-		root = filepath.Join(user, "sluice")
+	root, err := cacheRoot()
+	if err != nil {
+		return "", err
 	}
 	dir := filepath.Join(root, "controlplane")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("make the cache folder: %w", err)
 	}
 	return dir, nil
+}
+
+// cacheRoot returns the folder of all that is kept outside of the checkout.
+func cacheRoot() (string, error) {
+	if root := os.Getenv(CacheDirEnv); root != "" {
+		return root, nil
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache folder (%s names another): %w", CacheDirEnv, err)
+	}
+	return filepath.Join(user, "sluice"), nil
 }
 
 func exists(path string) (bool, error) {

@@ -2,20 +2,23 @@
 //
 // A package that uses it calls Main from its TestMain. The control plane is the one that the
 // environment variable SLUICE_TEST_CONTROLPLANE names: the command
-// internal/testbed/controlplane/withcp runs one for all packages of a test run. Without it the
-// first test that asks has one started for its package. Either has the CRDs in config/crd, and an
-// audit log. With -short there is none, and tests that ask for it are skipped.
+// internal/testbed/controlplane/withcp runs one for all packages of a test run. Without it tests
+// use the one that make up has left running, and without that the first test that asks has one
+// started for its package. Each has the CRDs in config/crd, and an audit log. With -short there is
+// none, and tests that ask for it are skipped.
 package cptest
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +47,9 @@ type plane struct {
 	stop   func() error
 }
 
+// stays reports whether the control plane goes on after the test run.
+func (p plane) stays() bool { return p.access.Standing != "" }
+
 var (
 	// shared is set up by the first test that asks.
 	shared = sync.OnceValues(open)
@@ -51,10 +57,12 @@ var (
 	used bool
 	// inMain reports whether somebody will stop it.
 	inMain bool
+	// leftover reports whether a test could not remove what it has made.
+	leftover atomic.Bool
 )
 
 // Main runs the tests of a package and exits. It stops the control plane if this process started
-// one.
+// one, and leaves that of make up.
 func Main(m *testing.M) {
 	inMain = true
 	code := m.Run()
@@ -74,17 +82,48 @@ func open() (plane, error) {
 	used = true
 	if path := os.Getenv(AccessEnv); path != "" {
 		access, err := controlplane.LoadAccess(path)
-		return plane{access: access, stop: func() error { return nil }}, err
+		if err != nil || access.Standing == "" {
+			return plane{access: access, stop: func() error { return nil }}, err
+		}
+		use, err := access.Enter()
+		if err != nil {
+			return plane{}, err
+		}
+		return planeOf(use), nil
 	}
 	options, err := Options()
 	if err != nil {
 		return plane{}, err
+	}
+	standing, err := controlplane.StandingHere(options)
+	if err != nil {
+		return plane{}, err
+	}
+	use, unfit, err := standing.Use(context.Background())
+	switch {
+	case err != nil:
+		return plane{}, err
+	case use != nil:
+		return planeOf(use), nil
+	case unfit != "":
+		fmt.Fprintf(options.Progress, "the control plane of make up is not used: %s; make up replaces it\n", unfit)
 	}
 	cp, err := controlplane.Start(context.Background(), options)
 	if err != nil {
 		return plane{}, err
 	}
 	return plane{access: cp.Access, stop: cp.Stop}, nil
+}
+
+// planeOf returns the control plane of make up. If a test has left something in it, the use does
+// not end, and so the next run replaces it.
+func planeOf(use *controlplane.Use) plane {
+	return plane{access: use.Access, stop: func() error {
+		if leftover.Load() {
+			return nil
+		}
+		return use.Leave()
+	}}
 }
 
 // Options returns how tests have their control plane.
@@ -193,7 +232,8 @@ func Namespace(tb testing.TB) string {
 		if tb.Failed() {
 			tb.Logf("namespace %s:\n%s", name, describe(tb, name))
 		}
-		if err := sweep(context.Background(), sweeper, name); err != nil { // the context of the test has ended
+		if err := clear(context.Background(), sweeper, name); err != nil { // the context of the test has ended
+			leftover.Store(true)
 			tb.Errorf("clean namespace %s up: %v", name, err)
 		}
 	})

@@ -23,12 +23,26 @@ func Run(ctx context.Context, cp *controlplane.ControlPlane, command []string, e
 	if err := cp.Save(access); err != nil {
 		return 0, err
 	}
+	return run(ctx, cp, command, append(env, AccessEnv+"="+access, "KUBECONFIG="+cp.Kubeconfig))
+}
+
+// RunOn does what Run does, with the control plane of make up.
+func RunOn(ctx context.Context, use *controlplane.Use, command []string) (int, error) {
+	return run(ctx, use, command, []string{AccessEnv + "=" + use.Path(), "KUBECONFIG=" + use.Kubeconfig})
+}
+
+// lasting ends when Wait returns.
+type lasting interface {
+	Wait(ctx context.Context) error
+}
+
+func run(ctx context.Context, cp lasting, command, env []string) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() { cancel(cp.Wait(ctx)) }()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(append(os.Environ(), env...), AccessEnv+"="+access, "KUBECONFIG="+cp.Kubeconfig)
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = patience
 	err := cmd.Run()

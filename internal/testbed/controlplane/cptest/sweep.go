@@ -35,9 +35,24 @@ var busy = []schema.GroupVersionResource{
 	corev1.SchemeGroupVersion.WithResource("pods"),
 }
 
-// sweep removes from a namespace all that something would still happen to. The namespace itself
-// stays until the control plane goes: to delete it takes some eighty requests, most of them about
-// kinds that no test has.
+// clear sweeps a namespace. The namespace itself stays until the control plane goes: to delete it
+// takes some eighty requests, most of them about kinds that no test has. With a control plane of
+// make up, which stays, the namespace goes.
+func clear(ctx context.Context, client metadata.Interface, namespace string) error {
+	if err := sweep(ctx, client, namespace); err != nil {
+		return err
+	}
+	if p, err := shared(); err != nil || !p.stays() {
+		return err
+	}
+	namespaces := client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	if err := namespaces.Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete it: %w", err)
+	}
+	return nil
+}
+
+// sweep removes from a namespace all that something would still happen to.
 func sweep(ctx context.Context, client metadata.Interface, namespace string) error {
 	for _, kind := range held {
 		if err := letGo(ctx, client.Resource(kind).Namespace(namespace)); err != nil {

@@ -4,6 +4,10 @@
 //
 // The command finds the control plane as package cptest says. It ends with the command, with a
 // signal, and if withcp is killed. The command test/node/withnode does the same with a real node.
+//
+//	withcp -up     leaves a control plane running for this checkout
+//	withcp -reuse -- go test ./...     uses that one, if there is one
+//	withcp -down   ends it
 package main
 
 import (
@@ -27,20 +31,37 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
+	up := flag.Bool("up", false, "start a control plane that stays")
+	down := flag.Bool("down", false, "end it")
+	keep := flag.Bool("keep", false, "be the process that -up starts")
+	reuse := flag.Bool("reuse", false, "use the control plane that stays, if there is one")
 	flag.IntVar(&options.Nodes, "nodes", 3, "number of nodes")
 	flag.DurationVar(&options.ReadyDelay, "ready-delay", 0, "time that pods take to be ready")
 	flag.Usage = usage
 	flag.Parse()
-	if flag.NArg() == 0 {
-		usage()
-		os.Exit(2)
-	}
 	ctrl.SetLogger(logr.Discard()) // what goes wrong is said once, as an error
-	code, err := run(options, flag.Args())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	code := 0
+	switch {
+	case *up:
+		err = startStanding(ctx, options)
+	case *down:
+		err = endStanding(ctx, options)
+	case *keep:
+		err = keepStanding(ctx, options)
+	case flag.NArg() == 0:
+		usage()
+		code = 2
+	case *reuse:
+		code, err = runReusing(ctx, options, flag.Args())
+	default:
+		code, err = run(ctx, options, flag.Args())
+	}
 	if err != nil {
 		fail(err)
 	}
-	os.Exit(code)
+	os.Exit(code) //nolint:gocritic // signals need no handler any more
 }
 
 func usage() {
@@ -54,9 +75,7 @@ func fail(err error) {
 }
 
 // run runs the command while a control plane runs, and returns the command's exit code.
-func run(options controlplane.Options, command []string) (code int, err error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+func run(ctx context.Context, options controlplane.Options, command []string) (code int, err error) {
 	cp, err := controlplane.Start(ctx, options)
 	if err != nil {
 		return 0, err
