@@ -103,7 +103,7 @@ const (
 	// Action: none. If it stays so, find out why pods are not ready. If it waits for you (a paused
 	// Deployment, a StatefulSet with a partition or `OnDelete`), the message contains the next step.
 	ReasonNativeRollout = "NativeRollout"
-	// ReasonUpgrading: a batch is in progress. There is an event at the start of each batch.
+	// ReasonUpgrading: a batch is in progress. There is a log line at the start of each batch.
 	// Action: none.
 	ReasonUpgrading = "StepUpgrading"
 	// ReasonStepDone: a log line. A batch without gates is done.
@@ -131,8 +131,8 @@ const (
 	// Action: none.
 	ReasonCompleted = "Completed"
 	// ReasonRollingBack: Sluice is rolling back to an earlier template; the message and
-	// `status.rollback` say why. There is an event at the start of the rollback and of each of its
-	// batches.
+	// `status.rollback` say why. There is an event at the start of the rollback, and a log line at
+	// the start of each of its batches.
 	// Action: none.
 	ReasonRollingBack = "RollingBack"
 	// ReasonRolledBack: the earlier template runs again.

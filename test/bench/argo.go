@@ -1,3 +1,6 @@
+// No CRD is generated from the types here, which are of Argo Rollouts.
+// +kubebuilder:skip
+
 package main
 
 import (
