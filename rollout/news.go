@@ -12,8 +12,8 @@ import (
 )
 
 // news drops updates of workloads and ReplicaSets that tell their release nothing: nothing changed
-// that the cache keeps, or a pass has seen the change in the answer to its own write and has decided
-// on it since. A resync, which repeats what the cache has, is kept.
+// that the cache keeps, or a pass has seen the change in the answer to its own write and decided on
+// it. A resync, which repeats what the cache has, is kept.
 func (r *watchMaps) news() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		resync := e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()

@@ -205,8 +205,8 @@ func (r *observer) resolve(ctx context.Context, v *view, t plan.Template) error 
 }
 
 // tryTemplate returns the workload as it would be with a template. The dry run of a given one also
-// holds a free workload, and then stands for that of the take-over. Where admission does not take or
-// keep the hold, the template is tried alone: the take-over says what is wrong.
+// holds a free workload, and then stands for that of the take-over. Where admission does not take
+// or keep the hold, the template is tried alone: the take-over says what is wrong.
 func (r *observer) tryTemplate(ctx context.Context, v *view, t plan.Template, template json.RawMessage) (workload.Workload, json.RawMessage, error) {
 	if !t.Given || v.workload == nil || hold.Of(v.workload) != nil {
 		return r.history.try(ctx, v, template)

@@ -170,8 +170,8 @@ func (o *Overlay[T]) Ahead() bool {
 	return len(o.seen) > 0
 }
 
-// CaughtUp reports whether the object, which the cache has by now, is the one that was seen last, and
-// forgets that.
+// CaughtUp reports whether the object, which the cache has by now, is the one that was seen last,
+// and forgets that.
 func (o *Overlay[T]) CaughtUp(cached T) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

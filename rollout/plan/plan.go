@@ -96,8 +96,8 @@ func OnlyHandsBack(before, next *v1alpha1.BatchReleaseStatus) bool {
 }
 
 // OnlyEnters reports whether the only change, apart from counts, is that the release has left steps
-// without gates, and no route shares its requests. Whoever finds the pods of the later step beside
-// the earlier status enters it again (reach).
+// without gates, and no route shares its requests. A plan that finds the pods of the later step
+// beside the earlier status enters it again (reach).
 func OnlyEnters(before, next *v1alpha1.BatchReleaseStatus) bool {
 	rolls := before.Phase == v1alpha1.PhaseRollingUpdate || before.Phase == v1alpha1.PhaseRollingBack
 	on := before.Attempt == next.Attempt && before.CurrentStepIndex < next.CurrentStepIndex

@@ -226,7 +226,7 @@ func readRollout(object client.Object) (r rollout, current bool) {
 	return r, err == nil && r.Status != nil && r.Status.ObservedGeneration == strconv.FormatInt(raw.GetGeneration(), 10)
 }
 
-// rolledOut is as runs: all pods of a Rollout are of a version, and it says that they are stable.
+// rolledOut reports whether all pods of a Rollout are of a version that it calls stable.
 func rolledOut(version int) func(client.Object) bool {
 	return func(object client.Object) bool {
 		r, current := readRollout(object)

@@ -82,7 +82,7 @@ type clock struct {
 	received map[string][]time.Time
 }
 
-// What scales ReplicaSets in steps is what sent matches.
+// newClock returns the clock of requests. Those that scale ReplicaSets in steps match sent.
 func newClock(requests []controlplane.Request, sent func(controlplane.Request) bool) *clock {
 	c := &clock{received: map[string][]time.Time{}}
 	for _, r := range requests {

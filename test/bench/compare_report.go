@@ -9,8 +9,8 @@ import (
 // goals are the goals of a comparison; zero means none.
 type goals struct {
 	wall time.Duration
-	// ratio and ofArgo are of the wall time to the native one, and to that of Argo Rollouts, in the same
-	// run.
+	// ratio and ofArgo are of the wall time to the native one, and to that of Argo Rollouts, in the
+	// same run.
 	ratio, ofArgo float64
 	handOver      time.Duration // p99
 	requests      int

@@ -7,8 +7,9 @@
 //	          └─► Argo Rollouts ─────┘              /proc ─────► CPU, memory
 //
 // Each side of each run has a control plane of its own, and the controllers of Sluice and of Argo
-// Rollouts are processes of their own, built from cmd/sluice and from hack/argo. It exits with 0 whatever the numbers say, unless --strict is
-// given; with 1 if it could not measure, with 2 if it was called wrongly, with 130 after Ctrl-C.
+// Rollouts are processes of their own, built from cmd/sluice and from hack/argo. It exits with 0
+// whatever the numbers say, unless --strict is given; with 1 if it could not measure, with 2 if it
+// was called wrongly, with 130 after Ctrl-C.
 package main
 
 import (

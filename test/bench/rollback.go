@@ -30,7 +30,7 @@ func gatedSteps(replicas ...string) []v1alpha1.Step {
 	return all
 }
 
-// wayBack is how a tool rolls back.
+// wayBack rolls back as a tool does.
 type wayBack struct {
 	tool
 

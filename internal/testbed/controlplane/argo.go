@@ -114,7 +114,7 @@ func (p pin) build(ctx context.Context, dir string, progress io.Writer) error {
 			return fmt.Errorf("build %s: %w", argoProgram, err)
 		}
 		if err := os.CopyFS(filepath.Join(tmp, argoCRDs), os.DirFS(filepath.Join(source, "manifests/crds"))); err != nil {
-			return fmt.Errorf("keep the kinds: %w", err)
+			return fmt.Errorf("keep the CRDs: %w", err)
 		}
 		return nil
 	})
@@ -124,8 +124,8 @@ func (p pin) build(ctx context.Context, dir string, progress io.Writer) error {
 func (p pin) unpack(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", p.of.String())
 	cmd.Dir = dir // no module's
-	// That the module asks for a newer Go is no reason to download that, and an error, though the module
-	// has been downloaded then.
+	// That the module asks for a newer Go is no reason to download that. It is an error, though the
+	// module has been downloaded then.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOTOOLCHAIN=local")
 	output, failed := cmd.Output()
 	var downloaded struct{ Zip, Error string }

@@ -31,7 +31,7 @@ func checkPrivate(dir string) error {
 		return fmt.Errorf("look at folder: %w", err)
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	problem := ""
+	var problem string
 	switch {
 	case !info.IsDir():
 		problem = "it is not a folder"
