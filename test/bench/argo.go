@@ -157,9 +157,9 @@ func (c comparison) createRollouts(ctx context.Context, l *lab, log *watchLog) e
 func (f fleet) weights() []int32 {
 	weights := make([]int32, len(f.steps))
 	for i, target := range f.targets() {
-		percent, err := strconv.Atoi(strings.TrimSuffix(f.steps[i].Replicas.StrVal, "%"))
+		percent, err := strconv.ParseInt(strings.TrimSuffix(f.steps[i].Replicas.StrVal, "%"), 10, 32)
 		if f.steps[i].Replicas.Type == intstr.Int || err != nil {
-			percent = (target*100 + int(f.pods) - 1) / int(f.pods)
+			percent = int64((target*100 + int(f.pods) - 1) / int(f.pods))
 		}
 		weights[i] = int32(percent)
 	}

@@ -295,12 +295,13 @@ func (s *Standing) identity() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		files := os.DirFS(root)
+		err = fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
-			content, err := os.ReadFile(path)
-			fmt.Fprintf(hash, "%s %x\n", path, sha256.Sum256(content))
+			content, err := fs.ReadFile(files, path)
+			fmt.Fprintf(hash, "%s %s %x\n", from, path, sha256.Sum256(content))
 			return err
 		})
 		if err != nil {

@@ -238,16 +238,16 @@ func TestMoveFollowsSpecReplicas(t *testing.T) {
 func TestOldPodsStayWhileManyUpdatedOnesAreMade(t *testing.T) {
 	t.Parallel()
 	at := func(updated Set) *scene {
-		return held(hundred).bounds(50, 50).target(40).
+		return held(hundred).bounds(25, 25).target(20).
 			having(set("v1", hundred), updated)
 	}
-	goes := []string{"v1 100 -> 60"}
+	go80 := []string{"v1 100 -> 80"}
 	checkMoves(t, map[string]moved{
-		"they stay, so as not to hold them up":    {at(set("v2", 40, available(0), current(20))), nil},
-		"and as long as the count of them is old": {at(set("v2", 40, available(0), unobserved)), nil},
-		"they go once all are made":               {at(set("v2", 40, available(0))), goes},
-		"they go if no more are to come":          {at(set("v2", 40, available(0), current(20), stuck)), goes},
-		"for a few that are missing none stays":   {at(set("v2", 40, available(13), current(35))), goes},
+		"they stay, so as not to hold them up":    {at(set("v2", 20, available(0), current(10))), nil},
+		"and as long as the count of them is old": {at(set("v2", 20, available(0), unobserved)), nil},
+		"they go once all are made":               {at(set("v2", 20, available(0))), go80},
+		"they go if no more are to come":          {at(set("v2", 20, available(0), current(10), stuck)), go80},
+		"for a few that are missing none stays":   {at(set("v2", 20, available(13), current(15))), go80},
 	})
 }
 

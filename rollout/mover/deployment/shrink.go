@@ -59,7 +59,7 @@ func (d *draft) mayGo(r *row) int32 {
 }
 
 // manyPods is how many pods take the cluster a while to make.
-const manyPods = 32
+const manyPods = 8
 
 // mayStay returns how many old pods beyond the others may stay for now, within maxSurge. While many
 // updated pods are created the old ones stay: their deletion would delay that. They go while the
