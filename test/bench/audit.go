@@ -82,7 +82,7 @@ type clock struct {
 	received map[string][]time.Time
 }
 
-// newClock returns the clock of requests. Those that scale ReplicaSets in steps match sent.
+// newClock returns the clock of requests, of which sent matches what scales ReplicaSets in steps.
 func newClock(requests []controlplane.Request, sent func(controlplane.Request) bool) *clock {
 	c := &clock{received: map[string][]time.Time{}}
 	for _, r := range requests {
