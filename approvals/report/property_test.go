@@ -286,7 +286,7 @@ func TestTheLastStatusTellsTheOutcome(t *testing.T) {
 		}
 	})
 	for _, kind := range []v1alpha1.ReportKind{v1alpha1.ReportUpdating, v1alpha1.ReportWaiting, v1alpha1.ReportReleased, v1alpha1.ReportRolledBack} {
-		if kinds[kind] == 0 {
+		if kinds[kind] == 0 && !testing.Short() { // with -short there are a fifth of the releases
 			t.Errorf("nothing of kind %s was told: the releases don't go far enough", kind)
 		}
 	}
