@@ -17,7 +17,7 @@ import (
 // named matches a package of the product, or of its tests, and what it declares.
 var named = regexp.MustCompile("`((?:api|approvals|cli|cmd|docs|forge|gitsync|internal|rollout|test)(?:/[a-z0-9]+)*)\\.([A-Za-z][A-Za-z0-9]*)`")
 
-// endings are those of files, which are written as names are.
+// endings lists the endings of file names, which look like names of packages.
 var endings = []string{"go", "md", "yaml", "json", "txt"}
 
 // TestPagesForDevelopersNameWhatExists: every package.Name in them is declared.

@@ -216,7 +216,7 @@ func (p *Process) defers(stored *v1alpha1.BatchReleaseStatus) bool {
 // entering reports whether the status that is not written yet is of a step that was entered.
 func (p *Process) entering() bool { return p.unwritten != nil && !p.handed }
 
-// mostWaits is how many passes a status waits that may wait.
+// mostWaits limits the passes that a status waits for.
 const mostWaits = 2
 
 // mayWait reports whether a status may still wait to be written.

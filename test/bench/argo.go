@@ -32,7 +32,7 @@ const (
 	// argoLimit takes the limit off its client, as Sluice's has none: by default it sends 40 requests a
 	// second.
 	argoLimit = "10000"
-	// argoThreads is how many Rollouts it works on at once, by default 10.
+	// argoThreads lets it work on 16 Rollouts at once, by default 10.
 	argoThreads = "16"
 )
 

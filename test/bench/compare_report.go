@@ -16,7 +16,7 @@ type goals struct {
 	requests      int
 	// beyond is how many requests there may be beyond one delete of each pod.
 	beyond int
-	// all is how many requests all controllers together may send.
+	// all limits the requests of all controllers together.
 	all  int
 	cpu  time.Duration
 	peak int64

@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// What has this test binary take part, as TestMain reads it.
+// TestMain reads the role of this test binary from RoleEnv.
 const (
 	RoleEnv    = "SLUICE_TEST_STANDING"
 	KeeperRole = "keeper"
 	userRole   = "user"
 )
 
-// StandingOptions are those of the tests' Standing.
+// StandingOptions start one node for the tests.
 var StandingOptions = Options{Nodes: 1}
 
 // standingOf returns the Standing of a cache folder of the test's own, which has the user's
@@ -69,7 +69,7 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-// enter starts a process that uses the control plane until it is told to leave.
+// enter starts a process that uses the control plane until leave is closed.
 func enter(t *testing.T) (user *exec.Cmd, leave io.Closer) {
 	t.Helper()
 	user = exec.CommandContext(t.Context(), os.Args[0])
@@ -101,7 +101,7 @@ func wantUnfit(t *testing.T, s *Standing, why string) {
 	}
 }
 
-// TestControlPlaneStays: a control plane stays until it is told to end. After a crash, a killed
+// TestControlPlaneStays: a control plane stays until somebody ends it. After a crash, a killed
 // user or a change of the checkout it is not used, but replaced.
 func TestControlPlaneStays(t *testing.T) {
 	s := standingOf(t)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// lookInterval is how often a user looks whether the control plane still runs.
+// lookInterval separates two looks of a user at the control plane.
 const lookInterval = time.Second
 
 // A Use is a process's use of a Standing. A file stands for it: locked while the process lives,
