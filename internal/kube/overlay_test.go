@@ -237,6 +237,37 @@ func TestOverlayForOneObject(t *testing.T) {
 	want("versions that can't be compared: the cache is right", object("3", "9"), "9")
 }
 
+// TestOverlayCaughtUp: only the very object that was seen counts as caught up with, and only once.
+func TestOverlayCaughtUp(t *testing.T) {
+	t.Parallel()
+	object := func(uid, version string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: types.UID(uid), ResourceVersion: version}}
+	}
+	overlay := kube.NewOverlay[*corev1.ConfigMap](clocktesting.NewFakePassiveClock(time.Time{}), 0)
+	want := func(reason string, cached *corev1.ConfigMap, want bool) {
+		t.Helper()
+		if got := overlay.CaughtUp(cached); got != want {
+			t.Errorf("%s: got %t", reason, got)
+		}
+	}
+	want("nothing was seen", object("1", "3"), false)
+	overlay.Saw(object("1", "5"))
+	want("an older version", object("1", "4"), false)
+	want("a newer version", object("1", "6"), false)
+	want("another object of that name", object("2", "5"), false)
+	want("what was seen", object("1", "5"), true)
+	if overlay.Ahead() {
+		t.Error("the cache has it, and it is still kept")
+	}
+	want("the same again", object("1", "5"), false)
+	overlay.Saw(object("1", "7"))
+	overlay.Deleted(client.ObjectKey{Name: "a"})
+	want("it is deleted meanwhile", object("1", "7"), false)
+	if !overlay.Ahead() {
+		t.Error("the deletion is forgotten before the cache has it")
+	}
+}
+
 // TestOverlayAfterALiveList: an object that a live list lacks is dropped, unless the cache has it.
 func TestOverlayAfterALiveList(t *testing.T) {
 	t.Parallel()
