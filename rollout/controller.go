@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -141,7 +142,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, opts Options) error {
 			return fmt.Errorf("set up traffic: %w", err)
 		}
 	}
-	return b.Complete(r)
+	return b.Complete(&lulls{Reconciler: r, free: debug.FreeOSMemory})
 }
 
 func setUpIndexes(ctx context.Context, indexer client.FieldIndexer) error {

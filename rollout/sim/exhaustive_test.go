@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// deep makes the exploration of every family visit every state. By default some families stop at
+// deep makes the exploration of every family visit every state. By default most families stop at
 // the nearest states of each case, which is where a law breaks first if it does.
 var deep = flag.Bool("deep", false, "explore every state of each family (hours)")
 

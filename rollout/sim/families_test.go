@@ -249,8 +249,8 @@ func explorations() map[string]Exploration {
 	rollback := Event{Kind: Rollback, Text: "true"}
 	return map[string]Exploration{
 		"nothing else":   {Limit: whole},
-		"stale caches":   {Limit: whole, Offers: caches(ReleaseObject, WorkloadObject, "v1", "v2", NewSetObjects, GateObjects)},
-		"scaling":        {Limit: whole, Offers: scales(0, 1, 2, 3, 4)},
+		"stale caches":   {Offers: caches(ReleaseObject, WorkloadObject, "v1", "v2", NewSetObjects, GateObjects)},
+		"scaling":        {Offers: scales(0, 1, 2, 3, 4)},
 		"scaling, stale": {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), scales(0, 2, 4)...)},
 		"native lags":    {Offers: append(late(2), scales(0, 2, 4)...), Budget: map[Kind]uint8{SyncWorkloadLate: 2}},
 		"native lags, stale": {
@@ -260,7 +260,7 @@ func explorations() map[string]Exploration {
 		"the process dies":  {Limit: whole, Offers: []Event{{Kind: PassDies}}, Budget: map[Kind]uint8{PassDies: 2}},
 		"dies, stale":       {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2", NewSetObjects), Event{Kind: PassDies})},
 		"writes race":       {Offers: append(scales(2, 4), Event{Kind: PassRaces}, Event{Kind: Touch})},
-		"rollback":          {Limit: whole, Offers: []Event{rollback, {Kind: PodFails, Text: "v2"}}},
+		"rollback":          {Offers: []Event{rollback, {Kind: PodFails, Text: "v2"}}},
 		"rollback, stale":   {Offers: append(caches(ReleaseObject, WorkloadObject, "v1", "v2"), rollback)},
 		"another template":  {Offers: []Event{{Kind: Give, Text: "v3"}, {Kind: PassDies}}},
 		"back to v1":        {Offers: append(scales(2, 4), Event{Kind: Give, Text: "v1"})},

@@ -91,3 +91,51 @@ func TestPolicyChangesHoldTheRelease(t *testing.T) {
 		w.wantNoPodOf("green")
 	})
 }
+
+// twoFaced has a policy write the annotation team into the template of workloads, except in a dry
+// run. It returns once the API server goes by it.
+func (w *world) twoFaced(team string) (end func()) {
+	w.Helper()
+	end = w.ruled("Mutating", "deployments, statefulsets", "UPDATE", fmt.Sprintf(`
+  reinvocationPolicy: Never
+  matchConditions:
+  - {name: written, expression: "!request.dryRun"}
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: >
+        Object{spec: Object.spec{template: Object.spec.template{metadata: Object.spec.template.metadata{
+          annotations: {"team": %q}}}}}`, team))
+	w.awaitRule(func() error {
+		probe := statefulSet(0)
+		probe.Namespace, probe.Name = w.namespace, "probe"
+		if err := client.IgnoreAlreadyExists(w.Create(w.Context(), probe)); err != nil {
+			return err
+		}
+		if err := w.Patch(w.Context(), probe, mergePatch(`{"spec":{"template":{"metadata":{"labels":{"probe":"x"}}}}}`)); err != nil {
+			return err
+		}
+		if got := probe.Spec.Template.Annotations["team"]; got != team {
+			return fmt.Errorf("want a template of team %s, have %q", team, got)
+		}
+		return nil
+	})
+	return end
+}
+
+// TestPolicyChangesWhatTheDryRunKept: a policy keeps a template in the dry run, and changes it in
+// the write that takes the workload over. No pod runs the result, and the status says why. The
+// release continues once the policy is gone.
+func TestPolicyChangesWhatTheDryRunKept(t *testing.T) {
+	onKinds(t, []string{"Deployment", "StatefulSet"}, func(w *world, p workloadKind) {
+		p.adopted(w, step(1), step("100%"))
+		end := w.twoFaced("red")
+		p.next(w, "web:2")
+		w.await(web.refused("", saysPolicy))
+		w.wantNoPodOf("red")
+		end()
+		w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+		w.awaitConfirming(all(web.completed, web.serves("web:2", 4)))
+		w.wantNoPodOf("red")
+	})
+}
