@@ -117,6 +117,10 @@ PARALLEL_CODE := ./approvals/webhook ./cli/... ./forge/github ./internal/testbed
 nightly-moments: ## Every fault before every write, and an API server that is away for a minute
 	hack/test ./test/journeys -- -timeout 150m -ldflags=-w -every-moment -deep $(ARGS)
 
+.PHONY: nightly-answers
+nightly-answers: ## Every kind of bad answer of the forge to every request
+	hack/test ./approvals -- -timeout 150m -ldflags=-w -run '^TestEach' -every-answer $(ARGS)
+
 .PHONY: nightly-walks
 nightly-walks: ## Random releases from another seed (SEED=N repeats one)
 	echo "seed $(SEED)"
@@ -133,7 +137,7 @@ nightly-kinds: ## Every order of events of StatefulSets and DaemonSets, and with
 # Tests that have none of a flag refuse it: this finds a target that would never run, in seconds.
 .PHONY: verify-nightly
 verify-nightly: ## The nightly targets, without the tests
-	$(MAKE) nightly-moments nightly-walks nightly-orders nightly-kinds ARGS='-list=none -ldflags=-w -vet=off'
+	$(MAKE) nightly-moments nightly-answers nightly-walks nightly-orders nightly-kinds ARGS='-list=none -ldflags=-w -vet=off'
 
 .PHONY: nightly-race
 nightly-race: ## The race detector for what make race leaves out

@@ -156,29 +156,29 @@ func TestEachRequestOfARevertMeetsBadAnswers(t *testing.T) {
 	merges, mergesMet := merged.troubled()
 	closes, closesMet := closed.troubled()
 	most, open := revertAll(merges, closes)
-	met := slices.Concat(mergesMet, closesMet)
+	faults := slices.Concat(mergesMet, closesMet)
 	for i, s := range slices.Concat(merges, closes) {
-		if met[i]() != 1 {
+		if faults[i]() != 1 {
 			t.Errorf("%s must have met its fault", s.name)
 		}
 	}
-	t.Logf("each of %d requests of a revert met 3 bad answers: %d pull request each at most, %d left open", len(met)/3, most, open)
+	t.Logf("requests of a revert met %d bad answers: %d pull request each at most, %d left open", len(faults), most, open)
 }
 
-// troubled returns shops like this one, one for each bad answer to each request that it has sent.
-// met counts how often a shop met its answer.
-func (s *shop) troubled() (shops []*shop, met []func() int) {
+// troubled returns shops like this one, one for each bad answer that a request of it meets. ends
+// counts how often a shop met its answer.
+func (s *shop) troubled() (shops []*shop, ends []func() int) {
 	s.Helper()
 	for i, r := range s.learn() {
-		for _, kind := range []string{"5xx", "lost", "malformed"} {
+		for _, kind := range met(i, []string{"5xx", "lost", "malformed"}) {
 			fault := badAnswers[kind]
 			fault.After, fault.Times = r.after, 1
 			shops = append(shops, s.newShop(fmt.Sprintf("%s-%s-%d", s.name, kind, i), func(s *shop) {
-				met = append(met, s.inject(fault, r.method, r.path))
+				ends = append(ends, s.inject(fault, r.method, r.path))
 			}))
 		}
 	}
-	return shops, met
+	return shops, ends
 }
 
 // TestRevertIsDeclined: people may close the pull request, and open it again.
