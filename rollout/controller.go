@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -142,7 +141,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, opts Options) error {
 			return fmt.Errorf("set up traffic: %w", err)
 		}
 	}
-	return b.Complete(&lulls{Reconciler: r, free: debug.FreeOSMemory})
+	return b.Complete(r)
 }
 
 func setUpIndexes(ctx context.Context, indexer client.FieldIndexer) error {
