@@ -102,6 +102,10 @@ var benches = []bench{
 	{"B12", "the dashboard with 10,000 releases, and 20 viewers who follow it", board{
 		releases: 10_000, viewers: 20, changes: 10, page: 200 * time.Millisecond, weight: 100 << 10, memory: 15 << 20, held: 128 << 20,
 	}.run},
+	{"B13", "10,000 completed releases at rest", rest{
+		fleet:   fleet{deployments: 10_000, pods: 1, steps: steps("100%")},
+		watched: time.Minute, memory: 150 << 20, restart: time.Minute,
+	}.run},
 	{"M5", "rollback from half: 100 pods, of which 50 are of the new version, at a gate", rollback{
 		fleet: fleet{deployments: 1, pods: 100, steps: gatedSteps("50%", "100%")},
 		goal:  1200 * time.Millisecond,
