@@ -143,13 +143,21 @@ func releaseNamed(name string) *v1alpha1.BatchRelease {
 	return &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// atOnce does the same for all names at the same time and returns the first error.
+// mostAtOnce limits the requests of the bench in flight: the API server gives up on those that wait
+// for a minute.
+const mostAtOnce = 1000
+
+// atOnce does the same for all names, as many as possible at the same time, and returns the first
+// error.
 func (f fleet) atOnce(ctx context.Context, do func(ctx context.Context, name string) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
+	free := make(chan struct{}, mostAtOnce)
 	for _, name := range f.names() {
+		free <- struct{}{}
 		all.Go(func() {
+			defer func() { <-free }()
 			if err := do(ctx, name); err != nil {
 				cancel(fmt.Errorf("%s: %w", name, err))
 			}
