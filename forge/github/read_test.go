@@ -1,7 +1,6 @@
 package github_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/github"
-	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
 // full asks all there is to know.
@@ -323,35 +321,6 @@ func TestReadApprovalOfAVeryLongRelease(t *testing.T) {
 	if got := w.read(query).Release; got.Total != forge.MaxCommits+1 || len(got.Commits)+len(got.Changes) != 0 {
 		t.Errorf("want %d commits counted and none read, got %d, %d and %d changes", forge.MaxCommits+1, got.Total, len(got.Commits), len(got.Changes))
 	}
-}
-
-// pushMany pushes a number of commits to a branch at once.
-func (w *world) pushMany(login, branch string, commits int) {
-	w.t.Helper()
-	repo, err := gittest.Init(w.t.TempDir(), "many")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	git := func(stdin *bytes.Buffer, args ...string) {
-		w.t.Helper()
-		if _, err := repo.Git(stdin, args...); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	ref := "refs/heads/" + branch
-	url := strings.Replace(w.forge.CloneURL("shop/web"), "http://", "http://x-access-token:ghp_"+login+"@", 1)
-	git(nil, "fetch", "--quiet", url, "+"+ref+":"+ref)
-	var stream bytes.Buffer
-	for i := range commits {
-		data, from := fmt.Sprintf("image: %d\n", i), ""
-		if i == 0 {
-			from = "from " + ref + "^0\n"
-		}
-		fmt.Fprintf(&stream, "commit %s\ncommitter Ada <ada@example.com> 1750000000 +0000\ndata 6\nchange\n%sM 100644 inline deploy/web.yaml\ndata %d\n%s\n",
-			ref, from, len(data), data)
-	}
-	git(&stream, "fast-import", "--quiet")
-	git(nil, "push", "--quiet", url, ref)
 }
 
 // TestReadApprovalSurvivesEachFault: for any fault of one answer, the result is an error or the
