@@ -93,6 +93,19 @@ func (c *controller) ready(ctx context.Context) bool {
 	return answer.StatusCode == http.StatusOK
 }
 
+// while returns a context that ends with the controller.
+func (c *controller) while(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-c.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 // stop ends the controller and waits until it has. It is an error if it had ended by itself.
 func (c *controller) stop() error {
 	select {

@@ -143,9 +143,9 @@ func releaseNamed(name string) *v1alpha1.BatchRelease {
 	return &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// mostAtOnce limits the requests of the bench in flight: the API server gives up on those that wait
-// for a minute.
-const mostAtOnce = 1000
+// mostAtOnce limits the requests of the bench in flight. With more, those of the controller for its
+// Lease would wait so long that it loses that.
+const mostAtOnce = 200
 
 // atOnce does the same for all names, as many as possible at the same time, and returns the first
 // error.

@@ -108,6 +108,8 @@ func (r rest) settle(ctx context.Context, l *lab) (*controller, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := running.while(ctx)
+	defer cancel()
 	if err := r.adopt(ctx, l.client); err != nil {
 		return nil, errors.Join(fmt.Errorf("create releases: %w", err), running.stop())
 	}
