@@ -111,9 +111,9 @@ func releaseAll(shops ...*shop) released {
 // and the pull requests of one at most.
 type released struct{ ended, early, pulls int }
 
-// TestEachRequestMeetsEachBadAnswer: F17, each request of a release meets each bad answer once (with
-// -every-answer, else one of each sort). No gate opens by it, each opens in the end, nobody is asked twice, and all end with the status that
-// tells the outcome.
+// TestEachRequestMeetsEachBadAnswer: F17, each request of a release meets each bad answer once with
+// -every-answer, else one of each sort. No gate opens by it, and each opens in the end. A release
+// has one pull request, and ends with the status that tells the outcome.
 func TestEachRequestMeetsEachBadAnswer(t *testing.T) {
 	t.Parallel()
 	for name, kinds := range map[string][]string{
