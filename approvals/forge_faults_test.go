@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
-// everyAnswer has each request meet each kind of bad answer. By default each meets one, in turn, and
-// so each kind is met by many requests.
+// everyAnswer has each request meet each kind of bad answer. By default each request meets one, and
+// the kinds take turns.
 var everyAnswer = flag.Bool("every-answer", false, "have each request to the forge meet each kind of bad answer")
 
 // met returns which of several kinds of bad answers the i-th request meets.
