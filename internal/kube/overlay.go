@@ -170,18 +170,13 @@ func (o *Overlay[T]) Ahead() bool {
 	return len(o.seen) > 0
 }
 
-// CaughtUp reports whether the object, which the cache has by now, is the one that was seen last,
-// and forgets that.
+// CaughtUp reports whether the object, which the cache has by now, is the one that was seen last. It
+// forgets nothing: a reader may have an older object of the cache in hand, which Newest replaces.
 func (o *Overlay[T]) CaughtUp(cached T) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	key := client.ObjectKeyFromObject(cached)
-	known := o.seen[key]
-	if known == nil || known.deleted || known.identity != identityOf(cached) {
-		return false
-	}
-	o.drop(key)
-	return true
+	known := o.seen[client.ObjectKeyFromObject(cached)]
+	return known != nil && !known.deleted && known.identity == identityOf(cached)
 }
 
 // Newest returns the object that the cache has, or a newer one. It reports false if the object was
