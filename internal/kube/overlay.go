@@ -170,8 +170,8 @@ func (o *Overlay[T]) Ahead() bool {
 	return len(o.seen) > 0
 }
 
-// CaughtUp reports whether the object, which the cache has by now, is the one that was seen last. It
-// forgets nothing: a reader may have an older object of the cache in hand, which Newest replaces.
+// CaughtUp reports whether the object, which the cache has by now, is the one that was seen last.
+// The Overlay keeps that: a reader may have taken an older object from the cache a moment before.
 func (o *Overlay[T]) CaughtUp(cached T) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
