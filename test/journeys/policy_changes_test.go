@@ -14,18 +14,23 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// team has a policy write the annotation team into the template of workloads, whoever writes them,
-// until another call. It returns once the API server goes by it.
-func (w *world) team(name string) {
-	w.Helper()
-	w.ruled("Mutating", "deployments, statefulsets, daemonsets", "CREATE, UPDATE", fmt.Sprintf(`
+// ofTeam returns the rule of a policy that writes the annotation team into a template.
+func ofTeam(name string) string {
+	return fmt.Sprintf(`
   reinvocationPolicy: Never
   mutations:
   - patchType: ApplyConfiguration
     applyConfiguration:
       expression: >
         Object{spec: Object.spec{template: Object.spec.template{metadata: Object.spec.template.metadata{
-          annotations: {"team": %q}}}}}`, name))
+          annotations: {"team": %q}}}}}`, name)
+}
+
+// team has a policy write the annotation team into the template of workloads, whoever writes them,
+// until another call. It returns once the API server goes by it.
+func (w *world) team(name string) {
+	w.Helper()
+	w.ruled("Mutating", "deployments, statefulsets, daemonsets", "CREATE, UPDATE", ofTeam(name))
 	probe := statefulSet(1)
 	probe.Namespace, probe.Name = w.namespace, "probe"
 	w.awaitRule(func() error {
@@ -96,16 +101,9 @@ func TestPolicyChangesHoldTheRelease(t *testing.T) {
 // run. It returns once the API server goes by it.
 func (w *world) twoFaced(team string) (end func()) {
 	w.Helper()
-	end = w.ruled("Mutating", "deployments, statefulsets", "UPDATE", fmt.Sprintf(`
-  reinvocationPolicy: Never
+	end = w.ruled("Mutating", "deployments, statefulsets", "UPDATE", ofTeam(team)+`
   matchConditions:
-  - {name: written, expression: "!request.dryRun"}
-  mutations:
-  - patchType: ApplyConfiguration
-    applyConfiguration:
-      expression: >
-        Object{spec: Object.spec{template: Object.spec.template{metadata: Object.spec.template.metadata{
-          annotations: {"team": %q}}}}}`, team))
+  - {name: written, expression: "!request.dryRun"}`)
 	w.awaitRule(func() error {
 		probe := statefulSet(0)
 		probe.Namespace, probe.Name = w.namespace, "probe"
