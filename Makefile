@@ -16,6 +16,8 @@ MODEL    := ./rollout/sim
 RACED    := ./approvals ./dashboard ./dashboard/access ./gitsync ./gitsync/gitrepo ./internal/app ./internal/dialer ./internal/kube ./telemetry/notices ./telemetry/traces
 # Tests of raced packages that only compute, for minutes under the race detector.
 COMPUTES := ^(TestNothingFits|TestRecordFits|TestRecordIsFair)$$
+# Of ./approvals, what repeats one journey many times: nightly-race has it under the race detector.
+SWEEPS   := ^Test(Each|Attacks)
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 IMAGE    ?= ghcr.io/sluice-dev/sluice
@@ -93,10 +95,11 @@ down: ## End the control plane of make up
 # More tests at a time than there are processors: most of them wait. It needs a C compiler.
 .PHONY: race
 race: ## The tests of what runs concurrently, under the race detector
-	CGO_ENABLED=1 hack/test $(RACED) -- $(FLAGS) -race -parallel 8 -skip '$(COMPUTES)' $(ARGS)
+	CGO_ENABLED=1 hack/test $(RACED) -- $(FLAGS) -race -parallel 8 -skip '$(COMPUTES)|$(SWEEPS)' $(ARGS)
 
 .PHONY: test-unraced
 test-unraced: ## The tests that make race and make test-model leave out
+	hack/test ./approvals -- $(FLAGS) -run '$(SWEEPS)' $(ARGS)
 	hack/test ./test/journeys ./test/... $$(go list ./... | grep -vxF "$$(go list $(RACED) $(MODEL))") -- $(FLAGS) $(ARGS)
 
 .PHONY: test-model
@@ -111,7 +114,7 @@ test-measured: ## The tests of raced packages that measure time and memory, or o
 # What takes too long for each push. Random walks have a seed, which repeats them.
 SEED ?= $(shell date +%Y%m%d)
 PART ?= 1/7
-PARALLEL_CODE := ./approvals/webhook ./cli/... ./forge/github ./internal/testbed/devforge ./rollout
+PARALLEL_CODE := ./approvals ./approvals/webhook ./cli/... ./forge/github ./internal/testbed/devforge ./rollout
 
 .PHONY: nightly-moments
 nightly-moments: ## Every fault before every write, and an API server that is away for a minute
@@ -120,6 +123,10 @@ nightly-moments: ## Every fault before every write, and an API server that is aw
 .PHONY: nightly-answers
 nightly-answers: ## Every kind of bad answer of the forge to every request
 	hack/test ./approvals -- -timeout 150m -ldflags=-w -run '^TestEach' -every-answer $(ARGS)
+
+.PHONY: nightly-node
+nightly-node: ## Every journey with real containers (root on Linux, as make test-node)
+	$(MAKE) test-node ARGS='-every-scenario $(ARGS)'
 
 .PHONY: nightly-walks
 nightly-walks: ## Random releases from another seed (SEED=N repeats one)
@@ -138,6 +145,7 @@ nightly-kinds: ## Every order of events of StatefulSets and DaemonSets, and with
 .PHONY: verify-nightly
 verify-nightly: ## The nightly targets, without the tests
 	$(MAKE) nightly-moments nightly-answers nightly-walks nightly-orders nightly-kinds ARGS='-list=none -ldflags=-w -vet=off'
+	cd test && go test $(FLAGS) ./cluster -every-scenario -list=none
 
 .PHONY: nightly-race
 nightly-race: ## The race detector for what make race leaves out

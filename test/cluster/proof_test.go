@@ -1,10 +1,17 @@
 package cluster
 
 import (
+	"flag"
 	"net/http"
 	"strings"
 	"testing"
 )
+
+// everyScenario makes TestTrafficLosesNoRequest go on after its first scenarios.
+var everyScenario = flag.Bool("every-scenario", false, "run each scenario of a release that moves requests")
+
+// perPush is how many scenarios run without -every-scenario.
+const perPush = 2
 
 // enough is how many requests all scenarios send at least, none of which may fail.
 const enough = 200_000
@@ -37,14 +44,15 @@ const (
 // TestTrafficLosesNoRequest: a service is released behind a real data plane, under load from
 // clients that keep their connection and clients that don't, in every way that requests can be
 // shared, while what shares them is killed. No request fails, each version gets what its step says,
-// and none while it is to get none.
+// and none while it is to get none. By default there are a blue-green release that is rolled back,
+// and a canary; -every-scenario has all.
 func TestTrafficLosesNoRequest(t *testing.T) {
 	c := open(t)
 	c.needDataPlane()
 	sluice := c.importImages()
 	c.install(sluice)
 	r := c.startRouted(sluice)
-	for _, s := range []struct {
+	scenarios := []struct {
 		name    string
 		happens func(*routed)
 	}{
@@ -56,12 +64,16 @@ func TestTrafficLosesNoRequest(t *testing.T) {
 		{"git revert", (*routed).rollBackByGit},
 		{"the controller killed twice", (*routed).surviveController},
 		{"both Traefiks killed", (*routed).surviveDataPlane},
-	} {
+	}
+	if !*everyScenario {
+		scenarios = scenarios[:perPush]
+	}
+	for _, s := range scenarios {
 		if !r.scenario(s.name, s.happens) {
 			break // the next one goes on where this one ends
 		}
 	}
-	if !t.Failed() && r.proof.sent() < enough {
+	if *everyScenario && !t.Failed() && r.proof.sent() < enough {
 		r.scenario("at rest", (*routed).rest)
 	}
 	t.Logf("\n%s", r.proof)

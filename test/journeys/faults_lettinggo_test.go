@@ -1,6 +1,7 @@
 package journeys
 
 import (
+	"hash/crc32"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -46,7 +47,9 @@ func waysOut() []wayOut {
 func eachWayOut(t *testing.T, name string, writes int64, journey func(t *testing.T, way wayOut, policy v1alpha1.DeletionPolicy, write int64)) {
 	t.Helper()
 	ways, policies := waysOut(), []v1alpha1.DeletionPolicy{v1alpha1.DeletionRevert, v1alpha1.DeletionProceed}
+	first := int(crc32.ChecksumIEEE([]byte(t.Name() + name)))
 	for turn, write := range moments(t.Name()+name, writes) {
+		turn += first
 		for i, way := range ways {
 			for j, policy := range policies {
 				if *everyMoment || turn%len(ways) == i && turn/len(ways)%len(policies) == j {

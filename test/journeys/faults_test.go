@@ -15,7 +15,7 @@ import (
 )
 
 // everyMoment makes scenarios happen before each write of a release. By default they happen before
-// one in five, which are others in each scenario.
+// one in fifteen, which are others in each scenario.
 var everyMoment = flag.Bool("every-moment", false, "run each scenario of faults at every moment")
 
 // scenario is a release in which something happens once. It is run again and again: in the first
@@ -118,7 +118,7 @@ func moments(scenario string, writes int64) []int64 {
 	var chosen []int64
 	first := crc32.ChecksumIEEE([]byte(scenario))
 	for write := int64(1); write <= writes; write++ {
-		if *everyMoment || (write+int64(first))%5 == 0 {
+		if *everyMoment || (write+int64(first))%15 == 0 {
 			chosen = append(chosen, write)
 		}
 	}
