@@ -29,7 +29,7 @@
 //   - the controller is at rest, and has written little more than in Calm (I9).
 //
 // What happens must not wait for the controller, and is done best through the API rather than with
-// kubectl. By default it happens before one write in fifteen; the flag -every-moment makes that each.
+// kubectl. By default it happens before one write in 15; the flag -every-moment makes that each.
 // With -v the scenario prints its runs, its violations and its writes: "make reliability" shows
 // them.
 package journeys

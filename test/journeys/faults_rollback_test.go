@@ -16,7 +16,7 @@ const releaseWrites = 18
 const takenOver = 3
 
 // TestRolledBackAtAnyMoment: F14 and F10, rolled back before a write of a release of web:2 (each
-// with -every-moment, else one in fifteen), at its end, or after it, by people or by Git, all pods
+// with -every-moment, else one in 15), at its end, or after it, by people or by Git, all pods
 // run web:1 again, and enough serve meanwhile. A release without any write has nothing to roll
 // back, so the annotation comes after the take-over.
 func TestRolledBackAtAnyMoment(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 )
 
 // everyMoment makes scenarios happen before each write of a release. By default they happen before
-// one in fifteen, which are others in each scenario.
+// one in 15, which are others in each scenario.
 var everyMoment = flag.Bool("every-moment", false, "run each scenario of faults at every moment")
 
 // scenario is a release in which something happens once. It is run again and again: in the first

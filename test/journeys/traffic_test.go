@@ -215,7 +215,7 @@ func TestTrafficBack(t *testing.T) {
 // writesOfTraffic is about how many writes a release of two steps with requests takes.
 const writesOfTraffic = 22
 
-// TestTrafficKilled: Killed at any write (each with -every-moment, else one in fifteen), before it or
+// TestTrafficKilled: Killed at any write (each with -every-moment, else one in 15), before it or
 // after it, the next process goes on to the same end.
 func TestTrafficKilled(t *testing.T) {
 	for name, when := range map[string]moment{"Before": before, "After": after} {
