@@ -16,7 +16,7 @@ MODEL    := ./rollout/sim
 RACED    := ./approvals ./dashboard ./dashboard/access ./gitsync ./gitsync/gitrepo ./internal/app ./internal/dialer ./internal/kube ./telemetry/notices ./telemetry/traces
 # Tests of raced packages that only compute, for minutes under the race detector.
 COMPUTES := ^(TestNothingFits|TestRecordFits|TestRecordIsFair)$$
-# Of ./approvals, what repeats one journey many times: nightly-race has it under the race detector.
+# Tests of raced packages that repeat a journey many times: those of ./approvals are raced each night.
 SWEEPS   := ^Test(Each|Attacks)
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
@@ -99,7 +99,7 @@ race: ## The tests of what runs concurrently, under the race detector
 
 .PHONY: test-unraced
 test-unraced: ## The tests that make race and make test-model leave out
-	hack/test ./approvals -- $(FLAGS) -run '$(SWEEPS)' $(ARGS)
+	hack/test $$(dirname $$(grep -lE '$(SWEEPS:^%=^func %)' $(addsuffix /*_test.go,$(RACED))) | sort -u) -- $(FLAGS) -run '$(SWEEPS)' $(ARGS)
 	hack/test ./test/journeys ./test/... $$(go list ./... | grep -vxF "$$(go list $(RACED) $(MODEL))") -- $(FLAGS) $(ARGS)
 
 .PHONY: test-model

@@ -10,7 +10,7 @@ import (
 // everyScenario makes TestTrafficLosesNoRequest go on after its first scenarios.
 var everyScenario = flag.Bool("every-scenario", false, "run each scenario of a release that moves requests")
 
-// perPush is how many scenarios run without -every-scenario.
+// perPush limits the scenarios unless there is -every-scenario.
 const perPush = 2
 
 // enough is how many requests all scenarios send at least, none of which may fail.

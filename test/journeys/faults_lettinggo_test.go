@@ -42,12 +42,12 @@ func waysOut() []wayOut {
 	}
 }
 
-// eachWayOut runs a journey at the moments of a release, in which ways and policies take turns: all
-// of them at each moment with -every-moment.
+// eachWayOut runs a journey at the moments of a release, in which ways and policies take turns,
+// from another start for each name: all of them at each moment with -every-moment.
 func eachWayOut(t *testing.T, name string, writes int64, journey func(t *testing.T, way wayOut, policy v1alpha1.DeletionPolicy, write int64)) {
 	t.Helper()
 	ways, policies := waysOut(), []v1alpha1.DeletionPolicy{v1alpha1.DeletionRevert, v1alpha1.DeletionProceed}
-	first := int(crc32.ChecksumIEEE([]byte(t.Name() + name)))
+	first := int(crc32.ChecksumIEEE([]byte(t.Name()+name)) % uint32(len(ways)*len(policies)))
 	for turn, write := range moments(t.Name()+name, writes) {
 		turn += first
 		for i, way := range ways {
