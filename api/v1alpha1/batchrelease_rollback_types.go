@@ -7,10 +7,10 @@ type RollbackRecord struct {
 	// From is the revision that was rolled back.
 	// +optional
 	From string `json:"from,omitempty"`
-	// InGit means that Git had the template of From when the rollback began. The template stays
-	// quarantined, however Git writes it, until Git has another one.
+	// Digest is that of the template of From, which stays quarantined, however Git writes it, until
+	// another one is released. Empty if Git had another one that was rolled back, too.
 	// +optional
-	InGit bool `json:"inGit,omitempty"`
+	Digest string `json:"digest,omitempty"`
 	// By names the user who requested it with sluice or the dashboard, as in Log; empty if unknown.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional

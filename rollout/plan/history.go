@@ -172,7 +172,7 @@ func recallRollback(d Decision, template *v1alpha1.ResolvedTemplate) (Decision, 
 	})
 	return d.with(func(r *record) {
 		why := *r.Rollback
-		why.From, why.InGit = bad.Revision, true
+		why.From, why.Digest = bad.Revision, bad.Digest
 		r.Rollback = &why
 	}), true
 }

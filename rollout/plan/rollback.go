@@ -111,12 +111,12 @@ func rollBack(s *snapshot, target *Kept, why v1alpha1.RollbackRecord) Decision {
 	if why.From = replacedBy(s, target.Revision); s.hold().unrecorded() && s.workload.Revision != target.Revision {
 		why.From = s.workload.Revision
 	}
-	why.InGit = gitGives(s, why.From)
 	given := s.given
 	if current := s.record.Resolved; current != nil && !slices.Contains(s.record.Quarantined, given) {
 		given = current.Given
 	}
 	d := quarantine(nothing(s), given)
+	why.Digest = digestKeptOut(d.snap, why.From)
 	queued := d.snap.record.Queued
 	d = begin(d, v1alpha1.ResolvedTemplate{Given: given, Digest: target.Digest, Revision: target.Revision}, &why)
 	if queued != nil && !slices.Contains(d.snap.record.Quarantined, queued.Given) {
@@ -126,14 +126,18 @@ func rollBack(s *snapshot, target *Kept, why v1alpha1.RollbackRecord) Decision {
 	return d.first()
 }
 
-// gitGives reports whether Git gives the template of a revision that a rollback leaves, rather than
-// one that waits.
-func gitGives(s *snapshot, from string) bool {
-	if s.record.rollingBack() {
-		return s.record.Rollback.InGit
-	}
+// digestKeptOut returns the digest of the template of a revision that a rollback leaves, if that is
+// quarantined as given; empty otherwise.
+func digestKeptOut(s *snapshot, from string) string {
 	current := s.record.Resolved
-	return current != nil && current.Given == s.given && s.record.UpdateRevision == from
+	switch {
+	case s.record.rollingBack():
+		return s.record.Rollback.Digest
+	case current == nil || s.record.UpdateRevision != from || !slices.Contains(s.record.Quarantined, current.Given):
+		return ""
+	default:
+		return current.Digest
+	}
 }
 
 // leftRevision returns the revision that a rollback leaves: the one that is, or was last, released.
@@ -190,15 +194,10 @@ func quarantine(d Decision, given string) Decision {
 }
 
 // rolledBackBefore reports whether a template is the one that was rolled back, written in another
-// way: a quantity, an empty list or the pod-template-hash label makes no other version. If another
-// template waited then, Git has changed since.
+// way: a quantity, an empty list or the pod-template-hash label makes no other version.
 func rolledBackBefore(s *snapshot, template *v1alpha1.ResolvedTemplate) bool {
 	back := s.record.Rollback
-	if back == nil || !back.InGit || len(s.record.Quarantined) == 0 {
-		return false
-	}
-	bad := s.history.of(back.From)
-	return bad != nil && bad.Digest == template.Digest
+	return back != nil && back.Digest == template.Digest && len(s.record.Quarantined) > 0
 }
 
 // isQuarantined reports whether the given template was rolled back.

@@ -327,7 +327,7 @@ func TestTurnRound(t *testing.T) {
 func TestOnlyWhatIsLeftIsQuarantinedByItself(t *testing.T) {
 	t.Parallel()
 	p, _ := turnBack(nothing(held(10).but(func(o *Observation) { o.Given = "given-v3" }).look()), v1alpha1.TriggerDeadline, "it failed")
-	want := &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerDeadline, From: "v2", Message: "it failed"}
+	want := &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerDeadline, From: "v2", Digest: "digest-v2", Message: "it failed"}
 	if diff := cmp.Diff(want, p.snap.record.Rollback); diff != "" {
 		t.Errorf("record of the rollback (-want +got):\n%s", diff)
 	}

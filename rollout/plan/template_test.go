@@ -146,7 +146,7 @@ func TestARevertedTemplateIsNoLongerQuarantined(t *testing.T) {
 		"written in another way it is the same": {
 			completed(10).keep("v2").resolved("v2").but(func(o *Observation) { o.Given, o.Resolved.Given = "given-v2-again", "given-v2-again" }).
 				status(quarantined("given-v2")).status(func(s *v1alpha1.BatchReleaseStatus) {
-				s.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "v2", InGit: true}
+				s.Rollback = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerAnnotation, From: "v2", Digest: "digest-v2"}
 			}),
 			[]string{"given-v2", "given-v2-again"},
 		},

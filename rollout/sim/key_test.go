@@ -161,7 +161,7 @@ func (e *encoder) rollback(why *v1alpha1.RollbackRecord) {
 	if why != nil {
 		e.text(string(why.Trigger))
 		e.text(why.From)
-		e.flag(why.InGit)
+		e.text(why.Digest)
 	}
 }
 
