@@ -47,6 +47,7 @@ type process struct {
 	unwritten     unwritten
 	scaled        time.Time
 	setsAsAsked   time.Time
+	grown         types.UID // the ReplicaSet that grew last, as asked
 	native        nativeSight
 	// outdated counts the passes in a row that ended because what they decided on had changed.
 	outdated int

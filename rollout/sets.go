@@ -53,7 +53,8 @@ func (r *podWriter) scale(ctx context.Context, v *view, a deployment.Scale) erro
 	if err != nil {
 		return err
 	}
-	if r.clock.Since(v.process.setsAsAsked) > setsMemory {
+	grows := a.To > a.From
+	if r.clock.Since(v.process.setsAsAsked) > setsMemory || grows && v.process.grown != set.UID {
 		foreseen, err := r.patchSet(ctx, v, set, patch, client.DryRunAll)
 		if err != nil {
 			return err
@@ -71,6 +72,9 @@ func (r *podWriter) scale(ctx context.Context, v *view, a deployment.Scale) erro
 		}
 	}
 	v.process.setsAsAsked = time.Time{}
+	if grows {
+		v.process.grown = ""
+	}
 	written, err := r.patchSet(ctx, v, set, patch)
 	if err != nil {
 		return err
@@ -84,12 +88,16 @@ func (r *podWriter) scale(ctx context.Context, v *view, a deployment.Scale) erro
 		return &rewritten{fields: []string{"spec.replicas"}, written: true}
 	default:
 		v.process.setsAsAsked = r.clock.Now()
+		if grows {
+			v.process.grown = set.UID
+		}
 		return nil
 	}
 }
 
 // setsMemory limits how long the answer to one write of a ReplicaSet stands for the dry run of the
-// next: longer than a batch of many releases at once takes.
+// next: longer than a batch of many releases at once takes. Only growth of the same ReplicaSet
+// stands for more growth: admission may look at that alone.
 const setsMemory = time.Minute
 
 // patchSet patches a ReplicaSet, and returns the answer.

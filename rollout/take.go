@@ -211,10 +211,11 @@ func (r *observer) tryTemplate(ctx context.Context, v *view, t plan.Template, te
 	if !t.Given || v.workload == nil || hold.Of(v.workload) != nil {
 		return r.history.try(ctx, v, template)
 	}
-	both := new(kube.JSONPatch).Set("/spec/template", template)
+	held := plan.Hold{Release: v.release.Name, UID: v.release.UID, HeldWorkload: v.workload.Own()}
+	both := hold.Set(new(kube.JSONPatch).Set("/spec/template", template), v.workload, held)
 	v.workload.Secure(both)
 	answer, came, err := r.history.tryPatch(ctx, v, both)
-	if refusal(err) || err == nil && len(answer.Insecure()) > 0 {
+	if refusal(err) || err == nil && len(notHeld(answer, held)) > 0 {
 		return r.history.try(ctx, v, template)
 	}
 	if err == nil {
