@@ -7,8 +7,8 @@ type RollbackRecord struct {
 	// From is the revision that was rolled back.
 	// +optional
 	From string `json:"from,omitempty"`
-	// Digest is that of the template of From, which stays quarantined, however Git writes it, until
-	// another one is released. Empty if Git had another one that was rolled back, too.
+	// Digest identifies the template of From, which stays quarantined in every spelling until another
+	// one is released. It is empty if only a newer template of Git is quarantined.
 	// +optional
 	Digest string `json:"digest,omitempty"`
 	// By names the user who requested it with sluice or the dashboard, as in Log; empty if unknown.

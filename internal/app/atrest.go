@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// quiet is how long a controller sends no request before it is at rest.
+// quiet bounds a pause between requests: after a longer one a controller is at rest.
 const quiet = 15 * time.Second
 
 // freeAtRest has a client call free each time it has sent no request for so long, new watches

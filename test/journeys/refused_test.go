@@ -151,6 +151,15 @@ func TestDeploymentStampedAtEachWrite(t *testing.T) {
 // it is, with dry runs and statuses.
 const mostStampedWrites = 40
 
+// annotatingTemplates are the mutations of a policy that adds an annotation to pod templates.
+const annotatingTemplates = `
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: >
+        Object{spec: Object.spec{template: Object.spec.template{metadata: Object.spec.template.metadata{
+          annotations: {"team": "blue"}}}}}`
+
 // TestReplicaSetRewritten: a ReplicaSet whose template comes out as another one is found by nobody:
 // none is made.
 func TestReplicaSetRewritten(t *testing.T) {
@@ -158,12 +167,7 @@ func TestReplicaSetRewritten(t *testing.T) {
 	w.released()
 	end := w.ruled("Mutating", "replicasets", "CREATE", `
   reinvocationPolicy: Never
-  mutations:
-  - patchType: ApplyConfiguration
-    applyConfiguration:
-      expression: >
-        Object{spec: Object.spec{template: Object.spec.template{metadata: Object.spec.template.metadata{
-          annotations: {"team": "blue"}}}}}`)
+`+annotatingTemplates)
 	w.awaitRule(func() error {
 		set := &appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Selector: deployment(0).Spec.Selector, Template: podTemplate("web:1", nil)}}
 		set.Namespace, set.Name = w.namespace, "probe"

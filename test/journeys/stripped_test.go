@@ -63,12 +63,7 @@ func TestGrowthIsRewritten(t *testing.T) {
   reinvocationPolicy: Never
   matchConditions:
   - {name: grows, expression: "object.spec.replicas > oldObject.spec.replicas"}
-  mutations:
-  - patchType: ApplyConfiguration
-    applyConfiguration:
-      expression: >
-        Object{spec: Object.spec{template: Object.spec.template{metadata: Object.spec.template.metadata{
-          annotations: {"team": "blue"}}}}}`)
+`+annotatingTemplates)
 	w.awaitRule(func() error {
 		answer := set.DeepCopy()
 		if err := w.Patch(w.Context(), answer, mergePatch(`{"spec":{"replicas":9}}`), client.DryRunAll); err != nil {
