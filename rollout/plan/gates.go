@@ -123,8 +123,7 @@ func reach(s *snapshot, target int32) int32 {
 
 // dropGates deletes the gates of this attempt that have not passed and that the edited step does
 // not ask for, or not with this policy. It reads them live first, as a cache may show a gate as it
-// was before it passed. Gates of later steps stay until those are reached: a process that died may
-// have opened them before it recorded their step.
+// was before it passed. A process that died may have opened a gate before it recorded the step.
 func dropGates(d Decision, policies []indexed) Decision {
 	for _, gate := range d.snap.gates().undecided() {
 		switch {
@@ -138,9 +137,11 @@ func dropGates(d Decision, policies []indexed) Decision {
 	return d
 }
 
-// laterStep reports whether a gate is of a step after the recorded one.
+// laterStep reports whether a gate is of a step after the recorded one, and was opened since that
+// began: after a jump back the gates of later steps are older.
 func laterStep(s *snapshot, gate *v1alpha1.Gate) bool {
-	return gate.Spec.Step > s.steps().index() && int(gate.Spec.Step) < len(s.steps().list())
+	began := s.record.StepStartedAt
+	return began != nil && gate.CreationTimestamp.After(began.Time) && gate.Spec.Step > s.steps().index() && int(gate.Spec.Step) < len(s.steps().list())
 }
 
 // openGates creates the missing gates of the step, and records all of them. No gate is opened
