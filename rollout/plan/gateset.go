@@ -154,9 +154,22 @@ func (g gates) awaited() bool {
 		return len(g.record.Gates) > 0 && !g.passed()
 	}
 	return slices.ContainsFunc(g.record.Gates, func(open v1alpha1.GateReference) bool {
-		return !slices.ContainsFunc(g.all, func(gate v1alpha1.Gate) bool {
-			return gate.Name == open.Name && gate.Spec.Attempt == g.record.Attempt && gate.Status.Decision == v1alpha1.DecisionPassed
-		})
+		return !g.decided(open, v1alpha1.DecisionPassed)
+	})
+}
+
+// rejected reports whether a recorded gate of the step was rejected, even if the steps have been
+// edited since. The record gets a decision only once requests and pods are as the step says.
+func (g gates) rejected() bool {
+	return slices.ContainsFunc(g.record.Gates, func(open v1alpha1.GateReference) bool {
+		return open.Decision == v1alpha1.DecisionRejected || g.decided(open, v1alpha1.DecisionRejected)
+	})
+}
+
+// decided reports whether a gate of this attempt has a decision.
+func (g gates) decided(open v1alpha1.GateReference, decision v1alpha1.Decision) bool {
+	return slices.ContainsFunc(g.all, func(gate v1alpha1.Gate) bool {
+		return gate.Name == open.Name && gate.Spec.Attempt == g.record.Attempt && gate.Status.Decision == decision
 	})
 }
 

@@ -91,11 +91,6 @@ func (r *record) rollingPhase() v1alpha1.Phase {
 	return v1alpha1.PhaseRollingUpdate
 }
 
-// gateRejected reports whether a gate of the current step is recorded as rejected.
-func (r *record) gateRejected() bool {
-	return slices.ContainsFunc(r.Gates, func(g v1alpha1.GateReference) bool { return g.Decision == v1alpha1.DecisionRejected })
-}
-
 // ending returns the recorded end of a release with traffic; nil before its end.
 func (r *record) ending() *v1alpha1.TrafficEnding {
 	if r.Traffic == nil {
