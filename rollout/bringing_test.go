@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/internal/jsonpatch"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
@@ -36,7 +36,7 @@ func TestKeptTemplateGetsNewDefaults(t *testing.T) {
 	} {
 		v := seen(t, withWeb1)
 		v.sets, v.facts.Kept = test.sets, []plan.Kept{{Name: kept.Name, Revision: "v1"}}
-		back, err := r.workloads.bringing(t.Context(), v, new(kube.JSONPatch), &plan.Template{Revision: "v1"}, "")
+		back, err := r.workloads.bringing(t.Context(), v, new(jsonpatch.Patch), &plan.Template{Revision: "v1"}, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
-	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
@@ -178,7 +178,7 @@ func (p nodes) find(ctx context.Context, r *kindShell, v *view, digest string) (
 		return latest{}, err
 	}
 	for _, name := range names {
-		revision, err := hold.Recorded(ctx, r.live, p.d, name)
+		revision, err := kube.Recorded(ctx, r.live, p.d, name)
 		if err != nil {
 			return latest{}, err
 		}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/mover"
@@ -98,7 +99,7 @@ func (p ordinals) setPartition(ctx context.Context, r *kindShell, v *view, a inp
 	}
 	now := *held
 	now.Window = statefulset.Window(a.Partition)
-	patch, err := statefulset.SetPartition(hold.Set(hold.AsDecided(p.s), p.s, now), a.Partition, a.Unavailable).Patch()
+	patch, err := kube.PatchOf(statefulset.SetPartition(hold.Set(hold.AsDecided(p.s), p.s, now), a.Partition, a.Unavailable))
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (p places) owns(_ *view, pod *corev1.Pod) bool { return ownedBy(pod, p.w.Ge
 // template returns the template that the native controller keeps in a ControllerRevision; nil if
 // there is none.
 func (p places) template(ctx context.Context, r *kindShell, _ *view, revision string) (json.RawMessage, error) {
-	kept, err := hold.Recorded(ctx, r.live, p.w, p.w.RevisionName(revision))
+	kept, err := kube.Recorded(ctx, r.live, p.w, p.w.RevisionName(revision))
 	if err != nil || kept == nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/jsonpatch"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
@@ -49,7 +50,7 @@ func (r *podWriter) scale(ctx context.Context, v *view, a deployment.Scale) erro
 	if set == nil || ptr.Deref(set.Spec.Replicas, 1) != a.From {
 		return errOutdated
 	}
-	patch, err := resizing(set, a).Patch()
+	patch, err := kube.PatchOf(resizing(set, a))
 	if err != nil {
 		return err
 	}
@@ -117,8 +118,8 @@ func (r *podWriter) shrinkBack(ctx context.Context, v *view, set *appsv1.Replica
 	if sizeOf(set) <= size {
 		return nil
 	}
-	back := new(kube.JSONPatch).Test("/metadata/uid", set.UID).Test("/metadata/generation", set.Generation).Set("/spec/replicas", size)
-	patch, err := back.Patch()
+	back := new(jsonpatch.Patch).Test("/metadata/uid", set.UID).Test("/metadata/generation", set.Generation).Set("/spec/replicas", size)
+	patch, err := kube.PatchOf(back)
 	if err != nil {
 		return err
 	}
@@ -133,8 +134,8 @@ func (r *podWriter) shrinkBack(ctx context.Context, v *view, set *appsv1.Replica
 // they are not available, it holds only for the same numbers of available and ready pods too: a
 // ReplicaSet deletes unavailable pods first. If all are available, the status is left out, since it
 // changes all the time and each change would cost a conflict.
-func resizing(set *appsv1.ReplicaSet, a deployment.Scale) *kube.JSONPatch {
-	patch := new(kube.JSONPatch).
+func resizing(set *appsv1.ReplicaSet, a deployment.Scale) *jsonpatch.Patch {
+	patch := new(jsonpatch.Patch).
 		Test("/metadata/uid", set.UID).
 		Test("/metadata/generation", set.Generation)
 	if a.To < a.From && set.Status.AvailableReplicas < a.From {
@@ -142,7 +143,7 @@ func resizing(set *appsv1.ReplicaSet, a deployment.Scale) *kube.JSONPatch {
 			Test("/status/readyReplicas", orNone(set.Status.ReadyReplicas))
 	}
 	if _, noted := set.Annotations[desiredAnnotation]; noted {
-		patch.Remove(kube.AnnotationPath(desiredAnnotation)) // it speaks of a scaling that is not ours
+		patch.Remove(jsonpatch.AnnotationPath(desiredAnnotation)) // it speaks of a scaling that is not ours
 	}
 	return patch.Set("/spec/replicas", a.To)
 }

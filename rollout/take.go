@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/jsonpatch"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
@@ -34,7 +35,7 @@ func (r *workloadWriter) takeOver(ctx context.Context, v *view, a plan.TakeOver)
 		return err
 	}
 	template.revision = a.Revision
-	encoded, err := patch.Patch()
+	encoded, err := kube.PatchOf(patch)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func isOpen(w workload.Workload) bool {
 }
 
 // bringing adds a template to a patch, if it is to bring one.
-func (r *workloadWriter) bringing(ctx context.Context, v *view, patch *kube.JSONPatch, t *plan.Template, digest string) (brings, error) {
+func (r *workloadWriter) bringing(ctx context.Context, v *view, patch *jsonpatch.Patch, t *plan.Template, digest string) (brings, error) {
 	if t == nil {
 		return brings{digest: digest}, nil
 	}
@@ -90,7 +91,7 @@ func (r *workloadWriter) handBack(ctx context.Context, v *view, a plan.HandBack)
 	if err != nil {
 		return err
 	}
-	patch, err := back.Patch()
+	patch, err := kube.PatchOf(back)
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (r *workloadWriter) secureAgain(ctx context.Context, v *view, held plan.Hol
 	held.Window = ""
 	again := hold.Set(hold.AsDecided(v.workload), v.workload, held)
 	v.workload.Secure(again)
-	patch, err := again.Patch()
+	patch, err := kube.PatchOf(again)
 	if err != nil {
 		return err
 	}
@@ -212,7 +213,7 @@ func (r *observer) tryTemplate(ctx context.Context, v *view, t plan.Template, te
 		return r.history.try(ctx, v, template)
 	}
 	held := plan.Hold{Release: v.release.Name, UID: v.release.UID, HeldWorkload: v.workload.Own()}
-	both := hold.Set(new(kube.JSONPatch).Set("/spec/template", template), v.workload, held)
+	both := hold.Set(new(jsonpatch.Patch).Set("/spec/template", template), v.workload, held)
 	v.workload.Secure(both)
 	answer, came, err := r.history.tryPatch(ctx, v, both)
 	if refusal(err) || err == nil && len(notHeld(answer, held)) > 0 {
@@ -266,11 +267,11 @@ func (r *observer) overlooked(ctx context.Context, v *view, template json.RawMes
 
 // try returns the workload as it would be with another template, and that template as it came.
 func (r *historian) try(ctx context.Context, v *view, template json.RawMessage) (workload.Workload, json.RawMessage, error) {
-	return r.tryPatch(ctx, v, new(kube.JSONPatch).Set("/spec/template", template))
+	return r.tryPatch(ctx, v, new(jsonpatch.Patch).Set("/spec/template", template))
 }
 
-func (r *historian) tryPatch(ctx context.Context, v *view, changes *kube.JSONPatch) (workload.Workload, json.RawMessage, error) {
-	patch, err := changes.Patch()
+func (r *historian) tryPatch(ctx context.Context, v *view, changes *jsonpatch.Patch) (workload.Workload, json.RawMessage, error) {
+	patch, err := kube.PatchOf(changes)
 	if err != nil {
 		return nil, nil, err
 	}

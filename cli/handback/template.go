@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/workload"
@@ -27,7 +28,7 @@ func (c *Command) findTemplate(ctx context.Context, w workload.Workload, revisio
 	if name == "" {
 		return c.templateOfSet(ctx, w, revision)
 	}
-	recorded, err := hold.Recorded(ctx, c.client, w, name)
+	recorded, err := kube.Recorded(ctx, c.client, w, name)
 	if err != nil || recorded == nil {
 		return nil, err
 	}

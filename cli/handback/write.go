@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/jsonpatch"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/workload"
@@ -33,7 +34,7 @@ func (c *Command) write(ctx context.Context, w workload.Workload, held v1alpha1.
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
-	broken := hold.HandBack(w, held, template).Set(kube.AnnotationPath(v1alpha1.BreakGlassAnnotation), glassReason)
+	broken := hold.HandBack(w, held, template).Set(jsonpatch.AnnotationPath(v1alpha1.BreakGlassAnnotation), glassReason)
 	switch written, again := c.patch(ctx, w, broken, digest); {
 	case apierrors.IsForbidden(again):
 		return err
@@ -62,8 +63,8 @@ var errRewritten = errors.New("a mutating admission webhook or policy changes sp
 
 // patch writes a patch of a workload, and returns the answer. A dry run first compares the digest
 // of its template.
-func (c *Command) patch(ctx context.Context, w workload.Workload, changes *kube.JSONPatch, digest string) (workload.Workload, error) {
-	patch, err := changes.Patch()
+func (c *Command) patch(ctx context.Context, w workload.Workload, changes *jsonpatch.Patch, digest string) (workload.Workload, error) {
+	patch, err := kube.PatchOf(changes)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +94,8 @@ func (c *Command) mendGlass(ctx context.Context, w workload.Workload) error {
 	if !glassIsOurs(w) {
 		return nil
 	}
-	path := kube.AnnotationPath(v1alpha1.BreakGlassAnnotation)
-	removal := new(kube.JSONPatch).Test("/metadata/uid", w.GetUID()).Test(path, glassReason).Remove(path)
+	path := jsonpatch.AnnotationPath(v1alpha1.BreakGlassAnnotation)
+	removal := new(jsonpatch.Patch).Test("/metadata/uid", w.GetUID()).Test(path, glassReason).Remove(path)
 	_, err := c.patch(ctx, w, removal, digestOf(w.PodTemplate()))
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/jsonpatch"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 	"github.com/sluice-dev/sluice/rollout/hold"
@@ -134,14 +135,14 @@ func (s *shop) hold(w workload.Workload, stable string, window int32) {
 	if err != nil {
 		s.Fatalf("encode template: %v", err)
 	}
-	patch := new(kube.JSONPatch).Set("/spec/template", json.RawMessage(raw))
+	patch := new(jsonpatch.Patch).Set("/spec/template", json.RawMessage(raw))
 	if window > 0 {
 		held.Window = fmt.Sprint(window)
 		statefulset.SetPartition(patch, window, 0)
 	} else {
 		w.Secure(patch)
 	}
-	change, err := hold.Set(patch, w, held).Patch()
+	change, err := kube.PatchOf(hold.Set(patch, w, held))
 	if err != nil {
 		s.Fatalf("make patch: %v", err)
 	}

@@ -2,13 +2,17 @@
 package kube
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
-	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/internal/jsonpatch"
 )
 
 // Newer reports whether a is a later reading than b of the same object. Readings whose
@@ -21,48 +25,25 @@ func Newer(a, b client.Object) bool {
 	return err == nil && order > 0
 }
 
-// operation is one step of a JSON patch (RFC 6902).
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
-}
-
-// JSONPatch is a JSON patch, applied as a whole or not at all. The zero value is an empty one.
-type JSONPatch struct {
-	operations []operation
-}
-
-// Test makes the API server refuse the patch as invalid unless the path has the value; nil
-// stands for none, where at least the parent of the path exists. Unlike a resourceVersion it
-// allows changes of anything else.
-func (p *JSONPatch) Test(path string, value any) *JSONPatch {
-	p.operations = append(p.operations, operation{"test", path, value})
-	return p
-}
-
-// Set writes a value, whether the path has one or not. Its parent must exist.
-func (p *JSONPatch) Set(path string, value any) *JSONPatch {
-	p.operations = append(p.operations, operation{"add", path, value})
-	return p
-}
-
-// Remove takes away a value that must be there.
-func (p *JSONPatch) Remove(path string) *JSONPatch {
-	p.operations = append(p.operations, operation{Op: "remove", Path: path})
-	return p
-}
-
-// Patch encodes the operations.
-func (p *JSONPatch) Patch() (client.Patch, error) {
-	data, err := json.Marshal(p.operations)
+// PatchOf returns a JSON patch as a client sends it.
+func PatchOf(patch *jsonpatch.Patch) (client.Patch, error) {
+	data, err := patch.Encode()
 	if err != nil {
-		return nil, fmt.Errorf("encode patch: %w", err)
+		return nil, err
 	}
 	return client.RawPatch(types.JSONPatchType, data), nil
 }
 
-// AnnotationPath returns the JSON pointer (RFC 6901) to an annotation.
-func AnnotationPath(key string) string {
-	return "/metadata/annotations/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+// Recorded reads a ControllerRevision of the native controller; nil if the workload has none of the
+// name.
+func Recorded(ctx context.Context, reader client.Reader, workload metav1.Object, name string) (*appsv1.ControllerRevision, error) {
+	var revision appsv1.ControllerRevision
+	err := reader.Get(ctx, client.ObjectKey{Namespace: workload.GetNamespace(), Name: name}, &revision)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(&revision, workload) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read ControllerRevision %s: %w", name, err)
+	}
+	return &revision, nil
 }

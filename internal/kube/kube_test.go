@@ -3,7 +3,6 @@ package kube
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -34,29 +33,5 @@ func TestNewer(t *testing.T) {
 				t.Errorf("Newer = %t, want %t: %s", got, test.want, test.reason)
 			}
 		})
-	}
-}
-
-func TestJSONPatchKeepsTheOrder(t *testing.T) {
-	t.Parallel()
-	patch, err := new(JSONPatch).
-		Test("/metadata/generation", 7).
-		Test(AnnotationPath("x.dev/y"), nil).
-		Set("/spec/paused", false).
-		Remove(AnnotationPath("x.dev/a~b")).
-		Patch()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := patch.Data(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `[{"op":"test","path":"/metadata/generation","value":7},` +
-		`{"op":"test","path":"/metadata/annotations/x.dev~1y","value":null},` +
-		`{"op":"add","path":"/spec/paused","value":false},` +
-		`{"op":"remove","path":"/metadata/annotations/x.dev~1a~0b","value":null}]`
-	if diff := cmp.Diff(want, string(data)); diff != "" {
-		t.Errorf("patch (-want +got):\n%s", diff)
 	}
 }

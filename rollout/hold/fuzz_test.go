@@ -88,7 +88,7 @@ func wantReadable(t *testing.T, w workload.Workload) {
 		t.Fatal(err)
 	}
 	patch := hold.HandBack(w, held.HeldWorkload, nil)
-	if _, err := patch.Patch(); err != nil {
+	if _, err := patch.Encode(); err != nil {
 		t.Errorf("%s with %s can't be handed back: %v", w.Kind(), data, err)
 	}
 	w.Describe(held.HeldWorkload)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/internal/jsonpatch"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
@@ -52,14 +52,14 @@ func Limits(w workload.Workload, held *plan.Hold) (surge, unavailable *intstr.In
 
 // AsDecided starts a patch of a workload that applies only if spec and hold are unchanged since
 // the decision. Its status, which changes with every pod, does not count.
-func AsDecided(w metav1.Object) *kube.JSONPatch {
-	patch := new(kube.JSONPatch).
+func AsDecided(w metav1.Object) *jsonpatch.Patch {
+	patch := new(jsonpatch.Patch).
 		Test("/metadata/uid", w.GetUID()).
 		Test("/metadata/generation", w.GetGeneration())
 	if len(w.GetAnnotations()) == 0 {
 		return patch.Test("/metadata/annotations", nil)
 	}
-	return patch.Test(kube.AnnotationPath(v1alpha1.HoldAnnotation), Text(w))
+	return patch.Test(jsonpatch.AnnotationPath(v1alpha1.HoldAnnotation), Text(w))
 }
 
 // SameDecided reports whether a patch that AsDecided began for one reading of a workload still
@@ -70,10 +70,10 @@ func SameDecided(now, decided metav1.Object) bool {
 }
 
 // Set writes the annotation to a workload that may have no annotations yet.
-func Set(patch *kube.JSONPatch, w metav1.Object, held plan.Hold) *kube.JSONPatch {
+func Set(patch *jsonpatch.Patch, w metav1.Object, held plan.Hold) *jsonpatch.Patch {
 	data, _ := json.Marshal(held) // texts alone can't fail to encode
 	if len(w.GetAnnotations()) > 0 {
-		return patch.Set(kube.AnnotationPath(v1alpha1.HoldAnnotation), string(data))
+		return patch.Set(jsonpatch.AnnotationPath(v1alpha1.HoldAnnotation), string(data))
 	}
 	return patch.Set("/metadata/annotations", map[string]string{v1alpha1.HoldAnnotation: string(data)})
 }
@@ -81,8 +81,8 @@ func Set(patch *kube.JSONPatch, w metav1.Object, held plan.Hold) *kube.JSONPatch
 // HandBack returns the patch that gives a held workload back. It restores the fields, removes the
 // annotation and sets the template, unless nil, in one write: in any other order the native
 // controller would roll by itself for a moment.
-func HandBack(w workload.Workload, held v1alpha1.HeldWorkload, template json.RawMessage) *kube.JSONPatch {
-	patch := AsDecided(w).Remove(kube.AnnotationPath(v1alpha1.HoldAnnotation))
+func HandBack(w workload.Workload, held v1alpha1.HeldWorkload, template json.RawMessage) *jsonpatch.Patch {
+	patch := AsDecided(w).Remove(jsonpatch.AnnotationPath(v1alpha1.HoldAnnotation))
 	w.GiveBack(patch, held)
 	if template != nil {
 		patch.Set("/spec/template", template)

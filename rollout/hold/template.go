@@ -1,17 +1,11 @@
 package hold
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
 // TemplateIn returns the pod template of an object, with fields that are newer than our Go types.
@@ -37,18 +31,4 @@ func TemplateOfSet(set *unstructured.Unstructured) (json.RawMessage, error) {
 		return nil, fmt.Errorf("encode pod template: %w", err)
 	}
 	return raw, nil
-}
-
-// Recorded reads a ControllerRevision of the native controller; nil if the workload has none of the
-// name.
-func Recorded(ctx context.Context, reader client.Reader, w workload.Workload, name string) (*appsv1.ControllerRevision, error) {
-	var revision appsv1.ControllerRevision
-	err := reader.Get(ctx, client.ObjectKey{Namespace: w.GetNamespace(), Name: name}, &revision)
-	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(&revision, w) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read ControllerRevision %s: %w", name, err)
-	}
-	return &revision, nil
 }

@@ -137,11 +137,10 @@ func dropGates(d Decision, policies []indexed) Decision {
 	return d
 }
 
-// laterStep reports whether a gate is of a step after the recorded one, and was opened since that
-// began: after a jump back the gates of later steps are older.
+// laterStep reports whether a gate is of a step after the recorded one: a process that died opened
+// it. A jump back begins another attempt, with gates of its own.
 func laterStep(s *snapshot, gate *v1alpha1.Gate) bool {
-	began := s.record.StepStartedAt
-	return began != nil && gate.CreationTimestamp.After(began.Time) && gate.Spec.Step > s.steps().index() && int(gate.Spec.Step) < len(s.steps().list())
+	return s.record.entered() && gate.Spec.Step > s.steps().index() && int(gate.Spec.Step) < len(s.steps().list())
 }
 
 // openGates creates the missing gates of the step, and records all of them. No gate is opened

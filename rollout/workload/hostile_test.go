@@ -8,8 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/jsonpatch"
 	"github.com/sluice-dev/sluice/internal/kinds"
-	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/mover/strategy"
 )
 
@@ -78,13 +78,9 @@ func TestStrategiesThatAreNone(t *testing.T) {
 // givenBack returns the strategy that a workload gets back of the text.
 func givenBack(t *testing.T, kind, text string) string {
 	t.Helper()
-	patch := new(kube.JSONPatch)
+	patch := new(jsonpatch.Patch)
 	New(kind).GiveBack(patch, v1alpha1.HeldWorkload{Strategy: text})
-	written, err := patch.Patch()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := written.Data(nil)
+	data, err := patch.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/jsonpatch"
 	"github.com/sluice-dev/sluice/internal/kinds"
-	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/mover/deployment"
@@ -22,7 +21,7 @@ import (
 type Workload interface {
 	metav1.Object
 	// Object returns the object in its Go type.
-	Object() client.Object
+	Object() kinds.Object
 	Kind() string
 	// PodTemplate returns spec.template, to be changed in place.
 	PodTemplate() *corev1.PodTemplateSpec
@@ -45,8 +44,8 @@ type Workload interface {
 	// Describe says in words what the object gets back.
 	Describe(v1alpha1.HeldWorkload) string
 	// Secure adds to a patch what keeps it from that, and GiveBack what undoes it.
-	Secure(*kube.JSONPatch)
-	GiveBack(*kube.JSONPatch, v1alpha1.HeldWorkload)
+	Secure(*jsonpatch.Patch)
+	GiveBack(*jsonpatch.Patch, v1alpha1.HeldWorkload)
 	// RollbackTo returns the revision to which an annotation asks the native controller to roll back;
 	// empty if there is none.
 	RollbackTo() string
@@ -68,10 +67,10 @@ type Workload interface {
 var Kinds = kinds.Names()
 
 // rooms has a line for each kind, whose package defines its hold and the moves of its pods.
-var rooms = map[string]func(client.Object) Workload{
-	kinds.Deployment:  func(o client.Object) Workload { return &deployment.Object{Deployment: o.(*appsv1.Deployment)} },
-	kinds.StatefulSet: func(o client.Object) Workload { return &statefulset.Object{StatefulSet: o.(*appsv1.StatefulSet)} },
-	kinds.DaemonSet:   func(o client.Object) Workload { return &daemonset.Object{DaemonSet: o.(*appsv1.DaemonSet)} },
+var rooms = map[string]func(kinds.Object) Workload{
+	kinds.Deployment:  func(o kinds.Object) Workload { return &deployment.Object{Deployment: o.(*appsv1.Deployment)} },
+	kinds.StatefulSet: func(o kinds.Object) Workload { return &statefulset.Object{StatefulSet: o.(*appsv1.StatefulSet)} },
+	kinds.DaemonSet:   func(o kinds.Object) Workload { return &daemonset.Object{DaemonSet: o.(*appsv1.DaemonSet)} },
 }
 
 // New returns an empty object of a kind; nil if workloads of the kind can't be released.
@@ -80,13 +79,13 @@ func New(kind string) Workload {
 	if known == nil {
 		return nil
 	}
-	w, _ := Of(known.New().(client.Object))
+	w, _ := Of(known.New().(kinds.Object))
 	return w
 }
 
 // Of returns an object of apps/v1 as a Workload. It is an error if workloads of its kind can't be
 // released.
-func Of(object client.Object) (Workload, error) {
+func Of(object kinds.Object) (Workload, error) {
 	kind := kinds.Of(object)
 	if kind == nil {
 		return nil, fmt.Errorf("%T can't be released", object)

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
@@ -36,7 +37,7 @@ func TestHandbackAsDecided(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.askNative("1")
-	patch, err := hold.HandBack(read, plan.LetGo(&plan.Workload{Hold: hold.Of(read), Mover: hold.Mover(read)}, v1alpha1.DeletionProceed, nil).HeldWorkload, nil).Patch()
+	patch, err := kube.PatchOf(hold.HandBack(read, plan.LetGo(&plan.Workload{Hold: hold.Of(read), Mover: hold.Mover(read)}, v1alpha1.DeletionProceed, nil).HeldWorkload, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/jsonpatch"
 	"github.com/sluice-dev/sluice/internal/kinds"
-	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
@@ -24,7 +23,7 @@ import (
 type Object struct{ *appsv1.DaemonSet }
 
 // Object implements workload.Workload.
-func (d *Object) Object() client.Object { return d.DaemonSet }
+func (d *Object) Object() kinds.Object { return d.DaemonSet }
 
 // Kind implements workload.Workload.
 func (*Object) Kind() string { return kinds.DaemonSet }
@@ -73,12 +72,12 @@ func (d *Object) OnDelete() bool {
 }
 
 // Secure implements workload.Workload.
-func (*Object) Secure(patch *kube.JSONPatch) {
+func (*Object) Secure(patch *jsonpatch.Patch) {
 	patch.Set("/spec/updateStrategy", appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType})
 }
 
 // GiveBack implements workload.Workload.
-func (*Object) GiveBack(patch *kube.JSONPatch, held v1alpha1.HeldWorkload) {
+func (*Object) GiveBack(patch *jsonpatch.Patch, held v1alpha1.HeldWorkload) {
 	patch.Set("/spec/updateStrategy", strategyOf(held.Strategy))
 }
 

@@ -8,11 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/jsonpatch"
 	"github.com/sluice-dev/sluice/internal/kinds"
-	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/strategy"
@@ -23,7 +22,7 @@ import (
 type Object struct{ *appsv1.Deployment }
 
 // Object implements workload.Workload.
-func (d *Object) Object() client.Object { return d.Deployment }
+func (d *Object) Object() kinds.Object { return d.Deployment }
 
 // Kind implements workload.Workload.
 func (*Object) Kind() string { return kinds.Deployment }
@@ -68,7 +67,7 @@ func (d *Object) Recreate() bool {
 }
 
 // Secure implements workload.Workload.
-func (*Object) Secure(patch *kube.JSONPatch) {
+func (*Object) Secure(patch *jsonpatch.Patch) {
 	patch.
 		Set("/spec/paused", true).
 		Set("/spec/strategy", appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType})
@@ -77,12 +76,12 @@ func (*Object) Secure(patch *kube.JSONPatch) {
 // GiveBack implements workload.Workload. It also removes a request for a native rollback: unpaused,
 // the native controller would carry it out, and undo what was released. The API server counts the
 // annotation as spec, so that a new one changes the generation.
-func (d *Object) GiveBack(patch *kube.JSONPatch, held v1alpha1.HeldWorkload) {
+func (d *Object) GiveBack(patch *jsonpatch.Patch, held v1alpha1.HeldWorkload) {
 	patch.
 		Set("/spec/paused", held.Paused).
 		Set("/spec/strategy", strategyOf(held.Strategy))
 	if d.RollbackTo() != "" {
-		patch.Remove(kube.AnnotationPath(appsv1.DeprecatedRollbackTo))
+		patch.Remove(jsonpatch.AnnotationPath(appsv1.DeprecatedRollbackTo))
 	}
 }
 

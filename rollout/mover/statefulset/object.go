@@ -12,11 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/jsonpatch"
 	"github.com/sluice-dev/sluice/internal/kinds"
-	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
@@ -29,7 +28,7 @@ import (
 type Object struct{ *appsv1.StatefulSet }
 
 // Object implements workload.Workload.
-func (s *Object) Object() client.Object { return s.StatefulSet }
+func (s *Object) Object() kinds.Object { return s.StatefulSet }
 
 // Kind implements workload.Workload.
 func (*Object) Kind() string { return kinds.StatefulSet }
@@ -116,11 +115,11 @@ func (s *Object) Rolling() (partition int32, rolling bool) {
 }
 
 // Secure implements workload.Workload.
-func (*Object) Secure(patch *kube.JSONPatch) { SetPartition(patch, inplace.Held, 0) }
+func (*Object) Secure(patch *jsonpatch.Patch) { SetPartition(patch, inplace.Held, 0) }
 
 // SetPartition adds a partition to a patch of a StatefulSet that is held, with maxUnavailable if it
 // is not 0; the strategy OnDelete for inplace.Anywhere.
-func SetPartition(patch *kube.JSONPatch, partition, unavailable int32) *kube.JSONPatch {
+func SetPartition(patch *jsonpatch.Patch, partition, unavailable int32) *jsonpatch.Patch {
 	if partition == inplace.Anywhere {
 		return patch.Set("/spec/updateStrategy", appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType})
 	}
@@ -134,7 +133,7 @@ func SetPartition(patch *kube.JSONPatch, partition, unavailable int32) *kube.JSO
 }
 
 // GiveBack implements workload.Workload.
-func (*Object) GiveBack(patch *kube.JSONPatch, held v1alpha1.HeldWorkload) {
+func (*Object) GiveBack(patch *jsonpatch.Patch, held v1alpha1.HeldWorkload) {
 	patch.Set("/spec/updateStrategy", strategyOf(held.Strategy))
 }
 
