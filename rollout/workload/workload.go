@@ -79,7 +79,7 @@ func New(kind string) Workload {
 	if known == nil {
 		return nil
 	}
-	w, _ := Of(known.New().(kinds.Object))
+	w, _ := Of(known.New())
 	return w
 }
 
