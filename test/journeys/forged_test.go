@@ -16,17 +16,21 @@ import (
 
 // What others make in the namespace to look like a part of a workload, or of a release.
 
-// nativeRevision returns the ControllerRevision that the native controller made of the template of
-// an image.
+// nativeRevision waits for the ControllerRevision that the native controller makes of the template
+// of an image, and returns it. Its watch may lag behind that of the workload.
 func (w *world) nativeRevision(image string) *appsv1.ControllerRevision {
 	w.Helper()
-	for _, revision := range w.now().history {
-		if strings.Contains(string(revision.Data.Raw), fmt.Sprintf("%q", image)) {
-			return revision
+	var found *appsv1.ControllerRevision
+	w.await(func(s *scene) error {
+		for _, revision := range s.history {
+			if strings.Contains(string(revision.Data.Raw), fmt.Sprintf("%q", image)) {
+				found = revision
+				return nil
+			}
 		}
-	}
-	w.Fatalf("no ControllerRevision of %s", image)
-	return nil
+		return fmt.Errorf("want a ControllerRevision of %s", image)
+	})
+	return found
 }
 
 // forge makes a ControllerRevision like another, under a name and with a hash of somebody's choice.
