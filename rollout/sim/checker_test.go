@@ -159,7 +159,6 @@ func (k *checker) passEnded(s *State, e Event, report Report) {
 	k.writes, k.requests, k.done = len(report.Done)+report.Parts, report.Requests, report.Done
 	if e.Kind == Pass && len(report.Done)+report.Refused == 0 && report.Ended == "" {
 		judgeAnswers(s)
-		judgeGatesOfSteps(s)
 		judgeReturn(s)
 	}
 	if putsOff := report.Unasked || report.Wake > 0 && report.Wake <= soon; len(report.Done) == 0 && report.Ended == "" && !putsOff {

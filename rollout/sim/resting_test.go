@@ -216,17 +216,3 @@ func (lawsOfSets) counts(w *World, update string) counts {
 	}
 	return is
 }
-
-// judgeGatesOfSteps forbids a pass with nothing left to do to leave a gate of another step that
-// somebody may answer.
-func judgeGatesOfSteps(s *State) {
-	status := s.Release.Status
-	if s.Release.Deleting || s.Release.unreadable(status) || s.Lag.any() || s.Workload.Absent || len(s.Process.refusals) > 0 {
-		return
-	}
-	for _, gate := range s.Gates {
-		if waits := gate.Decision != v1alpha1.DecisionPassed && gate.Spec.Attempt == status.Attempt; waits && gate.Spec.Step != status.CurrentStepIndex {
-			s.breach("a gate that waits is one of the step", fmt.Sprintf("%s at step %d", gate.Name, status.CurrentStepIndex))
-		}
-	}
-}
