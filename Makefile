@@ -151,6 +151,12 @@ verify-nightly: ## The nightly targets, without the tests
 nightly-race: ## The race detector for what make race leaves out
 	CGO_ENABLED=1 hack/test $(PARALLEL_CODE) -- $(FLAGS) -race $(ARGS)
 
+.PHONY: nightly-platforms
+nightly-platforms: ## The command compiles where people run it, though tests run on Linux alone
+	for platform in darwin/arm64 windows/amd64; do \
+	  GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -o /dev/null ./cmd/sluice; \
+	done
+
 .PHONY: build-node
 build-node: # what test-node takes, and its test runner
 	go tool -modfile=hack/tools/go.mod gotestsum --version >/dev/null
@@ -174,7 +180,7 @@ test-kind: ## The same journeys on a cluster of kind's (where Docker is)
 	test/kind/run $(ARGS)
 
 .PHONY: verify
-verify: verify-generated verify-modules verify-crd verify-chart verify-alerts verify-workflows verify-platforms lint ## Generated files current, modules tidy, CRDs, chart, workflows, other systems, lint, imports
+verify: verify-generated verify-modules verify-crd verify-chart verify-alerts verify-workflows lint ## Generated files current, modules tidy, CRDs, chart, workflows, lint, imports
 
 .PHONY: verify-generated
 verify-generated:
@@ -206,12 +212,6 @@ verify-workflows: # and the one that the cookbook has
 	go tool -modfile=hack/actionlint/go.mod actionlint
 	awk '/^```$$/ { inside = 0 } before == "```yaml" && /^name: / { inside = 1 } inside { print } { before = $$0 }' docs/cookbook.md | \
 	  go tool -modfile=hack/actionlint/go.mod actionlint -
-
-.PHONY: verify-platforms
-verify-platforms: # the command compiles where people run it, though tests run on Linux alone
-	for platform in darwin/arm64 windows/amd64; do \
-	  GOOS=$${platform%/*} GOARCH=$${platform#*/} CGO_ENABLED=0 go build -o /dev/null ./cmd/sluice; \
-	done
 
 .PHONY: lint
 lint: ## Lint, formatting and import rules (.golangci.yml)
@@ -259,4 +259,4 @@ clean: ## Remove what was built here (caches outside the checkout stay)
 
 .PHONY: help
 help: ## This list
-	awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' Makefile
+	awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' Makefile

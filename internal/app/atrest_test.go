@@ -3,6 +3,7 @@ package app
 import (
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,8 +13,8 @@ import (
 // are renewed meanwhile don't count.
 func TestFreeAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		freed := 0
-		client := http.Client{Transport: freeAtRest(quiet, func() { freed++ })(answering{})}
+		var freed atomic.Int32
+		client := http.Client{Transport: freeAtRest(quiet, func() { freed.Add(1) })(answering{})}
 		send := func(path string) {
 			t.Helper()
 			answer, err := client.Get("http://127.0.0.1" + path)
@@ -22,10 +23,10 @@ func TestFreeAtRest(t *testing.T) {
 			}
 			answer.Body.Close()
 		}
-		want := func(when string, n int) {
+		want := func(when string, n int32) {
 			t.Helper()
 			synctest.Wait()
-			if freed != n {
+			if freed := freed.Load(); freed != n {
 				t.Errorf("%s: freed %d times, want %d", when, freed, n)
 			}
 		}

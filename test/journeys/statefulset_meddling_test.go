@@ -11,7 +11,8 @@ import (
 )
 
 // TestStatefulSetWindowForged: at a gate a user opens the partition, and writes it into Sluice's
-// annotation. It is closed again, and pods that the native controller updated meanwhile go back.
+// annotation. It is closed again, and pods that the native controller updated meanwhile go back. One
+// is out of its reach: of pods that are all updated it makes no other version (S5).
 func TestStatefulSetWindowForged(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
@@ -22,7 +23,7 @@ func TestStatefulSetWindowForged(t *testing.T) {
 	w.excuses(withinStep) // by whoever has opened it
 	w.excuse.races = []law{neverFewer}
 	for _, forged := range []struct{ window, strategy string }{
-		{"0", `{"type":"RollingUpdate","rollingUpdate":{"partition":0}}`}, {"-1", `{"type":"OnDelete","rollingUpdate":null}`},
+		{"1", `{"type":"RollingUpdate","rollingUpdate":{"partition":1}}`}, {"-1", `{"type":"OnDelete","rollingUpdate":null}`},
 	} {
 		note := strings.Replace(held, "{", fmt.Sprintf(`{"window":%q,`, forged.window), 1)
 		w.kubectl("patch", "statefulset", "web", "--type=merge", "-p",
