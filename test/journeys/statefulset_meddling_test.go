@@ -11,8 +11,9 @@ import (
 )
 
 // TestStatefulSetWindowForged: at a gate a user opens the partition, and writes it into Sluice's
-// annotation. It is closed again, and pods that the native controller updated meanwhile go back. One
-// is out of its reach: of pods that are all updated it makes no other version (S5).
+// annotation. It is closed again, and pods that the native controller updated meanwhile go back.
+// The partition leaves one pod: once all are updated, the native controller makes no other version
+// (S5).
 func TestStatefulSetWindowForged(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
