@@ -12,27 +12,43 @@ import (
 
 // TestStatefulSetWindowForged: at a gate a user opens the partition, and writes it into Sluice's
 // annotation. It is closed again, and pods that the native controller updated meanwhile go back.
-// The partition leaves one pod: once all are updated, the native controller makes no other version
-// (S5).
 func TestStatefulSetWindowForged(t *testing.T) {
 	w := newWorld(t)
-	w.startController()
-	s := statefulSet(6)
-	w.placed(s, 6)
-	w.create(toStateful(step("50%"), step("100%")))
-	held := w.await(all(web.blocksAt(0), closed, places(from(0, 3, 6)))).stateful().Annotations[v1alpha1.HoldAnnotation]
+	s := w.halfOfOrdinals(6)
 	w.excuses(withinStep) // by whoever has opened it
 	w.excuse.races = []law{neverFewer}
 	for _, forged := range []struct{ window, strategy string }{
 		{"1", `{"type":"RollingUpdate","rollingUpdate":{"partition":1}}`}, {"-1", `{"type":"OnDelete","rollingUpdate":null}`},
 	} {
-		note := strings.Replace(held, "{", fmt.Sprintf(`{"window":%q,`, forged.window), 1)
-		w.kubectl("patch", "statefulset", "web", "--type=merge", "-p",
-			fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}},"spec":{"updateStrategy":%s}}`, v1alpha1.HoldAnnotation, note, forged.strategy))
+		w.forgeWindow(forged.window, forged.strategy)
 		w.catchUp()
 		w.await(all(web.blocksAt(0), closed, places(from(0, 3, 6)), seenNatively))
 	}
 	w.wantUntouched(s, all(web.completed, web.serves("web:2", 6)))
+}
+
+// TestStatefulSetUpdatedWhileAway: the partition is forged while Sluice is away, until all pods are
+// updated. None can go back at the gate (S5): the release reports that, and a rollback replaces
+// them.
+func TestStatefulSetUpdatedWhileAway(t *testing.T) {
+	w := newWorld(t)
+	s := w.halfOfOrdinals(6)
+	w.controllers[0].kill()
+	w.excuses(withinStep)
+	w.forgeWindow("0", `{"type":"RollingUpdate","rollingUpdate":{"partition":0}}`)
+	w.await(all(places(from(0, 0, 6)), seenNatively))
+	w.startController()
+	w.await(all(web.blocksAt(0), closed, web.condition(v1alpha1.ConditionBeyondStep, v1alpha1.ReasonCameUpdated, "6 of 6 pods")))
+	w.rollBack()
+	w.wantUntouched(s, all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 6)))
+}
+
+// forgeWindow writes a partition as Sluice would, with its note in the hold.
+func (w *world) forgeWindow(window, strategy string) {
+	w.Helper()
+	held := w.now().stateful().Annotations[v1alpha1.HoldAnnotation]
+	w.kubectl("patch", "statefulset", "web", "--type=merge", "-p", fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}},"spec":{"updateStrategy":%s}}`,
+		v1alpha1.HoldAnnotation, strings.Replace(held, "{", fmt.Sprintf(`{"window":%q,`, window), 1), strategy))
 }
 
 // halfOfOrdinals has a release of web:2 stop after half of so many pods.
