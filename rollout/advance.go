@@ -316,6 +316,10 @@ func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) 
 		return r.history.forget(ctx, v, a)
 	case plan.Annotate:
 		return r.objects.annotate(ctx, v, a)
+	case plan.Follow:
+		return r.workloads.follow(ctx, v)
+	case plan.CopyTemplate:
+		return r.objects.copyTemplate(ctx, v, a)
 	case plan.Traffic:
 		return r.routeWriter.writeTraffic(ctx, v, a.Write)
 	default:

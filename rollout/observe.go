@@ -52,7 +52,9 @@ func (r *observer) observeRelease(ctx context.Context, name types.NamespacedName
 }
 
 // observeGiven computes the digest of spec.template, once for each generation.
-func (r *observer) observeGiven(_ context.Context, v *view) error {
+func (*observer) observeGiven(_ context.Context, v *view) error { return observeGiven(v) }
+
+func observeGiven(v *view) error {
 	template := v.release.Spec.Template
 	if template == nil || len(template.Raw) == 0 {
 		return nil

@@ -21,8 +21,10 @@ func refusal(err error) bool {
 
 // refusedFor returns why a write is refused, or how it was changed; nil if neither is so.
 func refusedFor(err error) *plan.Refusal {
-	other, taken := (*rewritten)(nil), (*takenError)(nil)
+	other, taken, open := (*rewritten)(nil), (*takenError)(nil), (*unguarded)(nil)
 	switch {
+	case errors.As(err, &open):
+		return &plan.Refusal{Why: open.Error(), Unguarded: true}
 	case errors.As(err, &taken):
 		return &plan.Refusal{Why: taken.Error()}
 	case errors.As(err, &other):

@@ -87,6 +87,9 @@ const refusalMemory = 50 * time.Second
 // handBack reverses takeOver, in one write for the same reason.
 func (r *workloadWriter) handBack(ctx context.Context, v *view, a plan.HandBack) error {
 	back := hold.HandBack(v.workload, a.Hold.HeldWorkload, nil)
+	if a.Unfollow {
+		hold.Unfollow(back, v.workload)
+	}
 	template, err := r.bringing(ctx, v, back, a.Template, a.Digest)
 	if err != nil {
 		return err

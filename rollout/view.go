@@ -127,6 +127,8 @@ func (v *view) planned() *plan.Workload {
 		Revision:                v.parts().revision(v, digest),
 		ChangedBy:               changedBy(w),
 		Hold:                    hold.Of(w),
+		Follower:                w.GetLabels()[v1alpha1.FollowLabel],
+		Waiting:                 waiting(w),
 		Mover:                   v.parts().mover(v),
 	}
 	planned.MaxSurge, planned.MaxUnavailable = hold.Limits(w, planned.Hold)

@@ -49,6 +49,8 @@ type BatchReleaseList struct {
 // +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.allowMixedVersions) || !self.strategy.allowMixedVersions",fieldPath=".strategy.allowMixedVersions",message="is for Deployments with strategy Recreate: a StatefulSet or DaemonSet has no such strategy"
 // +kubebuilder:validation:XValidation:rule="self.workloadRef.kind != 'StatefulSet' || !has(self.strategy.order) || self.strategy.order.size() == 0",fieldPath=".strategy.order",message="is not for StatefulSets: their pods go by ordinal, the highest first"
 // +kubebuilder:validation:XValidation:rule="self.workloadRef.kind != 'StatefulSet' || !has(self.strategy.pausePoints) || !self.strategy.pausePoints",fieldPath=".strategy.pausePoints",message="is not for StatefulSets: their pods go by ordinal, the highest first; use steps"
+// +kubebuilder:validation:XValidation:rule="!has(self.follow) || !has(self.strategy.supersede) || self.strategy.supersede != 'Queue'",fieldPath=".strategy.supersede",message="Queue is not for a release that follows its workload, which has the next template already: use Restart"
+// +kubebuilder:validation:XValidation:rule="!has(self.follow) || !has(self.drift) || self.drift != 'Revert'",fieldPath=".drift",message="Revert is not for a release that follows its workload: a changed template is the next release"
 // +kubebuilder:validation:XValidation:rule="self.workloadRef.kind != 'DaemonSet' || !has(self.strategy.stepBack) || self.strategy.stepBack != 'RemovePods'",fieldPath=".strategy.stepBack",message="RemovePods is not for DaemonSets: a pod that is replaced has the new template, until a rollback"
 type BatchReleaseSpec struct {
 	// WorkloadRef names the workload, in the namespace of the release. It can't be changed.
@@ -63,6 +65,13 @@ type BatchReleaseSpec struct {
 	// +mapType=atomic
 	// +kubebuilder:validation:Schemaless
 	Template *runtime.RawExtension `json:"template,omitempty"`
+
+	// Follow is where the template comes from. Workload: whatever applies the workload (Helm, Flux,
+	// Argo CD, kubectl) starts a release with the template that it writes there, and Sluice copies it
+	// to spec.template. It needs the admission policy in config/follow, or a workload whose manifest
+	// keeps its native controller from rolling. Default: the template is the one in spec.template.
+	// +optional
+	Follow FollowPolicy `json:"follow,omitempty"`
 
 	// Strategy defines the way from one template to the next.
 	Strategy ReleaseStrategy `json:"strategy"`
@@ -105,6 +114,14 @@ type BatchReleaseSpec struct {
 	// +optional
 	ReleaseTo *int32 `json:"releaseTo,omitempty"`
 }
+
+// FollowPolicy defines where the template of a release comes from.
+//
+// +kubebuilder:validation:Enum=Workload
+type FollowPolicy string
+
+// FollowWorkload takes the template that others write to the workload.
+const FollowWorkload FollowPolicy = "Workload"
 
 // DeletionPolicy defines the template of a workload whose release is deleted in mid-release.
 //

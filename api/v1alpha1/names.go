@@ -17,6 +17,20 @@ const (
 	// HoldAnnotation on a workload marks it as taken over. Its value is a Hold as JSON.
 	HoldAnnotation = Prefix + "hold"
 
+	// FollowLabel on a workload names the BatchRelease that follows it. The policies in config/follow
+	// act on workloads with it.
+	FollowLabel = Prefix + "follow"
+	// GuardAnnotation on a followed workload is Guarded where the policies in config/follow are in
+	// effect. They set it in each write of the controller, which sets Unguarded.
+	GuardAnnotation = Prefix + "guard"
+	// WaitingAnnotation on a followed workload marks a template that another writer has set, and that
+	// is not released yet. The policies in config/follow set it, to what they have changed: for a
+	// Deployment, to its own spec.paused; else to its own spec.updateStrategy as JSON.
+	WaitingAnnotation = Prefix + "waiting"
+	// FollowedAnnotation on a BatchRelease is the digest of the workload's template that was copied to
+	// spec.template last.
+	FollowedAnnotation = Prefix + "followed"
+
 	// TrafficAnnotation on a route names, as JSON, the release that shares its requests, for each
 	// Service.
 	TrafficAnnotation = Prefix + "traffic"
@@ -105,6 +119,12 @@ const (
 	// ForcedAnnotation on a ControllerRevision lists the gates of its release that were overridden, by
 	// whom and why.
 	ForcedAnnotation = Prefix + "forced"
+)
+
+// The values of GuardAnnotation.
+const (
+	Guarded   = "policy"
+	Unguarded = "none"
 )
 
 // Outcome is the outcome of the release of a template in the history.

@@ -49,6 +49,9 @@ func (p *Patch) Encode() ([]byte, error) {
 }
 
 // AnnotationPath returns the JSON pointer (RFC 6901) to an annotation.
-func AnnotationPath(key string) string {
-	return "/metadata/annotations/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
-}
+func AnnotationPath(key string) string { return "/metadata/annotations/" + escaped(key) }
+
+// LabelPath returns the JSON pointer to a label.
+func LabelPath(key string) string { return "/metadata/labels/" + escaped(key) }
+
+func escaped(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }

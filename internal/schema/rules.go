@@ -27,6 +27,7 @@ var forms = []form{
 	{regexp.MustCompile(`^self\[self\.size\(\)-1\]\.replicas == '(100%)'$`), someStep},
 	{regexp.MustCompile(`^self\.apiVersion == '([^']+)' && self\.kind in \['([^']+(?:', '[^']+)*)'\]$`), kindsOnly},
 	{regexp.MustCompile(`^self\.workloadRef\.kind (==|!=) '(\w+)' \|\| !has\(self\.strategy\.(\w+)\)( \|\| .*)?$`), notForKind},
+	{regexp.MustCompile(`^!has\(self\.(\w+)\) \|\| !has\(self\.(?:(\w+)\.)?(\w+)\) \|\| self\.[\w.]+ != '(\w+)'$`), notBeside},
 	{regexp.MustCompile(`^size\(self\.metadata\.name\) <= ([0-9]+)$`), shortName},
 	{regexp.MustCompile(`^has\(self\.\w+\)(?: \|\| \(has\(self\.\w+\) && self\.\w+\.size\(\) > 0\))+$`), someField},
 	{regexp.MustCompile(`^!has\(self\.(\w+)\) \|\| self\.\w+ == 0 \|\| \(has\(self\.(\w+)\) && self\.\w+\)$`), needsOther},
@@ -247,6 +248,17 @@ func notForKind(match []string) map[string]any {
 		within(map[string]any{"kind": kind}, "workloadRef"),
 		within(map[string]any{match[3]: allowed}, "strategy"),
 	}}
+}
+
+// notBeside says that a field, of the object or of an object in it, does not have a value where
+// another field is given.
+func notBeside(match []string) map[string]any {
+	other := map[string]any{match[3]: map[string]any{"not": map[string]any{"const": match[4]}}}
+	allowed := map[string]any{"properties": other}
+	if match[2] != "" {
+		allowed = within(other, match[2])
+	}
+	return map[string]any{"anyOf": []any{not(map[string]any{"required": []any{match[1]}}), allowed}}
 }
 
 // within says something of the fields of an object in a field.

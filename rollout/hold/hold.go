@@ -73,16 +73,59 @@ func SameDecided(now, decided metav1.Object) bool {
 func Set(patch *jsonpatch.Patch, w metav1.Object, held plan.Hold) *jsonpatch.Patch {
 	data, _ := json.Marshal(held) // texts alone can't fail to encode
 	if len(w.GetAnnotations()) > 0 {
-		return patch.Set(jsonpatch.AnnotationPath(v1alpha1.HoldAnnotation), string(data))
+		patch.Set(jsonpatch.AnnotationPath(v1alpha1.HoldAnnotation), string(data))
+	} else {
+		patch.Set("/metadata/annotations", map[string]string{v1alpha1.HoldAnnotation: string(data)})
 	}
-	return patch.Set("/metadata/annotations", map[string]string{v1alpha1.HoldAnnotation: string(data)})
+	return taken(patch, w)
 }
 
-// HandBack returns the patch that gives a held workload back. It restores the fields, removes the
+// taken adds to a patch that the template of a followed workload no longer waits. The policies
+// answer in the guard annotation.
+func taken(patch *jsonpatch.Patch, w metav1.Object) *jsonpatch.Patch {
+	if _, waits := w.GetAnnotations()[v1alpha1.WaitingAnnotation]; waits {
+		patch.Remove(jsonpatch.AnnotationPath(v1alpha1.WaitingAnnotation))
+	}
+	if w.GetLabels()[v1alpha1.FollowLabel] != "" {
+		patch.Set(jsonpatch.AnnotationPath(v1alpha1.GuardAnnotation), v1alpha1.Unguarded)
+	}
+	return patch
+}
+
+// Follow returns the patch that labels a workload as followed by a release.
+func Follow(w metav1.Object, release string) *jsonpatch.Patch {
+	patch := AsDecided(w)
+	if len(w.GetLabels()) > 0 {
+		patch.Set(jsonpatch.LabelPath(v1alpha1.FollowLabel), release)
+	} else {
+		patch.Set("/metadata/labels", map[string]string{v1alpha1.FollowLabel: release})
+	}
+	if len(w.GetAnnotations()) > 0 {
+		return patch.Set(jsonpatch.AnnotationPath(v1alpha1.GuardAnnotation), v1alpha1.Unguarded)
+	}
+	return patch.Set("/metadata/annotations", map[string]string{v1alpha1.GuardAnnotation: v1alpha1.Unguarded})
+}
+
+// Unfollow adds to a patch that no release follows the workload.
+func Unfollow(patch *jsonpatch.Patch, w metav1.Object) *jsonpatch.Patch {
+	if _, labelled := w.GetLabels()[v1alpha1.FollowLabel]; labelled {
+		patch.Remove(jsonpatch.LabelPath(v1alpha1.FollowLabel))
+	}
+	if _, guarded := w.GetAnnotations()[v1alpha1.GuardAnnotation]; guarded {
+		patch.Remove(jsonpatch.AnnotationPath(v1alpha1.GuardAnnotation))
+	}
+	return patch
+}
+
+// HandBack returns the patch that gives a workload back that is held, or whose template waits. It restores the fields, removes the
 // annotation and sets the template, unless nil, in one write: in any other order the native
 // controller would roll by itself for a moment.
 func HandBack(w workload.Workload, held v1alpha1.HeldWorkload, template json.RawMessage) *jsonpatch.Patch {
-	patch := AsDecided(w).Remove(jsonpatch.AnnotationPath(v1alpha1.HoldAnnotation))
+	patch := AsDecided(w)
+	if Text(w) != nil {
+		patch.Remove(jsonpatch.AnnotationPath(v1alpha1.HoldAnnotation))
+	}
+	taken(patch, w)
 	w.GiveBack(patch, held)
 	if template != nil {
 		patch.Set("/spec/template", template)

@@ -79,6 +79,9 @@ type Native struct {
 	Opened bool
 	// Own holds the values that the workload would get back, if it were taken over as it is.
 	Own v1alpha1.HeldWorkload
+	// Contained says that the native controller replaces no pod for a new template: the Deployment is
+	// paused, the StatefulSet has the partition with which it is held, or the DaemonSet has OnDelete.
+	Contained bool
 	// OnDelete says that the native controller updates no pod until somebody deletes it, and Partition
 	// below which ordinal it updates none. They count for a workload that is not held.
 	OnDelete  bool

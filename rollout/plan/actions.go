@@ -102,6 +102,18 @@ type HandBack struct {
 	// empty if unknown.
 	Template *Template
 	Digest   string
+	// Unfollow ends that the release follows the workload.
+	Unfollow bool
+}
+
+// Follow labels the workload as followed by the release. It is refused where no admission policy
+// acts on the label.
+type Follow struct{ Reason }
+
+// CopyTemplate copies the workload's template, which has this digest, to spec.template.
+type CopyTemplate struct {
+	Reason
+	Digest string
 }
 
 // MovePods is a write of the workload's mover.
@@ -163,6 +175,10 @@ func (a HandBack) String() string {
 	}
 	return "hand back with " + a.Template.String()
 }
+
+func (Follow) String() string { return "follow the workload" }
+
+func (CopyTemplate) String() string { return "copy the template that was applied to spec.template" }
 
 func (t Template) String() string {
 	if t.Given {

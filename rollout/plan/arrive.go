@@ -65,7 +65,7 @@ func (w *Workload) leftover() Hold {
 func runsUnderNative(s *snapshot) bool {
 	w := s.workload
 	return w.Hold == nil && w.Digest == s.record.Resolved.Digest && (s.record.Held == nil || wasHandedBack(s)) &&
-		!(w.secured() && s.pods.old() > 0)
+		!(w.secured() && s.pods.old() > 0) && !waits(s)
 }
 
 // adopts reports whether the workload came to the template without a take-over.

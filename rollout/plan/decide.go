@@ -17,6 +17,9 @@ func decide(s *snapshot) Decision {
 	if d, ended := endReplaced(nothing(s)); ended {
 		return d
 	}
+	if d, first := followWorkload(nothing(s)); first {
+		return d
+	}
 	d, ended := answer(nothing(s))
 	switch {
 	case ended && d.refused != nil && !d.snap.record.idle():

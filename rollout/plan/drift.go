@@ -9,7 +9,7 @@ import (
 // watchDrift checks whether the workload of a completed release still has the released template. It
 // asks how the two differ only when the digests do.
 func watchDrift(d Decision) Decision {
-	if d.snap.workload.Digest == d.snap.record.Resolved.Digest {
+	if d.snap.workload.Digest == d.snap.record.Resolved.Digest || follows(d.snap) && d.snap.workload.native().Contained {
 		return endDrift(d)
 	}
 	template := templateToWrite(d.snap)
@@ -127,7 +127,7 @@ func endDrift(d Decision) Decision {
 // whether the answer is known.
 func askDrift(d Decision) (Decision, bool) {
 	stable := d.snap.history.of(d.snap.record.StableRevision)
-	if !fresh(d.snap) || stable == nil || stable.Digest == d.snap.workload.Digest || d.snap.obs.Drift != nil {
+	if !fresh(d.snap) || stable == nil || stable.Digest == d.snap.workload.Digest || d.snap.obs.Drift != nil || waits(d.snap) {
 		return d, true
 	}
 	return d.need(Needs{Drift: &Template{Revision: d.snap.record.StableRevision}}), false
@@ -136,6 +136,9 @@ func askDrift(d Decision) (Decision, bool) {
 // drifted reports whether the workload, which is not taken over yet, runs something else than what
 // was last released.
 func drifted(s *snapshot) bool {
+	if waits(s) {
+		return true
+	}
 	stable := s.history.of(s.record.StableRevision)
 	return stable != nil && stable.Digest != s.workload.Digest && s.obs.Drift != nil && len(s.obs.Drift.Fields) > 0
 }

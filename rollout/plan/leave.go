@@ -35,6 +35,10 @@ func leave(s *snapshot) Decision {
 			return d
 		}
 	}
+	if there && !d.snap.hold().held() && labelled(s) {
+		d, _ = letFollowedGo(d, "the release is deleted")
+		return d
+	}
 	if left && slices.Contains(d.snap.release.Finalizers, v1alpha1.Finalizer) {
 		d = d.do(Annotate{Reason: "the native controller manages the workload again", Finalizer: new(false)})
 	}
@@ -74,7 +78,7 @@ func asHandedBack(s *snapshot) bool {
 func letGo(d Decision) (Decision, bool) {
 	left := LetGo(d.snap.workload, d.snap.release.Spec.DeletionPolicy, &d.snap.record.BatchReleaseStatus)
 	back := HandBack{Reason: "the release is deleted", Hold: *d.snap.workload.Hold}
-	back.Hold.HeldWorkload = left.HeldWorkload
+	back.Hold.HeldWorkload, back.Unfollow = left.HeldWorkload, labelled(d.snap)
 	switch {
 	case left.Revision == "" && d.snap.empty:
 		back.Template, back.Digest = new(templateToWrite(d.snap)), d.snap.record.Resolved.Digest // it has the stable one only as long as it has no pods

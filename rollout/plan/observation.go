@@ -70,6 +70,10 @@ type Workload struct {
 	ChangedBy string
 	// Hold is the hold annotation; nil if the workload is free.
 	Hold *Hold
+	// Follower names the release that follows the workload; empty if none does. Waiting marks a
+	// template that others have applied to it while no release held it.
+	Follower string
+	Waiting  bool
 	// Mover is the workload with its pods as its kind has them; never nil.
 	Mover mover.Mover
 }

@@ -93,6 +93,8 @@ func externalChange(s *snapshot) string {
 		return ""
 	case !s.workload.secured():
 		return unsecuring(s)
+	case s.workload.Digest != s.record.Resolved.Digest && follows(s):
+		return "" // whoever applies the workload does so again
 	case s.workload.Digest != s.record.Resolved.Digest:
 		return v1alpha1.ReasonTemplateChanged
 	default:

@@ -20,6 +20,8 @@ type Refusal struct {
 	// Unanswered marks a write that fails while the API server answers reads, for example because
 	// a webhook that it asks does not answer. It is unknown whether the write is done.
 	Unanswered bool
+	// Unguarded marks a Follow of a workload on which no admission policy acts.
+	Unguarded bool
 	// Generation is that of the release at the time: another spec may fix it.
 	Generation int64
 	// Rewritten marks a write whose result differs from what it asks for, and Written one for
@@ -94,7 +96,7 @@ func (r Refusals) With(refused Refusal, now time.Time, spread float64) Refusals 
 		wait, spread = AgainSoon, 0
 	case refused.Unanswered:
 		wait = unansweredRetry
-	case refused.Rewritten && !refused.Written:
+	case refused.Rewritten && !refused.Written, refused.Unguarded:
 		wait = min(wait, rewrittenRetry)
 	}
 	refused.Until = now.Add(wait + time.Duration(spread*float64(wait)/5))
@@ -175,6 +177,10 @@ func WriteOf(action Action) mover.Name {
 		return mover.Name{Key: "Mark/" + a.Name + "/" + string(a.Record.Outcome), Words: a.String()}
 	case Traffic:
 		return mover.Name{Key: a.Write.Key(), Words: a.Write.Words()}
+	case Follow:
+		return mover.Name{Key: "Follow", Words: a.String()}
+	case CopyTemplate:
+		return mover.Name{Key: "CopyTemplate/" + a.Digest, Words: a.String()}
 	case PruneRevision:
 		return mover.Name{Key: "Forget/" + a.Name, Words: a.String()}
 	}

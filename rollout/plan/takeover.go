@@ -131,7 +131,8 @@ func keepStable(d Decision) (Decision, bool) {
 	}
 	stable, ready := d.snap.workload.Revision, true
 	if drifted(d.snap) {
-		stable = d.snap.record.StableRevision
+		stable = stableRevision(d.snap)
+		d = d.with(func(r *record) { r.StableRevision = stable })
 	} else {
 		d, ready = keepBefore(d.with(func(r *record) { r.StableRevision = stable }))
 	}

@@ -292,6 +292,9 @@ func kindOf(s *snapshot) string { return s.release.Spec.WorkloadRef.Kind }
 
 // refusalWords says which write is refused, and why.
 func refusalWords(r *Refusal) string {
+	if r.Unguarded {
+		return r.Why
+	}
 	if r.Rewritten {
 		return "the API server changes the write to " + r.Write.Words + ": " + r.Why
 	}

@@ -95,7 +95,7 @@ func observedWorkload(x *pass) *plan.Workload {
 func (deployments) mover(x *pass) mover.Mover {
 	d := &x.workload
 	m := deployment.Mover{
-		Paused: d.Paused, Recreate: d.Strategy == Recreate, Strategy: d.Strategy,
+		Paused: d.Paused, Recreate: d.Strategy == Recreate, Own: v1alpha1.HeldWorkload{Strategy: d.Strategy, Paused: d.Paused},
 		Sets: make([]deployment.Set, 0, len(x.sets)),
 	}
 	for i := range x.sets {

@@ -35,6 +35,7 @@ func (m Mover) Native() mover.Native {
 		Unsecured: v1alpha1.ReasonStrategyChanged,
 		Free:      !m.OnDelete,
 		Ours:      m.OnDelete,
+		Contained: m.OnDelete,
 		Own:       v1alpha1.HeldWorkload{Strategy: m.Strategy},
 	}
 }

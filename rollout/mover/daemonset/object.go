@@ -54,7 +54,7 @@ func (d *Object) RevisionName(hash string) string { return d.Name + "-" + hash }
 
 // Own implements workload.Workload.
 func (d *Object) Own() v1alpha1.HeldWorkload {
-	return v1alpha1.HeldWorkload{Strategy: strategy.Encode(d.Spec.UpdateStrategy)}
+	return inplace.Own(d, d.Spec.UpdateStrategy)
 }
 
 // Limits implements workload.Workload.

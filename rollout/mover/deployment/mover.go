@@ -13,8 +13,8 @@ type Mover struct {
 	Paused bool
 	// Recreate says that spec.strategy.type is Recreate.
 	Recreate bool
-	// Strategy is spec.strategy as JSON, to be put back later.
-	Strategy string
+	// Own is what the Deployment gets back later.
+	Own v1alpha1.HeldWorkload
 	// Sets are the ReplicaSets that the Deployment owns, by its UID.
 	Sets []Set
 }
@@ -29,8 +29,9 @@ func (m Mover) Native() mover.Native {
 		Unsecured:  v1alpha1.ReasonWorkloadUnpaused,
 		Free:       !m.Paused && !m.Recreate,
 		Ours:       m.Recreate,
-		Own:        v1alpha1.HeldWorkload{Strategy: m.Strategy, Paused: m.Paused},
+		Own:        m.Own,
 		OneVersion: m.Recreate,
+		Contained:  m.Paused,
 
 		EmptyTakesTemplate: true,
 	}

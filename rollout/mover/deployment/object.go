@@ -47,9 +47,14 @@ func (d *Object) Foretell() string {
 	return podtemplate.Hash(&d.Spec.Template, d.Status.CollisionCount)
 }
 
-// Own implements workload.Workload.
+// Own implements workload.Workload. Where a policy has paused a followed Deployment, its note says
+// what spec.paused was.
 func (d *Object) Own() v1alpha1.HeldWorkload {
-	return v1alpha1.HeldWorkload{Strategy: strategy.Encode(d.Spec.Strategy), Paused: d.Spec.Paused}
+	own := v1alpha1.HeldWorkload{Strategy: strategy.Encode(d.Spec.Strategy), Paused: d.Spec.Paused}
+	if note, waits := d.GetAnnotations()[v1alpha1.WaitingAnnotation]; waits {
+		own.Paused = note == "true"
+	}
+	return own
 }
 
 // Limits implements workload.Workload.
@@ -102,7 +107,7 @@ func (d *Object) Mover(string) mover.Mover { return From(d) }
 
 // From returns a Deployment as its mover sees it, without its ReplicaSets.
 func From(d *Object) Mover {
-	return Mover{Paused: d.Spec.Paused, Recreate: d.Recreate(), Strategy: d.Own().Strategy}
+	return Mover{Paused: d.Spec.Paused, Recreate: d.Recreate(), Own: d.Own()}
 }
 
 // Insecure implements workload.Workload.

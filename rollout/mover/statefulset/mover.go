@@ -44,6 +44,7 @@ func (m Mover) Native() mover.Native {
 		Own:       v1alpha1.HeldWorkload{Strategy: m.Strategy},
 		OnDelete:  !m.RollingUpdate,
 		Partition: m.Partition,
+		Contained: m.RollingUpdate && m.Partition >= inplace.Held,
 		Stale:     m.stale(),
 
 		EmptyTakesTemplate: true, // S5

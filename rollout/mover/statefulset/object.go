@@ -90,7 +90,7 @@ const maxRevisionPrefix = 223
 
 // Own implements workload.Workload.
 func (s *Object) Own() v1alpha1.HeldWorkload {
-	return v1alpha1.HeldWorkload{Strategy: strategy.Encode(s.Spec.UpdateStrategy)}
+	return inplace.Own(s, s.Spec.UpdateStrategy)
 }
 
 // Limits implements workload.Workload.

@@ -1,0 +1,78 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/rollout/hold"
+	"github.com/sluice-dev/sluice/rollout/plan"
+	"github.com/sluice-dev/sluice/rollout/workload"
+)
+
+// unguarded is a followed workload on which no admission policy acts.
+type unguarded struct{ kind, name string }
+
+func (e *unguarded) Error() string {
+	return fmt.Sprintf("no admission policy holds new templates of %s %q, and nothing is changed: install config/follow, which needs "+
+		"Kubernetes 1.34; or keep its controller from rolling in its manifest: %s", e.kind, e.name, contained[e.kind])
+}
+
+// contained is the field of a manifest that keeps the native controller of a kind from rolling.
+var contained = map[string]string{
+	"Deployment":  "spec.paused: true",
+	"StatefulSet": "spec.updateStrategy.rollingUpdate.partition: 2147483647",
+	"DaemonSet":   "spec.updateStrategy.type: OnDelete",
+}
+
+// waiting reports whether others have applied a template to a workload while no release held it, by
+// the note of the policy.
+func waiting(w workload.Workload) bool {
+	_, found := w.GetAnnotations()[v1alpha1.WaitingAnnotation]
+	return found
+}
+
+// follow labels the workload, unless a dry run shows that no policy acts on it.
+func (r *workloadWriter) follow(ctx context.Context, v *view) error {
+	patch, err := kube.PatchOf(hold.Follow(v.workload, v.release.Name))
+	if err != nil {
+		return err
+	}
+	foreseen, _, err := r.dryRun(ctx, v, patch)
+	if err != nil {
+		return err
+	}
+	if foreseen.GetAnnotations()[v1alpha1.GuardAnnotation] != v1alpha1.Guarded {
+		return &unguarded{v.workload.Kind(), v.workload.GetName()}
+	}
+	return r.patchWorkload(ctx, v, patch)
+}
+
+// copyTemplate copies the workload's template, whole, to the release. It holds only for the version
+// of the release that was decided on.
+func (r *objectWriter) copyTemplate(ctx context.Context, v *view, a plan.CopyTemplate) error {
+	if v.wholeTemplate() == nil {
+		if err := r.readWorkload(ctx, v); err != nil {
+			return err
+		}
+	}
+	if v.workload == nil || digestOfWorkload(v.workload) != a.Digest {
+		return errOutdated
+	}
+	copied := annotated(v.release, plan.Annotate{Set: map[string]string{v1alpha1.FollowedAnnotation: a.Digest}})
+	copied.Spec.Template = &runtime.RawExtension{Raw: v.wholeTemplate()}
+	outcome := kube.Patch(ctx, r.client, v.release, copied)
+	if err := r.wroteRelease(ctx, v, outcome); err != nil {
+		return fmt.Errorf("copy template: %w", err)
+	}
+	if _, written := outcome.(kube.Written); !written {
+		return errors.New("copy template: the release has it, and says that it has another")
+	}
+	v.sawRelease(copied)
+	v.given = ""
+	return observeGiven(v)
+}

@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// A release may follow its workload (spec.follow): others apply the next template to the workload
+// itself. A policy, or the manifest, keeps the native controller from rolling it (Contained), and
+// Sluice copies it to spec.template. From there it is released like one from Git. While a release
+// holds the workload, a template that others apply is the next one; a rollback puts its own back.
+
+const (
+	followReason   Reason = "its templates come from whoever applies it"
+	unfollowReason Reason = "its templates come from spec.template"
+)
+
+// follows reports whether the template comes from the workload.
+func follows(s *snapshot) bool { return s.release.Spec.Follow == v1alpha1.FollowWorkload }
+
+// labelled reports whether the label names the release: the admission policy acts on the workload.
+func labelled(s *snapshot) bool { return s.workload.Follower == s.release.Name }
+
+// waits reports whether a followed workload has a template that its native controller is kept from
+// rolling out, beside what was released. No release holds it yet.
+func waits(s *snapshot) bool {
+	w, stable := s.workload, stableRevision(s)
+	if !follows(s) || w.Hold != nil || !w.native().Contained || stable == "" {
+		return false
+	}
+	return s.pods.old() > 0 || w.Replicas == 0 && stable != w.Revision
+}
+
+// followWorkload labels a followed workload, and copies the template that others have applied. It
+// reports whether that comes first.
+func followWorkload(d Decision) (Decision, bool) {
+	switch s := d.snap; {
+	case !follows(s):
+		return stopFollowing(d)
+	case !labelled(s):
+		if d, first := beginFollowing(d); first {
+			return d, true
+		}
+	}
+	return copyApplied(d)
+}
+
+// beginFollowing labels the workload. Where no policy acts on the label, a release begins only if
+// the manifest keeps the native controller from rolling; one in progress goes on.
+func beginFollowing(d Decision) (Decision, bool) {
+	s, label := d.snap, Follow{Reason: followReason}
+	if known := s.refusal(label); known != nil && known.Unguarded && s.workload.native().Contained {
+		return d, false
+	}
+	if !slices.Contains(s.release.Finalizers, v1alpha1.Finalizer) {
+		d = d.do(Annotate{Reason: guardReason, Finalizer: new(true)})
+	}
+	d, done := d.try(label)
+	return d, done || s.record.idle()
+}
+
+// stopFollowing takes the label off a workload that the release no longer follows.
+func stopFollowing(d Decision) (Decision, bool) {
+	if s := d.snap; !labelled(s) || s.hold().held() {
+		return d, false
+	}
+	return letFollowedGo(d, unfollowReason)
+}
+
+// letFollowedGo gives a followed workload that no release holds back to its native controller. A
+// template that waits is not approved: by default the workload gets the stable one.
+func letFollowedGo(d Decision, why Reason) (Decision, bool) {
+	s := d.snap
+	back := HandBack{Reason: why, Hold: Hold{HeldWorkload: s.workload.native().Own}, Unfollow: true}
+	if stable := stableRevision(s); waits(s) && s.release.Spec.DeletionPolicy != v1alpha1.DeletionProceed && hasTemplate(s, stable) {
+		back.Template = &Template{Revision: stable}
+	}
+	return d.do(back), true
+}
+
+// copyApplied copies a template that others have applied to the workload. It reports whether there
+// is one.
+func copyApplied(d Decision) (Decision, bool) {
+	applied := appliedTemplate(d.snap)
+	if applied == "" {
+		return d, false
+	}
+	return d.do(CopyTemplate{Reason: Reason("revision " + d.snap.obs.Workload.Revision + " was applied"), Digest: applied}), true
+}
+
+// appliedTemplate returns the digest of a template that others have applied to the workload and
+// that is not in spec.template yet; empty if there is none. What a rollback has written, or a
+// workload without pods has been given, was applied by nobody.
+func appliedTemplate(s *snapshot) string {
+	w, current := s.obs.Workload, s.record.Resolved
+	ours := !w.Waiting && s.record.isRollback() && current != nil && w.Digest == current.Digest
+	emptied := s.hold().held() && w.Hold.Emptied && (s.empty || runsStable(s))
+	if ours || emptied || w.Digest == s.release.Annotations[v1alpha1.FollowedAnnotation] {
+		return ""
+	}
+	return w.Digest
+}
