@@ -32,6 +32,12 @@ func waits(s *snapshot) bool {
 	return s.pods.old() > 0 || w.Replicas == 0 && stable != w.Revision
 }
 
+// waitsForNothing reports whether the template that waits is the one that all pods run: whoever
+// applies the workload has followed a rollback, or taken a template back.
+func waitsForNothing(s *snapshot) bool {
+	return s.workload.Waiting && s.workload.Hold == nil && s.record.releases(s.workload.Digest) && s.pods.old() == 0
+}
+
 // followWorkload labels a followed workload, and copies the template that others have applied. It
 // reports whether that comes first.
 func followWorkload(d Decision) (Decision, bool) {

@@ -12,6 +12,8 @@ import (
 func rest(d Decision) Decision {
 	d = agree(d)
 	switch w := d.snap.workload; {
+	case waitsForNothing(d.snap):
+		return d.do(HandBack{Reason: "all pods run the template that was applied", Hold: Hold{HeldWorkload: w.native().Own}})
 	case !d.snap.hold().held():
 		d, _ = leaveTraffic(d, traffic.Rest)
 		return watchDrift(sweepGates(d))

@@ -128,7 +128,7 @@ var resting = group{when: func(s *snapshot) bool { return s.record.idle() }, row
 		message: func(r *report) string { return "all pods run revision " + r.s.record.UpdateRevision }, event: notice{onEntry, false}, traits: ready,
 	},
 	{
-		when: func(s *snapshot) bool { return s.given == "" }, value: v1alpha1.StateIdle,
+		when: func(s *snapshot) bool { return s.given == "" && !follows(s) }, value: v1alpha1.StateIdle,
 		reason: just(v1alpha1.ReasonNoTemplate), message: just(noTemplateText), stall: stalls{cause: v1alpha1.StallNoTemplate, yields: true},
 	},
 	{
