@@ -3,9 +3,11 @@ package journeys
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -75,117 +77,209 @@ func following(r *v1alpha1.BatchRelease) *v1alpha1.BatchRelease {
 	return r
 }
 
-// helmApplies applies a Deployment as Helm 4 does: server-side, without force.
-func (w *world) helmApplies(d *appsv1.Deployment) {
-	w.Helper()
-	if err := w.tryApply("helm", d); err != nil {
-		w.Fatalf("helm: %v", err)
+// tool applies a workload in a version, over and over, as Helm 4 does: server-side, without force.
+type tool struct {
+	*world
+
+	kind string
+	// chart returns the workload as its chart has it.
+	chart func(image string) client.Object
+}
+
+// charts returns what a tool applies, by kind: each chart sets the strategy.
+func (w *world) charts() map[string]func(string) client.Object {
+	return map[string]func(string) client.Object{
+		"Deployment": func(image string) client.Object { return deployment(4, rolling(1, 0), runsImage(image)) },
+		"StatefulSet": func(image string) client.Object {
+			set := statefulSet(4)
+			set.Spec.Template = podTemplate(image, nil)
+			set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{
+				Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32)},
+			}
+			return set
+		},
+		"DaemonSet": func(image string) client.Object {
+			return w.daemonSet(func(d *appsv1.DaemonSet) { d.Spec.Template = w.onEachOwnNode(image, nil) })
+		},
 	}
 }
 
-func (w *world) tryApply(manager string, d *appsv1.Deployment, options ...client.ApplyOption) error {
-	d.APIVersion, d.Kind = "apps/v1", "Deployment"
-	object := &unstructured.Unstructured{Object: withoutStatus(d)}
-	object.SetNamespace(w.namespace)
-	return w.Apply(w.Context(), client.ApplyConfigurationFromUnstructured(object), append(options, client.FieldOwner(manager))...)
+// onFollowed runs a journey for each kind. It begins with a followed workload of four pods of web:1
+// whose release has two steps.
+func onFollowed(t *testing.T, journey func(h tool)) {
+	t.Helper()
+	t.Parallel()
+	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
+		t.Run(kind, func(t *testing.T) {
+			w := newFollowingWorld(t)
+			if kind == "DaemonSet" {
+				w.ownNodes(4)
+			}
+			h := tool{w, kind, w.charts()[kind]}
+			w.startController()
+			h.applies("web:1")
+			w.await(web.serves("web:1", 4))
+			w.create(following(releaseTo(kind, corev1.PodTemplateSpec{}, step(1), step("100%", none()))))
+			w.await(all(web.completed, labelled))
+			journey(h)
+		})
+	}
 }
 
-// TestFollow: whoever applies a new template to a followed Deployment starts its release, in
-// batches. While it is held, the same apply and one that changes the strategy change nothing of
-// that.
+// labelled wants the workload to have the label of its release.
+func labelled(s *scene) error {
+	if workload := s.workload("web"); workload == nil || workload.GetLabels()[v1alpha1.FollowLabel] != "web" {
+		return errors.New("want the label of a followed workload")
+	}
+	return nil
+}
+
+// asInChart wants the workload to have what its chart has, and nothing of Sluice but the label.
+func (h tool) asInChart(image string) check {
+	return func(s *scene) error {
+		live := s.workload("web")
+		_, waits := live.GetAnnotations()[v1alpha1.WaitingAnnotation]
+		have, want := rollingOf(live), rollingOf(h.chart(image))
+		if waits || !cmp.Equal(have, want) {
+			return fmt.Errorf("want the strategy of the chart, %s, and no template that waits; have %s, waits: %t", want, have, waits)
+		}
+		return nil
+	}
+}
+
+// rollingOf returns what lets a native controller roll, as text.
+func rollingOf(object client.Object) string {
+	switch o := object.(type) {
+	case *appsv1.Deployment:
+		return fmt.Sprintf("paused %t %s", o.Spec.Paused, encode(o.Spec.Strategy))
+	case *appsv1.StatefulSet:
+		return string(encode(o.Spec.UpdateStrategy))
+	case *appsv1.DaemonSet:
+		return string(encode(o.Spec.UpdateStrategy))
+	default:
+		return ""
+	}
+}
+
+// applies applies the chart in a version.
+func (h tool) applies(image string) {
+	h.Helper()
+	if err := h.tryApply(h.chart(image)); err != nil {
+		h.Fatalf("helm: %v", err)
+	}
+}
+
+func (h tool) tryApply(workload client.Object, options ...client.ApplyOption) error {
+	workload.GetObjectKind().SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(h.kind))
+	object := &unstructured.Unstructured{Object: withoutStatus(workload)}
+	object.SetNamespace(h.namespace)
+	return h.Apply(h.Context(), client.ApplyConfigurationFromUnstructured(object), append(options, client.FieldOwner("helm"))...)
+}
+
+// TestFollow: whoever applies a new template to a followed workload starts its release, in batches.
+// While it is held, the same apply and one that changes the strategy change nothing of that.
 func TestFollow(t *testing.T) {
-	w := newFollowingWorld(t)
-	w.startController()
-	chart := func(image string) *appsv1.Deployment { return deployment(4, rolling(1, 0), runsImage(image)) }
-	w.helmApplies(chart("web:1"))
-	w.await(web.serves("web:1", 4))
-	w.create(following(release("web:1", step(1), step("100%", none()))))
-	w.await(all(web.completed, web.spec("the label", func(d *appsv1.Deployment) bool { return d.Labels[v1alpha1.FollowLabel] == "web" })))
-	w.helmApplies(chart("web:2"))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-	w.helmApplies(chart("web:2"))
-	w.helmApplies(deployment(4, rolling(2, 0), runsImage("web:2")))
-	w.lookedAgain()
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1}), web.takenOver))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 4)))
-	wantStrategy(t, w.now(), chart("web:2"))
-	w.helmApplies(chart("web:3"))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:2": 3, "web:3": 1})))
+	onFollowed(t, func(h tool) {
+		h.applies("web:2")
+		h.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+		h.applies("web:2")
+		if h.kind == "Deployment" {
+			if err := h.tryApply(deployment(4, rolling(2, 0), runsImage("web:2"))); err != nil {
+				h.Fatal(err)
+			}
+		}
+		h.lookedAgain()
+		h.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1}), web.takenOver))
+		h.confirm("web")
+		h.await(all(web.completed, web.serves("web:2", 4), h.asInChart("web:2")))
+		h.applies("web:2")
+		h.applies("web:3")
+		h.await(all(web.blocksAt(0), web.runs(pods{"web:2": 3, "web:3": 1})))
+	})
 }
 
-// TestFollowRolledBack: a rollback of a followed Deployment moves its pods back. The tool that
-// applies the bad template again, in the rollback and after it, has it held, and not released. A
-// revert, which applies the version before, ends that; and so does another version.
+// TestFollowRolledBack: a rollback of a followed workload moves its pods back. The tool that applies
+// the bad template again, in the rollback and after it, has it held, and not released. A revert,
+// which applies the version before, ends that; and so does another version.
 func TestFollowRolledBack(t *testing.T) {
-	w := newFollowingWorld(t)
-	w.startController()
-	chart := func(image string) *appsv1.Deployment { return deployment(4, rolling(1, 0), runsImage(image)) }
-	w.helmApplies(chart("web:1"))
-	w.await(web.serves("web:1", 4))
-	w.create(following(release("web:1", step(1), step("100%", none()))))
-	w.await(web.completed)
-	w.helmApplies(chart("web:2"))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-	w.rollBack()
-	w.await(web.phase(v1alpha1.PhaseRollingBack))
-	w.helmApplies(chart("web:2"))
-	w.await(all(web.completed, web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 4), web.quarantined))
-	w.helmApplies(chart("web:2"))
-	w.lookedAgain()
-	w.await(all(web.completed, web.quarantined, web.serves("web:1", 4), web.attempt(3)))
-	w.scale("6")
-	w.await(all(web.completed, web.serves("web:1", 6)))
-	w.scale("4")
-	w.helmApplies(chart("web:1"))
-	w.await(all(web.completed, web.serves("web:1", 4), web.withoutCondition(v1alpha1.ConditionQuarantined)))
-	w.await(web.spec("to be as in its chart", func(d *appsv1.Deployment) bool { return !d.Spec.Paused }))
-	w.helmApplies(chart("web:2"))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 4)))
+	onFollowed(t, func(h tool) {
+		h.applies("web:2")
+		h.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+		h.rollBack()
+		h.await(web.phase(v1alpha1.PhaseRollingBack))
+		h.applies("web:2")
+		h.await(all(web.completed, web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:1", 4), web.quarantined))
+		h.applies("web:2")
+		h.lookedAgain()
+		h.await(all(web.completed, web.quarantined, web.serves("web:1", 4), web.attempt(3)))
+		if h.kind != "DaemonSet" {
+			h.kubectl("scale", h.kind, "web", "--replicas=6")
+			h.await(all(web.completed, web.serves("web:1", 6)))
+			h.kubectl("scale", h.kind, "web", "--replicas=4")
+		}
+		h.applies("web:1")
+		h.await(all(web.completed, web.serves("web:1", 4), web.withoutCondition(v1alpha1.ConditionQuarantined), h.asInChart("web:1")))
+		h.applies("web:2")
+		h.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+		h.confirm("web")
+		h.await(all(web.completed, web.serves("web:2", 4)))
+	})
 }
 
 // TestFollowSuperseded: a new template in mid-release starts over, one that was stable goes back at
-// once, and the release goes on after a time without a controller.
+// once, and what was applied while there was no controller is released when there is one again.
 func TestFollowSuperseded(t *testing.T) {
-	w := newFollowingWorld(t)
-	c := w.startController()
-	chart := func(image string) *appsv1.Deployment { return deployment(4, rolling(1, 0), runsImage(image)) }
-	w.helmApplies(chart("web:1"))
-	w.await(web.serves("web:1", 4))
-	w.create(following(release("web:1", step(1), step("100%", none()))))
-	w.await(web.completed)
-	w.helmApplies(chart("web:2"))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-	w.helmApplies(chart("web:3"))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:3": 1})))
-	w.helmApplies(chart("web:1"))
-	w.await(all(web.completed, web.serves("web:1", 4), web.rolledBack(v1alpha1.TriggerGitRevert, "")))
-	c.kill()
-	w.helmApplies(chart("web:4"))
-	w.scale("5")
-	w.await(web.serves("web:1", 5))
-	w.startController()
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 4, "web:4": 1})))
+	onFollowed(t, func(h tool) {
+		h.applies("web:2")
+		h.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+		h.applies("web:3")
+		h.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:3": 1})))
+		h.applies("web:1")
+		h.await(all(web.completed, web.serves("web:1", 4), web.rolledBack(v1alpha1.TriggerGitRevert, "")))
+		h.controllers[0].kill()
+		h.applies("web:4")
+		h.startController()
+		h.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:4": 1})))
+	})
 }
 
 // TestFollowLetGo: a release that is deleted while a template waits leaves the stable one, and its
 // label goes.
 func TestFollowLetGo(t *testing.T) {
-	w := newFollowingWorld(t)
+	onFollowed(t, func(h tool) {
+		h.suspend(true)
+		h.applies("web:2")
+		h.await(web.status("to wait", func(s *v1alpha1.BatchReleaseStatus) bool { return s.State == v1alpha1.StateWaiting }))
+		h.drop(named[v1alpha1.BatchRelease]("web"))
+		h.await(all(web.serves("web:1", 4), h.asInChart("web:1"), func(s *scene) error {
+			if labelled(s) == nil || s.releases["web"] != nil {
+				return errors.New("want no release and no label of one")
+			}
+			return nil
+		}))
+	})
+}
+
+// TestFollowUnguarded: without a policy that holds new templates a release changes nothing, and says
+// what is missing. A manifest that keeps the native controller from rolling does instead.
+func TestFollowUnguarded(t *testing.T) {
+	w := newWorld(t)
 	w.startController()
-	chart := func(image string) *appsv1.Deployment { return deployment(4, rolling(1, 0), runsImage(image)) }
-	w.helmApplies(chart("web:1"))
+	h := tool{w, "Deployment", func(image string) client.Object { return deployment(4, rolling(1, 0), runsImage(image)) }}
+	h.applies("web:1")
 	w.await(web.serves("web:1", 4))
 	w.create(following(release("web:1", step(1), step("100%", none()))))
+	w.await(stalls("web", v1alpha1.ReasonWriteRefused, "spec.paused: true"))
+	if err := labelled(w.now()); err == nil {
+		t.Error("want no label where no policy acts on it")
+	}
+	h.chart = func(image string) client.Object {
+		return deployment(4, rolling(1, 0), runsImage(image), func(d *appsv1.Deployment) { d.Spec.Paused = true })
+	}
+	h.applies("web:1")
 	w.await(web.completed)
-	w.suspend(true)
-	w.helmApplies(chart("web:2"))
-	w.await(web.status("to wait", func(s *v1alpha1.BatchReleaseStatus) bool { return s.State == v1alpha1.StateWaiting }))
-	w.drop(named[v1alpha1.BatchRelease]("web"))
-	w.await(all(web.serves("web:1", 4), web.spec("nothing of a release", func(d *appsv1.Deployment) bool {
-		_, waits := d.Annotations[v1alpha1.WaitingAnnotation]
-		return d.Labels[v1alpha1.FollowLabel] == "" && !waits && !d.Spec.Paused && imageOf(d) == "web:1"
-	})))
+	h.applies("web:2")
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 4), h.asInChart("web:2")))
 }
