@@ -34,6 +34,10 @@ func carryOut(x *pass, action plan.Action) {
 		handBackWorkload(x, a)
 	case plan.MovePods:
 		x.world.Workload.kind.move(x, a.Write)
+	case plan.Follow:
+		followWorkload(x, a)
+	case plan.CopyTemplate:
+		copyTemplate(x, a)
 	case plan.OpenGate:
 		openGate(x, a)
 	case plan.CloseGate:
@@ -149,7 +153,7 @@ func takeOverWorkload(x *pass, a plan.TakeOver) {
 	write := func(d *Workload) {
 		hold := a.Hold
 		d.kind.secure(d)
-		d.Hold = &hold
+		d.Hold, d.Waiting = &hold, false
 		if a.Template != nil {
 			d.Template = templateOf(x, *a.Template)
 		}
@@ -180,7 +184,10 @@ func handBackWorkload(x *pass, a plan.HandBack) {
 	}
 	writeWorkload(x, func(d *Workload) {
 		d.kind.giveBack(d, a.Hold.HeldWorkload)
-		d.Hold = nil
+		d.Hold, d.Waiting = nil, false
+		if a.Unfollow {
+			d.Follower = ""
+		}
 		if a.Template != nil {
 			d.Template = templateOf(x, *a.Template)
 		}

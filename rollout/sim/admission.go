@@ -16,6 +16,8 @@ type Admission struct {
 	// that it writes now, if any.
 	Policied bool
 	Stamp    string
+	// Guards reports whether the policies of config/follow are in effect.
+	Guards bool
 	// Crowded reports whether a quota leaves no room for a release.
 	Crowded bool
 }

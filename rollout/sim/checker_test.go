@@ -75,6 +75,8 @@ func (k *checker) see(w *World, incident any) {
 		k.actionSent(i.pass, i.action)
 	case actionDone:
 		k.actionDone(i.pass)
+	case templateCopied:
+		k.given(i.template)
 	case templateRewritten:
 		k.changedOutOfBand()
 		if w.Workload.Hold == nil && w.Release.Status.Held == nil { // nothing tells any more that it was held (stripHold)
@@ -180,7 +182,7 @@ func (k *checker) happened(w *World, was happened) {
 	case Scale, Shift, SyncWorkload, SyncWorkloadLate:
 		k.scaled(w, was)
 	case Give:
-		k.Bad, k.Barred = "", ""
+		k.given(w.Release.Template)
 	case Jump:
 		k.Asked |= 1 << was.event.N
 	case ReleaseTo:
@@ -209,6 +211,9 @@ func (k *checker) happened(w *World, was happened) {
 		k.written(w, was)
 	}
 }
+
+// given notes that the release has another template.
+func (p *Past) given(string) { p.Bad, p.Barred = "", "" }
 
 // scaled notes another number of pods, or of their places.
 func (k *checker) scaled(w *World, was happened) {

@@ -102,6 +102,10 @@ func (daemonSets) secure(d *Workload) { d.Strategy = OnDelete }
 
 func (daemonSets) secured(d *Workload) bool { return d.Strategy == OnDelete }
 
+func (k daemonSets) close(d *Workload) { k.secure(d) }
+
+func (daemonSets) contained(d *Workload) bool { return d.Strategy == OnDelete }
+
 func (daemonSets) loosen(d *Workload) { d.Strategy = RollingUpdate }
 
 // bounds mirrors updatedDesiredNodeCounts.
@@ -114,7 +118,7 @@ func (daemonSets) mover(x *pass) mover.Mover {
 	m := daemonset.Mover{
 		OnDelete: d.Strategy == OnDelete, Vacant: x.process.vacant.Nodes(),
 		Workload: inplace.Workload{
-			Strategy: strategyText(&d.Spec), Observed: d.behind() <= 0, Replicas: d.kind.size(d, x.places),
+			Strategy: d.own().Strategy, Observed: d.behind() <= 0, Replicas: d.kind.size(d, x.places),
 			Digest: Digest(d.Template), Update: d.Template, Status: d.Status.inPlace(), Listed: x.listed, Live: x.live,
 		},
 	}

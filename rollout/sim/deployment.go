@@ -43,6 +43,10 @@ func (deployments) giveBack(d *Workload, held v1alpha1.HeldWorkload) {
 
 func (deployments) secured(d *Workload) bool { return d.Paused }
 
+func (deployments) close(d *Workload) { d.Paused = true }
+
+func (deployments) contained(d *Workload) bool { return d.Paused }
+
 func (deployments) loosen(d *Workload) { d.Paused = false }
 
 func (deployments) loosens(w *World) bool { return w.Workload.Paused }

@@ -53,7 +53,7 @@ func workloadLeft(w *World) string {
 // if they paused it.
 func strategyLeft(w *World) string {
 	d, own := &w.Workload, past(w).Own
-	if d.Absent || d.Hold != nil || own.Disputed || strategyText(&d.Spec) == w.ownStrategy && d.Paused == own.Paused {
+	if has := d.own(); d.Absent || d.Hold != nil || own.Disputed || has.Strategy == w.ownStrategy && has.Paused == own.Paused {
 		return ""
 	}
 	return fmt.Sprintf("the workload has strategy %s, paused %t; its user wants %s, %t", d.Strategy, d.Paused, w.ownStrategy, own.Paused)
@@ -82,7 +82,7 @@ func setsLeft(w *World) string {
 	}
 	for i := range w.Sets {
 		s, want := &w.Sets[i], int32(0)
-		if s == updatedSet(w) {
+		if s == updatedSet(w) && !keptOut(w) || keptOut(w) && same(s.Revision, w.Release.Status.UpdateRevision) {
 			want = w.Workload.Replicas
 		}
 		if s.Replicas != want || s.Pods.Available != want || s.Pods.total() != want {
@@ -90,6 +90,11 @@ func setsLeft(w *World) string {
 		}
 	}
 	return ""
+}
+
+// keptOut reports whether the workload's template was applied, and waits as it was rolled back.
+func keptOut(w *World) bool {
+	return w.Workload.Waiting && slices.Contains(w.Release.Status.Quarantined, Given(w.Release.Template)) && w.Release.Status.Resolved != nil
 }
 
 func releaseLeft(w *World) string {
@@ -101,7 +106,9 @@ func releaseLeft(w *World) string {
 		return fmt.Sprintf("the phase is %q: %s", status.Phase, status.Message)
 	case status.Held != nil:
 		return "the status says that the workload is held"
-	case !same(w.Workload.Template, status.UpdateRevision) && !saidDrifted(w):
+	case keptOut(w) && Digest(w.Workload.Template) != w.Release.Annotations[v1alpha1.FollowedAnnotation]:
+		return fmt.Sprintf("%s was applied, and is not in spec.template", w.Workload.Template)
+	case !same(w.Workload.Template, status.UpdateRevision) && !saidDrifted(w) && !keptOut(w):
 		return fmt.Sprintf("the workload runs %s, not %s", w.Workload.Template, status.UpdateRevision)
 	case saidDrifted(w) && w.Release.Spec.Drift == v1alpha1.DriftRevert:
 		return "drift is not reverted: " + status.Message

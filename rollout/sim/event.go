@@ -94,6 +94,7 @@ const (
 	TurnOn                       // it starts again with it
 	Admit                        // a policy begins to write a stamp into the templates of workloads, or ends where the text is empty
 	TouchWorkload                // somebody writes the workload without changing what counts
+	Apply                        // somebody applies the workload's manifest with a template
 	kinds
 )
 
@@ -104,7 +105,7 @@ var kindNames = [kinds]string{
 	"lose status", "touch", "elapse", "away", "leap", "wait",
 	"sync slices", "accept", "settle", "restore route", "delete route", "create route", "delete service", "forget traffic", "silence", "speak",
 	"strip route", "share route again", "edit service", "turn off", "turn on",
-	"admit", "touch workload",
+	"admit", "touch workload", "apply",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -144,7 +145,7 @@ func (e Event) happen(s *State) bool {
 		return true
 	case SyncSet, PodReady, PodAvailable, PodGone, PodFails, PodHeals, PodLost, PodEnds:
 		return s.Workload.kind.podEvent(s.World, e)
-	case Scale, Shift, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, Drift, DeleteWorkload, CreateWorkload, TouchWorkload:
+	case Scale, Shift, SyncWorkload, SyncWorkloadLate, Unpause, EditTemplate, StripHold, Drift, DeleteWorkload, CreateWorkload, TouchWorkload, Apply:
 		return e.applyToWorkload(s)
 	case Give, Rollback, Retry, Suspend, Resume, Spoil, Repair, EditStep, Jump, ReleaseTo, Confirm, Approve, Reject, DeleteRelease:
 		return e.applyToRelease(s)
@@ -177,7 +178,12 @@ func (e Event) idle(s *State) bool {
 }
 
 func (e Event) applyToWorkload(s *State) bool {
+	if s.isWritten(e.Kind) {
+		return false
+	}
 	switch e.Kind {
+	case Apply:
+		return apply(s.World, e.Text)
 	case Scale:
 		return scaleTo(s.World, e.N)
 	case Shift:

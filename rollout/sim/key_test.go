@@ -93,7 +93,7 @@ func (e *encoder) release(r *Release) {
 	e.text(r.Template)
 	for _, key := range []string{
 		v1alpha1.RollbackAnnotation, v1alpha1.RetryAnnotation,
-		v1alpha1.CurrentStableAnnotation, v1alpha1.LastStableAnnotation,
+		v1alpha1.CurrentStableAnnotation, v1alpha1.LastStableAnnotation, v1alpha1.FollowedAnnotation,
 	} {
 		e.text(r.Annotations[key])
 	}
@@ -182,6 +182,9 @@ func (e *encoder) quarters(waited time.Duration) {
 func (e *encoder) workload(d *Workload) {
 	e.flag(d.Generation == e.world.Workload.Generation, d.Absent, d.Hold != nil, d.Hold != nil && d.Hold.Change != (plan.ExternalChange{}))
 	e.text(string(d.UID))
+	e.text(d.Follower)
+	e.flag(d.Waiting)
+	e.text(d.Noted.Strategy)
 	e.number(d.behind())
 	e.spec(&d.Spec)
 }

@@ -38,6 +38,11 @@ type kind interface {
 	// secured reports whether the native controller is kept from rolling the workload.
 	secured(*Workload) bool
 
+	// close keeps the native controller from rolling a new template out, as the policies do, and
+	// contained reports whether it is kept from that.
+	close(*Workload)
+	contained(*Workload) bool
+
 	// loosen lets the native controller go on, and loosens reports whether somebody may do that.
 	loosen(*Workload)
 	loosens(*World) bool

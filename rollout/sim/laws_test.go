@@ -334,6 +334,9 @@ func handsBackAtEnd(w *World, c change) string {
 	if _, is := c.action.(plan.HandBack); !is || w.Release.Deleting {
 		return ""
 	}
+	if status := c.pass.intent; c.workload.Hold == nil && status.Phase == v1alpha1.PhaseCompleted && same(w.Workload.Template, status.UpdateRevision) {
+		return "" // the template that waited runs already
+	}
 	return notDone(w, c)
 }
 

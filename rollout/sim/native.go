@@ -374,11 +374,12 @@ func (d *Workload) unavailable(replicas int32, roundUp bool) int32 {
 
 // ownStrategy returns what the workload has unless it is held.
 func (d *Workload) ownStrategy() string {
+	held := d.own().Strategy
 	if d.Hold != nil {
-		strategy, _, _ := strings.Cut(d.Hold.Strategy, " from ")
-		return strategy
+		held = d.Hold.Strategy
 	}
-	return d.Strategy
+	strategy, _, _ := strings.Cut(held, " from ")
+	return strategy
 }
 
 // bounds mirrors ResolveFenceposts.

@@ -84,6 +84,7 @@ func observedWorkload(x *pass) *plan.Workload {
 		UID: d.UID, Name: Name, Behind: d.behind(),
 		Replicas: d.kind.size(d, x.places), Mover: d.kind.mover(x),
 		Digest: Digest(d.Template), Revision: revisionOf(d.Template, x.sets), Hold: d.Hold,
+		Follower: d.Follower, Waiting: d.Waiting,
 	}
 	if d.ownStrategy() == RollingUpdate {
 		w.MaxSurge, w.MaxUnavailable = d.MaxSurge, d.MaxUnavailable
@@ -95,7 +96,7 @@ func observedWorkload(x *pass) *plan.Workload {
 func (deployments) mover(x *pass) mover.Mover {
 	d := &x.workload
 	m := deployment.Mover{
-		Paused: d.Paused, Recreate: d.Strategy == Recreate, Own: v1alpha1.HeldWorkload{Strategy: d.Strategy, Paused: d.Paused},
+		Paused: d.Paused, Recreate: d.Strategy == Recreate, Own: d.own(),
 		Sets: make([]deployment.Set, 0, len(x.sets)),
 	}
 	for i := range x.sets {

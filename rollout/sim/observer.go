@@ -26,6 +26,9 @@ type happened struct {
 	nodes    int
 }
 
+// templateCopied follows a copy of the workload's template to spec.template.
+type templateCopied struct{ template string }
+
 // podMade follows a pod, or a ReplicaSet, that a native controller has made by the spec it sees.
 type podMade struct {
 	revision string

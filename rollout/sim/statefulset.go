@@ -78,6 +78,10 @@ func (statefulSets) secured(d *Workload) bool {
 	return d.Partition == inplace.Held || open != inplace.Anywhere && d.Partition >= open
 }
 
+func (k statefulSets) close(d *Workload) { k.secure(d) }
+
+func (statefulSets) contained(d *Workload) bool { return d.Strategy == RollingUpdate && d.Partition == inplace.Held }
+
 func (statefulSets) loosen(d *Workload) { d.Strategy, d.Partition, d.AtOnce = RollingUpdate, 0, 0 }
 
 // bounds mirrors getStatefulSetMaxUnavailable.
@@ -91,7 +95,7 @@ func (statefulSets) mover(x *pass) mover.Mover {
 		RollingUpdate: d.Strategy == RollingUpdate, Partition: d.Partition, AtOnce: d.AtOnce, Window: windowOf(d.Hold),
 		OrderedReady: x.world.Ordered, Current: d.Status.Current,
 		Workload: inplace.Workload{
-			Strategy: strategyText(&d.Spec), Observed: d.behind() <= 0 && d.Status.Update != "", Replicas: d.Replicas,
+			Strategy: d.own().Strategy, Observed: d.behind() <= 0 && d.Status.Update != "", Replicas: d.Replicas,
 			Digest: Digest(d.Template), Update: d.Status.Update, Status: d.Status.inPlace(), Listed: x.listed, Live: x.live,
 		},
 	}

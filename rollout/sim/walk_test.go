@@ -153,7 +153,10 @@ var (
 )
 
 // anything draws an event.
-func (w *walk) anything(label string) Event {
+func (w *walk) anything(label string) Event { return w.anyOf(label, usual, unusual) }
+
+// anyOf draws an event of some kinds, more often of the usual ones.
+func (w *walk) anyOf(label string, usual, unusual []Kind) Event {
 	kinds := usual
 	if rapid.IntRange(0, 5).Draw(w.T, label) == 0 {
 		kinds = unusual
@@ -173,7 +176,7 @@ func (w *walk) anything(label string) Event {
 		e.N = rapid.Int32Range(1, 6).Draw(w.T, "after write")
 	case PassRaces:
 		e.N = rapid.Int32Range(1, 8).Draw(w.T, "before request")
-		if race := w.anything("race"); race.Kind > Restart {
+		if race := w.anyOf("race", usual, unusual); race.Kind > Restart {
 			e.Race = &race
 			return e
 		}
@@ -213,7 +216,7 @@ func (w *walk) about(kind Kind) string {
 		for i := range w.state.Places {
 			choice = append(choice, w.state.Places[i].Name)
 		}
-	case Give, EditTemplate, Drift, CreateWorkload:
+	case Give, EditTemplate, Drift, CreateWorkload, Apply:
 		choice = []string{"v1", "v2", "v3", "v2~"}
 		if w.state.Kind() != Deployment { // which tell a template by how it is written
 			choice = choice[:3]

@@ -68,8 +68,10 @@ type World struct {
 	// Broken says which laws were broken, and how.
 	Broken []string
 
-	// ownStrategy is the strategy with which a user made the workload.
+	// ownStrategy is the strategy with which a user made the workload, and ownPaused says that they
+	// have paused it.
 	ownStrategy string
+	ownPaused   bool
 	// noted reports whether the Deployment controller has noted a size on a ReplicaSet since the last
 	// hand-back.
 	noted    bool
@@ -112,6 +114,11 @@ type Workload struct {
 	// the oldest first.
 	Earlier []Spec
 	Hold    *plan.Hold
+	// Follower is the release in the label of a followed workload. Waiting says that its template
+	// waits, and Noted what the policies have changed then.
+	Follower string
+	Waiting  bool
+	Noted    v1alpha1.HeldWorkload
 	// MaxSurge and MaxUnavailable bound its own rolling update.
 	MaxSurge, MaxUnavailable *intstr.IntOrString
 	// HistoryLimit is spec.revisionHistoryLimit.
@@ -209,6 +216,8 @@ type Setup struct {
 	Traffic *v1alpha1.Traffic
 	// Policied copies World.Policied, and FromGit copies Release.FromGit.
 	Policied, FromGit bool
+	// Follow says that the release follows its workload, which the policies of config/follow guard.
+	Follow bool
 }
 
 // never is a progress deadline that does not come.
@@ -235,6 +244,9 @@ func New(s Setup) *World {
 		addRoutes(w, s.Traffic)
 	}
 	spec.DeletionPolicy = or(s.DeletionPolicy, v1alpha1.DeletionRevert)
+	if s.Follow {
+		spec.Follow, w.API.Guards = v1alpha1.FollowWorkload, true
+	}
 	w.Sound = spec
 	w.Release = Release{Version: w.next(), Generation: 1, Spec: spec, Status: &v1alpha1.BatchReleaseStatus{}, FromGit: s.FromGit}
 	w.Workload = Workload{kind: of, MaxSurge: &s.MaxSurge, MaxUnavailable: &s.MaxUnavailable, HistoryLimit: s.HistoryLimit}
@@ -258,7 +270,7 @@ func bearWorkload(w *World, spec Spec) {
 	w.born++
 	spec = d.kind.born(spec)
 	spec.Template = w.API.admitted(spec.Template)
-	w.ownStrategy = strategyText(&spec)
+	w.ownStrategy, w.ownPaused = strategyText(&spec), spec.Paused
 	*d = Workload{
 		Spec: spec, kind: d.kind, UID: types.UID(fmt.Sprintf("workload-%d", w.born)), Version: w.next(), Generation: 1,
 		MaxSurge: d.MaxSurge, MaxUnavailable: d.MaxUnavailable, HistoryLimit: d.HistoryLimit,
