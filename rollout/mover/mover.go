@@ -99,6 +99,8 @@ type Native struct {
 	// EmptyTakesTemplate says that the workload, when it is scaled up from 0, gets pods of the template
 	// that it has, whatever was approved.
 	EmptyTakesTemplate bool
+	// LostTakesTemplate says so of a pod that is lost, and of one on a new node.
+	LostTakesTemplate bool
 }
 
 // Bounds are how far the pods may stray from spec.replicas: Surge beyond, Unavailable short of it.

@@ -22,20 +22,32 @@ func follows(s *snapshot) bool { return s.release.Spec.Follow == v1alpha1.Follow
 // labelled reports whether the label names the release: the admission policy acts on the workload.
 func labelled(s *snapshot) bool { return s.workload.Follower == s.release.Name }
 
-// waits reports whether a followed workload has a template that its native controller is kept from
+// appliedWaits reports whether a followed workload has a template that its native controller is kept from
 // rolling out, beside what was released. No release holds it yet.
-func waits(s *snapshot) bool {
+func appliedWaits(s *snapshot) bool {
 	w, stable := s.workload, stableRevision(s)
 	if !follows(s) || w.Hold != nil || !w.native().Contained || stable == "" {
 		return false
 	}
-	return s.pods.old() > 0 || w.Replicas == 0 && stable != w.Revision
+	return s.pods.old() > 0 || stable != w.Revision && s.pods.updated() < max(w.Replicas, 1)
 }
 
-// waitsForNothing reports whether the template that waits is the one that all pods run: whoever
-// applies the workload has followed a rollback, or taken a template back.
+// waitsForNothing reports whether the template that waits is the stable one, and no pod runs
+// another: whoever applies the workload has followed a rollback, or taken a template back.
 func waitsForNothing(s *snapshot) bool {
-	return s.workload.Waiting && s.workload.Hold == nil && s.record.releases(s.workload.Digest) && s.pods.old() == 0
+	w := s.workload
+	approved := s.record.completed() || stableRevision(s) == w.Revision
+	return w.Waiting && w.Hold == nil && s.record.releases(w.Digest) && approved && s.pods.old() == 0
+}
+
+// waitsInVain reports whether the native controller would make the next pod of a followed workload
+// of a template that is not released now: it was rolled back, or something stops it. Whoever applies
+// the workload may give it that template again, and again gets it back.
+func waitsInVain(s *snapshot) bool {
+	w := s.workload
+	native := w.native()
+	exposed := native.LostTakesTemplate || native.EmptyTakesTemplate && w.Replicas == 0
+	return follows(s) && exposed && native.Contained && w.Hold == nil && !s.record.releases(w.Digest) && hasTemplate(s, stableRevision(s))
 }
 
 // followWorkload labels a followed workload, and copies the template that others have applied. It
@@ -49,7 +61,10 @@ func followWorkload(d Decision) (Decision, bool) {
 			return d, true
 		}
 	}
-	return copyApplied(d)
+	if d, first := copyApplied(d); first || !waitsForNothing(d.snap) {
+		return d, first
+	}
+	return d.do(HandBack{Reason: "all pods run the template that was applied", Hold: Hold{HeldWorkload: d.snap.workload.native().Own}}), true
 }
 
 // beginFollowing labels the workload. Where no policy acts on the label, a release begins only if
@@ -79,7 +94,7 @@ func stopFollowing(d Decision) (Decision, bool) {
 func letFollowedGo(d Decision, why Reason) (Decision, bool) {
 	s := d.snap
 	back := HandBack{Reason: why, Hold: Hold{HeldWorkload: s.workload.native().Own}, Unfollow: true}
-	if stable := stableRevision(s); waits(s) && s.release.Spec.DeletionPolicy != v1alpha1.DeletionProceed && hasTemplate(s, stable) {
+	if stable := stableRevision(s); appliedWaits(s) && s.release.Spec.DeletionPolicy != v1alpha1.DeletionProceed && hasTemplate(s, stable) {
 		back.Template = &Template{Revision: stable}
 	}
 	return d.do(back), true

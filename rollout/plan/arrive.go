@@ -12,14 +12,17 @@ import (
 func rest(d Decision) Decision {
 	d = agree(d)
 	switch w := d.snap.workload; {
-	case waitsForNothing(d.snap):
-		return d.do(HandBack{Reason: "all pods run the template that was applied", Hold: Hold{HeldWorkload: w.native().Own}})
+	case waitsInVain(d.snap):
+		return d.do(HandBack{
+			Reason: Reason("its next pod is of the stable revision " + stableRevision(d.snap)), Hold: Hold{HeldWorkload: w.native().Own},
+			Template: &Template{Revision: stableRevision(d.snap)},
+		})
 	case !d.snap.hold().held():
 		d, _ = leaveTraffic(d, traffic.Rest)
 		return watchDrift(sweepGates(d))
 	case !d.snap.live(ReadRelease):
 		return d.read(ReadRelease)
-	case d.snap.hold().unrecorded():
+	case d.snap.hold().unrecorded(), follows(d.snap) && d.snap.pods.old() > 0:
 		return proceed(takeBack(d))
 	default:
 		return d.do(HandBack{Reason: "the release is completed", Hold: w.leftover()})
@@ -29,8 +32,12 @@ func rest(d Decision) Decision {
 // takeBack rolls back a release whose begin a pass never recorded, and whose template Git has taken
 // back since. It may have pods already.
 func takeBack(d Decision) Decision {
+	from := d.snap.workload.Revision
+	if from == d.snap.record.UpdateRevision { // whoever applies the workload has taken it back there
+		from = ""
+	}
 	return begin(d, *d.snap.record.Resolved, &v1alpha1.RollbackRecord{
-		Trigger: v1alpha1.TriggerGitRevert, From: d.snap.workload.Revision, Message: "spec.template changed back before the release was on record",
+		Trigger: v1alpha1.TriggerGitRevert, From: from, Message: "spec.template changed back before the release was on record",
 	})
 }
 
@@ -67,7 +74,7 @@ func (w *Workload) leftover() Hold {
 func runsUnderNative(s *snapshot) bool {
 	w := s.workload
 	return w.Hold == nil && w.Digest == s.record.Resolved.Digest && (s.record.Held == nil || wasHandedBack(s)) &&
-		!(w.secured() && s.pods.old() > 0) && !waits(s)
+		!(w.secured() && s.pods.old() > 0) && !appliedWaits(s)
 }
 
 // adopts reports whether the workload came to the template without a take-over.

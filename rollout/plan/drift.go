@@ -127,7 +127,7 @@ func endDrift(d Decision) Decision {
 // whether the answer is known.
 func askDrift(d Decision) (Decision, bool) {
 	stable := d.snap.history.of(d.snap.record.StableRevision)
-	if !fresh(d.snap) || stable == nil || stable.Digest == d.snap.workload.Digest || d.snap.obs.Drift != nil || waits(d.snap) {
+	if !fresh(d.snap) || stable == nil || stable.Digest == d.snap.workload.Digest || d.snap.obs.Drift != nil || appliedWaits(d.snap) {
 		return d, true
 	}
 	return d.need(Needs{Drift: &Template{Revision: d.snap.record.StableRevision}}), false
@@ -136,7 +136,7 @@ func askDrift(d Decision) (Decision, bool) {
 // drifted reports whether the workload, which is not taken over yet, runs something else than what
 // was last released.
 func drifted(s *snapshot) bool {
-	if waits(s) {
+	if appliedWaits(s) {
 		return true
 	}
 	stable := s.history.of(s.record.StableRevision)

@@ -54,7 +54,7 @@ func readsBeforeRollback(s *snapshot, template *v1alpha1.ResolvedTemplate) Reads
 func returns(s *snapshot, template *v1alpha1.ResolvedTemplate) bool {
 	known := wasStable(s, template.Digest)
 	// A workload that is taken over has the template since an earlier, unfinished pass of ours.
-	return known && (s.workload.Digest != template.Digest || s.hold().held() || waits(s))
+	return known && (s.workload.Digest != template.Digest || s.hold().held() || appliedWaits(s))
 }
 
 // readsBeforeReplacing returns the live reads required before the template of a held workload is

@@ -58,6 +58,11 @@ func keepLeft(d Decision) Decision {
 	switch w, unwritten := d.snap.workload, unwrittenTemplate(d.snap); {
 	case !d.snap.empty && w.Revision == d.snap.record.Rollback.From && w.Digest != d.snap.record.Resolved.Digest && keptWorkload(d.snap) == nil:
 		d, _ = keepWorkload(d, why, record)
+	case follows(d.snap) && unkeptOf(d.snap, d.snap.record.Rollback.From):
+		d, _ = d.try(RecordRevision{
+			Reason: why, Template: &Template{Revision: d.snap.record.Rollback.From}, Revision: d.snap.record.Rollback.From, Digest: leftDigest(d.snap),
+			Number: d.snap.history.nextNumber(), Record: record,
+		})
 	case unwritten != nil:
 		d, _ = d.try(RecordRevision{
 			Reason: why, Template: &Template{Given: true}, Given: unwritten.Given, Revision: unwritten.Revision, Digest: unwritten.Digest,
@@ -65,6 +70,20 @@ func keepLeft(d Decision) Decision {
 		})
 	}
 	return d
+}
+
+// unkeptOf reports whether the template of a revision is not kept, and its pods have it.
+func unkeptOf(s *snapshot, revision string) bool {
+	return revision != "" && s.history.of(revision) == nil && (s.workload.Mover.Has(revision) || s.workload.Mover.Runs(revision) > 0) && leftDigest(s) != ""
+}
+
+// leftDigest returns the digest of the template that a rollback leaves, by the stored status; empty
+// if that is about another one.
+func leftDigest(s *snapshot) string {
+	if left := s.release.Status.Resolved; left != nil && s.release.Status.UpdateRevision == s.record.Rollback.From {
+		return left.Digest
+	}
+	return ""
 }
 
 // unwrittenTemplate returns the template being rolled back if the workload never received it: it

@@ -100,7 +100,8 @@ func chooseTemplate(d Decision) (Decision, bool) {
 	if !ready {
 		return d, true
 	}
-	return startTemplate(d, template), false
+	d = startTemplate(d, template)
+	return d, d.statusFirst
 }
 
 // dropQueued removes the template that waits from the record.
@@ -138,6 +139,10 @@ func startTemplate(d Decision, template v1alpha1.ResolvedTemplate) Decision {
 		why = &v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, From: replacedBy(d.snap, template.Revision), Message: revertMessage(d.snap)}
 	}
 	d = begin(endRollback(d), template, why)
+	if why != nil && follows(d.snap) { // the workload has another template by now
+		d.records = recordLeft(d).actions[len(d.actions):]
+		d = d.first()
+	}
 	return d.with(func(r *record) { r.Quarantined = nil })
 }
 

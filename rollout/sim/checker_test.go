@@ -178,6 +178,7 @@ func (k *checker) passEnded(s *State, e Event, report Report) {
 
 // happened notes what an event means for the laws.
 func (k *checker) happened(w *World, was happened) {
+	k.exposed(w)
 	switch was.event.Kind {
 	case Scale, Shift, SyncWorkload, SyncWorkloadLate:
 		k.scaled(w, was)
@@ -214,6 +215,23 @@ func (k *checker) happened(w *World, was happened) {
 
 // given notes that the release has another template.
 func (p *Past) given(string) { p.Bad, p.Barred = "", "" }
+
+// exposed notes whether the native controller of a followed workload may make a pod of a template
+// that nobody has approved: one that is lost, or on a new node, and the first one of none.
+func (p *Past) exposed(w *World) {
+	d := &w.Workload
+	known := func(r string) bool { return same(r, d.Template) }
+	bare := d.kind.name() == DaemonSet || d.Replicas == 0
+	switch waits := !p.isStable(d.Template) && !slices.ContainsFunc(p.Brought, known); {
+	case w.guards(d) && waits && bare:
+		p.Exposed = true
+		if d.Hold == nil && podsOf(w, d.Template) > 0 && runsAlone(w, d.Template) { // that controller has replaced all pods, by losses
+			p.nowStable(d.Template)
+		}
+	case !waits && d.behind() <= 0 && d.Status.Current == d.Status.Update:
+		p.Exposed = false
+	}
+}
 
 // scaled notes another number of pods, or of their places.
 func (k *checker) scaled(w *World, was happened) {

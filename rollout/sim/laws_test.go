@@ -334,10 +334,18 @@ func handsBackAtEnd(w *World, c change) string {
 	if _, is := c.action.(plan.HandBack); !is || w.Release.Deleting {
 		return ""
 	}
-	if status := c.pass.intent; c.workload.Hold == nil && status.Phase == v1alpha1.PhaseCompleted && same(w.Workload.Template, status.UpdateRevision) {
-		return "" // the template that waited runs already
+	rests, now := c.pass.intent.Phase == v1alpha1.PhaseCompleted, w.Workload.Template
+	if w.follows() && (rests && runsAlone(w, now) || c.workload.Hold == nil && past(w).isStable(now)) {
+		return "" // the template that was applied runs already, or one that was approved is back
 	}
 	return notDone(w, c)
+}
+
+// runsAlone reports whether no pod runs another version.
+func runsAlone(w *World, revision string) bool {
+	ofSet := func(s Set) bool { return !same(s.Revision, revision) && max(s.Replicas, s.Pods.total()) > 0 }
+	stands := func(p Place) bool { return !same(p.Revision, revision) && p.stands() }
+	return !slices.ContainsFunc(w.Sets, ofSet) && !slices.ContainsFunc(w.Places, stands)
 }
 
 // notDone says what is left to be done of what the workload's template began; empty if nothing is.

@@ -42,6 +42,9 @@ type Past struct {
 	// OutOfBand says that somebody else changed what Sluice manages while the workload was held, and
 	// that this is not made up for; Acknowledged that somebody has allowed the release to continue.
 	OutOfBand, Acknowledged bool
+	// Exposed says that a followed workload has had, since its native controller last saw an approved
+	// template, one that waits, of which that controller makes the next pod.
+	Exposed bool
 	// Let says that somebody scaled a StatefulSet up in this attempt while pods of it were being
 	// replaced.
 	Let bool

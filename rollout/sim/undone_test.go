@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // The laws about a version that was rolled back while another one is released: its pods go first,
@@ -79,7 +80,8 @@ func judgeUndone(w *World, revision string) {
 func untoldUndone(w *World) string {
 	status := w.Release.Status
 	undone := fixedRevision(w, status)
-	if undone == "" || status.Held == nil || w.Workload.Hold == nil || status.Phase == v1alpha1.PhaseCompleted {
+	lost := w.follows() && w.Kind() == DaemonSet && !slices.ContainsFunc(w.Kept, func(k plan.Kept) bool { return same(k.Revision, undone) })
+	if undone == "" || lost || status.Held == nil || w.Workload.Hold == nil || status.Phase == v1alpha1.PhaseCompleted {
 		return ""
 	}
 	ofSet := func(s Set) bool { return same(s.Revision, undone) && s.Status.Current > 0 }

@@ -37,6 +37,8 @@ func (m Mover) Native() mover.Native {
 		Ours:      m.OnDelete,
 		Contained: m.OnDelete,
 		Own:       v1alpha1.HeldWorkload{Strategy: m.Strategy},
+
+		LostTakesTemplate: true, // D1
 	}
 }
 
