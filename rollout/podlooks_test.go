@@ -76,7 +76,7 @@ func looking(t *testing.T) plan.Plan {
 		Workload: &plan.Workload{
 			UID: "deployment-1", Name: "web", Replicas: 3, Digest: "digest-v2", Revision: "v2",
 			Hold:  &plan.Hold{Release: "web", UID: "release-1", Stable: "v1", HeldWorkload: v1alpha1.HeldWorkload{Strategy: strategy}},
-			Mover: &deployment.Mover{Own: v1alpha1.HeldWorkload{Strategy: strategy, Paused: true}, Paused: true, Recreate: true, Sets: []deployment.Set{set("v1", 3, 3), set("v2", 1, 0)}},
+			Mover: &deployment.Mover{Strategy: strategy, Paused: true, Recreate: true, Sets: []deployment.Set{set("v1", 3, 3), set("v2", 1, 0)}},
 		},
 	})
 	if next.PodLooks == (plan.PodLooks{}) {

@@ -99,7 +99,7 @@ func TestLeftoverIsWhatTheWorkloadGetsBack(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &Workload{Mover: &deployment.Mover{Own: v1alpha1.HeldWorkload{Strategy: "now"}}, Hold: &Hold{
+			w := &Workload{Mover: &deployment.Mover{Strategy: "now"}, Hold: &Hold{
 				Release: "web", UID: "release-1", HeldWorkload: v1alpha1.HeldWorkload{Strategy: "then", Paused: true},
 			}}
 			test.change(w)
@@ -292,7 +292,7 @@ func TestHandedBackTellsOurEndFromSomebodyElses(t *testing.T) {
 
 func paused(o *Observation)      { deploymentOf(o.Workload).Paused = true }
 func recreate(o *Observation)    { deploymentOf(o.Workload).Recreate = true }
-func ourStrategy(o *Observation) { deploymentOf(o.Workload).Own.Strategy = `{"type":"Recreate"}` }
+func ourStrategy(o *Observation) { deploymentOf(o.Workload).Strategy = `{"type":"Recreate"}` }
 
 func wasRecreate(o *Observation) {
 	o.Release.Status.Held = &v1alpha1.HeldWorkload{Strategy: `{"type":"Recreate"}`}

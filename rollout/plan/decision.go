@@ -45,6 +45,13 @@ func (d Decision) first() Decision {
 	return d
 }
 
+// recordFirst makes the record durable before anything else is done, and some entries of the
+// history before that: nothing else has them if the status is lost.
+func (d Decision) recordFirst(entries []Action) Decision {
+	d.records = entries
+	return d.first()
+}
+
 // need requests what must be observed before the release can go on.
 func (d Decision) need(more Needs) Decision {
 	if known := d.snap.notNow(more.Trying()); known != nil {

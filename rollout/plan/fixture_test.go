@@ -44,7 +44,7 @@ func running(replicas int32) *scene {
 		},
 		Workload: &Workload{
 			UID: "deployment-1", Name: "web", Replicas: replicas,
-			Digest: "digest-v1", Revision: "v1", Mover: &deployment.Mover{Own: v1alpha1.HeldWorkload{Strategy: nativeStrategy}},
+			Digest: "digest-v1", Revision: "v1", Mover: &deployment.Mover{Strategy: nativeStrategy},
 		},
 	}}
 	return s.steps(step("1"), step("50%"), step("100%")).bounds("1", "0").sets(set("v1", replicas)).resolved("v2")

@@ -76,12 +76,12 @@ func TestTheHoldIsWhatTheWorkloadGetsBackInTheEnd(t *testing.T) {
 		},
 		"while it is held it is what the annotation says": {
 			takenFrom(func(w *Workload) {
-				deploymentOf(w).Paused, deploymentOf(w).Own.Strategy, w.Hold.Strategy = false, "Recreate", "the annotation's"
+				deploymentOf(w).Paused, deploymentOf(w).Strategy, w.Hold.Strategy = false, "Recreate", "the annotation's"
 			}),
 			v1alpha1.HeldWorkload{Strategy: "the annotation's"},
 		},
 		"without the annotation it is what the status remembers": {
-			takenFrom(func(w *Workload) { w.Hold, deploymentOf(w).Own.Strategy = nil, "Recreate" }), own,
+			takenFrom(func(w *Workload) { w.Hold, deploymentOf(w).Strategy = nil, "Recreate" }), own,
 		},
 	}
 	for name, test := range tests {

@@ -122,8 +122,7 @@ func rollBack(s *snapshot, target *Kept, why v1alpha1.RollbackRecord) Decision {
 	if queued != nil && !slices.Contains(d.snap.record.Quarantined, queued.Given) {
 		d = d.with(func(r *record) { r.Queued = queued })
 	}
-	d.records = recordLeft(d).actions // nothing else has it if the status is lost
-	return d.first()
+	return d.recordFirst(recordLeft(d).actions)
 }
 
 // digestKeptOut returns the digest of the template of a revision that a rollback leaves, if that is

@@ -140,8 +140,7 @@ func startTemplate(d Decision, template v1alpha1.ResolvedTemplate) Decision {
 	}
 	d = begin(endRollback(d), template, why)
 	if why != nil && follows(d.snap) { // the workload has another template by now
-		d.records = recordLeft(d).actions[len(d.actions):]
-		d = d.first()
+		d = d.recordFirst(recordLeft(d).actions[len(d.actions):])
 	}
 	return d.with(func(r *record) { r.Quarantined = nil })
 }

@@ -74,7 +74,7 @@ func looksOf(f *ast.FuncDecl) []string {
 }
 
 // ownFields names the fields of types that are passed by value: a Decision, and its report.
-var ownFields = []string{"snap", "actions", "needs", "statusFirst", "wakes", "happened", "refused", "timed", "looks", "status"}
+var ownFields = []string{"snap", "actions", "needs", "records", "statusFirst", "wakes", "happened", "refused", "timed", "looks", "status"}
 
 // writesTo returns the places where a function assigns to something that a value points to.
 func writesTo(f *ast.FuncDecl, value string) []token.Pos {

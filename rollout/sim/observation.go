@@ -96,7 +96,7 @@ func observedWorkload(x *pass) *plan.Workload {
 func (deployments) mover(x *pass) mover.Mover {
 	d := &x.workload
 	m := deployment.Mover{
-		Paused: d.Paused, Recreate: d.Strategy == Recreate, Own: d.own(),
+		Paused: d.Paused, Recreate: d.Strategy == Recreate, Strategy: d.own().Strategy, PausedByPolicy: d.Paused && !d.own().Paused,
 		Sets: make([]deployment.Set, 0, len(x.sets)),
 	}
 	for i := range x.sets {

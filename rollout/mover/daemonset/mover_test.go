@@ -46,12 +46,12 @@ func TestBoundsOfADaemonSetAreTheNativeOnes(t *testing.T) {
 func TestTheHoldIsOnDelete(t *testing.T) {
 	t.Parallel()
 	own := v1alpha1.HeldWorkload{Strategy: `{"type":"OnDelete"}`}
-	want := mover.Native{Secured: true, Ours: true, Unsecured: v1alpha1.ReasonStrategyChanged, Own: own}
+	want := mover.Native{Secured: true, Ours: true, Contained: true, Unsecured: v1alpha1.ReasonStrategyChanged, Own: own, LostTakesTemplate: true}
 	if diff := cmp.Diff(want, Mover{OnDelete: true, Workload: inplace.Workload{Strategy: own.Strategy}}.Native()); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}
 	own.Strategy = `{"type":"RollingUpdate"}`
-	want = mover.Native{Free: true, Unsecured: v1alpha1.ReasonStrategyChanged, Own: own}
+	want = mover.Native{Free: true, Unsecured: v1alpha1.ReasonStrategyChanged, Own: own, LostTakesTemplate: true}
 	if diff := cmp.Diff(want, Mover{Workload: inplace.Workload{Strategy: own.Strategy}}.Native()); diff != "" {
 		t.Errorf("free (-want +got):\n%s", diff)
 	}

@@ -13,8 +13,10 @@ type Mover struct {
 	Paused bool
 	// Recreate says that spec.strategy.type is Recreate.
 	Recreate bool
-	// Own is what the Deployment gets back later.
-	Own v1alpha1.HeldWorkload
+	// PausedByPolicy says that a policy has paused a followed Deployment, and not its user.
+	PausedByPolicy bool
+	// Strategy is spec.strategy as JSON, to be put back later.
+	Strategy string
 	// Sets are the ReplicaSets that the Deployment owns, by its UID.
 	Sets []Set
 }
@@ -29,7 +31,7 @@ func (m Mover) Native() mover.Native {
 		Unsecured:  v1alpha1.ReasonWorkloadUnpaused,
 		Free:       !m.Paused && !m.Recreate,
 		Ours:       m.Recreate,
-		Own:        m.Own,
+		Own:        v1alpha1.HeldWorkload{Strategy: m.Strategy, Paused: m.Paused && !m.PausedByPolicy},
 		OneVersion: m.Recreate,
 		Contained:  m.Paused,
 

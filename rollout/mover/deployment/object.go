@@ -107,7 +107,7 @@ func (d *Object) Mover(string) mover.Mover { return From(d) }
 
 // From returns a Deployment as its mover sees it, without its ReplicaSets.
 func From(d *Object) Mover {
-	return Mover{Paused: d.Spec.Paused, Recreate: d.Recreate(), Own: d.Own()}
+	return Mover{Paused: d.Spec.Paused, PausedByPolicy: d.Spec.Paused && !d.Own().Paused, Recreate: d.Recreate(), Strategy: d.Own().Strategy}
 }
 
 // Insecure implements workload.Workload.
