@@ -17,17 +17,7 @@ import (
 // unguarded is a followed workload on which no admission policy acts.
 type unguarded struct{ kind, name string }
 
-func (e *unguarded) Error() string {
-	return fmt.Sprintf("no admission policy holds new templates of %s %q, and nothing is changed: install config/follow, which needs "+
-		"Kubernetes 1.34; or keep its controller from rolling in its manifest: %s", e.kind, e.name, contained[e.kind])
-}
-
-// contained is the field of a manifest that keeps the native controller of a kind from rolling.
-var contained = map[string]string{
-	"Deployment":  "spec.paused: true",
-	"StatefulSet": "spec.updateStrategy.rollingUpdate.partition: 2147483647",
-	"DaemonSet":   "spec.updateStrategy.type: OnDelete",
-}
+func (e *unguarded) Error() string { return plan.UnguardedWords(e.kind, e.name) }
 
 // waiting reports whether others have applied a template to a workload while no release held it, by
 // the note of the policy.

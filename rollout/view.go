@@ -129,6 +129,7 @@ func (v *view) planned() *plan.Workload {
 		Hold:                    hold.Of(w),
 		Follower:                w.GetLabels()[v1alpha1.FollowLabel],
 		Waiting:                 waiting(w),
+		Guarded:                 w.GetAnnotations()[v1alpha1.GuardAnnotation] == v1alpha1.Guarded,
 		Mover:                   v.parts().mover(v),
 	}
 	planned.MaxSurge, planned.MaxUnavailable = hold.Limits(w, planned.Hold)

@@ -248,6 +248,12 @@ const (
 	// Action: raise the quota, make room, request less in the template, or allow an unavailable pod.
 	// `strategy.preflight: Warn` starts the release anyway.
 	ReasonWillNotFit = "WillNotFit"
+	// ReasonUnguarded: the release follows its workload, and no admission policy holds the templates
+	// that others apply to it. Sluice changes nothing, or has been without the policy since its last
+	// write.
+	// Action: install `config/follow`, or keep the native controller from rolling in the manifest. See
+	// docs/follow.md#the-policy.
+	ReasonUnguarded = "Unguarded"
 	// ReasonWouldMixVersions: the Deployment's own strategy is `Recreate`, which runs one version at a
 	// time, and a release in batches would run two. Sluice does not take it over. A release in
 	// progress, and a rollback, continue.

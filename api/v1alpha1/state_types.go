@@ -88,7 +88,7 @@ const (
 
 // StallCause is a problem that a user must fix before the release continues.
 //
-// +kubebuilder:validation:Enum=ProgressDeadlineExceeded;GateRejected;WriteRefused;InvalidStrategy;InvalidTemplate;NoTemplate;WouldMixVersions;WorkloadHeldByAnother;WorkloadShared;TrafficBlocked
+// +kubebuilder:validation:Enum=ProgressDeadlineExceeded;GateRejected;WriteRefused;InvalidStrategy;InvalidTemplate;NoTemplate;WouldMixVersions;WorkloadHeldByAnother;WorkloadShared;TrafficBlocked;Unguarded
 type StallCause string
 
 // The problems that a user must fix. Each is also the reason of the condition Stalled.
@@ -114,6 +114,9 @@ const (
 	StallWorkloadShared StallCause = ReasonWorkloadShared
 	// StallTrafficBlocked: routes can't share requests; status.traffic.problem says why.
 	StallTrafficBlocked StallCause = ReasonTrafficBlocked
+	// StallUnguarded: the release follows its workload, and no admission policy holds the templates
+	// that others apply to it.
+	StallUnguarded StallCause = ReasonUnguarded
 )
 
 // StoppedFor reports whether StoppedBy has a cause.

@@ -84,7 +84,7 @@ func stands(status *v1alpha1.BatchReleaseStatus) bool {
 func refuses(cause v1alpha1.StallCause) bool {
 	switch cause {
 	case v1alpha1.StallInvalidTemplate, v1alpha1.StallInvalidStrategy, v1alpha1.StallNoTemplate, v1alpha1.StallWorkloadHeld,
-		v1alpha1.StallWouldMixVersions:
+		v1alpha1.StallWouldMixVersions, v1alpha1.StallUnguarded:
 		return true
 	case v1alpha1.StallDeadlineExceeded, v1alpha1.StallGateRejected, v1alpha1.StallTrafficBlocked, v1alpha1.StallWorkloadShared,
 		v1alpha1.StallWriteRefused:

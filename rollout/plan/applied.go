@@ -22,6 +22,11 @@ func follows(s *snapshot) bool { return s.release.Spec.Follow == v1alpha1.Follow
 // labelled reports whether the label names the release: the admission policy acts on the workload.
 func labelled(s *snapshot) bool { return s.workload.Follower == s.release.Name }
 
+// unguarded reports whether the policies no longer act on a workload that they did act on.
+func unguarded(s *snapshot) bool {
+	return !absent(s) && follows(s) && labelled(s) && !s.workload.Guarded && !s.workload.native().Own.Paused && s.workload.Hold == nil
+}
+
 // appliedWaits reports whether a followed workload has a template that its native controller is kept from
 // rolling out, beside what was released. No release holds it yet.
 func appliedWaits(s *snapshot) bool {
@@ -111,11 +116,11 @@ func copyApplied(d Decision) (Decision, bool) {
 }
 
 // appliedTemplate returns the digest of a template that others have applied to the workload and
-// that is not in spec.template yet; empty if there is none. What a rollback has written, or a
-// workload without pods has been given, was applied by nobody.
+// that is not in spec.template yet; empty if there is none. Nobody has applied what Sluice has put
+// back, or given a workload without pods.
 func appliedTemplate(s *snapshot) string {
-	w, current := s.obs.Workload, s.record.Resolved
-	ours := !w.Waiting && s.record.isRollback() && current != nil && w.Digest == current.Digest
+	w := s.obs.Workload
+	ours := !w.Waiting && s.record.releases(w.Digest) && (s.record.isRollback() || w.Hold == nil)
 	emptied := s.hold().held() && w.Hold.Emptied && (s.empty || runsStable(s))
 	if ours || emptied || w.Digest == s.release.Annotations[v1alpha1.FollowedAnnotation] {
 		return ""

@@ -74,6 +74,9 @@ type Workload struct {
 	// template that others have applied to it while no release held it.
 	Follower string
 	Waiting  bool
+	// Guarded says that an admission policy acts on the label of a followed workload, as of the last
+	// write of this controller.
+	Guarded bool
 	// Mover is the workload with its pods as its kind has them; never nil.
 	Mover mover.Mover
 }

@@ -88,6 +88,8 @@ func stalled(r *report) stall {
 		return stall{}
 	case column.cause != "" && !column.last && !(column.yields && refused):
 		return own
+	case refused && r.d.refused.Unguarded:
+		return stall{v1alpha1.StallUnguarded, r.d.refused.Why, false}
 	case refused && !r.d.statusFirst:
 		return stall{v1alpha1.StallWriteRefused, refusalWords(r.d.refused), false}
 	}
@@ -109,6 +111,8 @@ func stalledBeside(s *snapshot) stall {
 		return stall{v1alpha1.StallInvalidTemplate, refused.words(), false}
 	case drifts(s) && s.release.Spec.Drift == v1alpha1.DriftRevert && driftOwner(s) != "":
 		return stall{v1alpha1.StallWorkloadShared, sharedWords(s), false}
+	case unguarded(s):
+		return stall{v1alpha1.StallUnguarded, UnguardedWords(kindOf(s), s.workload.Name), false}
 	case s.record.Traffic != nil && s.record.Traffic.Problem != nil:
 		return stall{v1alpha1.StallTrafficBlocked, s.record.Traffic.Problem.Words(), false}
 	default:

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/preflight"
 )
@@ -25,6 +26,9 @@ func words(r *report) (reason, message string) {
 	reason, message = r.state.reason(r), r.state.message(r)
 	if refusalHides(r) {
 		reason, message = v1alpha1.ReasonWriteRefused, refusalWords(r.d.refused)
+		if r.d.refused.Unguarded {
+			reason = v1alpha1.ReasonUnguarded
+		}
 	}
 	if trouble := r.s.record.PodTrouble; trouble != nil && r.state.traits.has(showsPods) {
 		message += "; " + trouble.Words(r.s.record.TargetReplicas)
@@ -302,6 +306,19 @@ func refusalWords(r *Refusal) string {
 		return "the API server can't decide whether to " + r.Write.Words + ", and is asked every few seconds: " + r.Why
 	}
 	return "the API server refuses to " + r.Write.Words + ": " + r.Why
+}
+
+// UnguardedWords says that no admission policy acts on a followed workload, and what to do.
+func UnguardedWords(kind, name string) string {
+	return fmt.Sprintf("no admission policy holds the templates that others apply to %s %q: install config/follow, which needs Kubernetes 1.34, "+
+		"or keep its controller from rolling by %s in its manifest", kind, name, containing[kind])
+}
+
+// containing is the field that keeps the native controller of a kind from rolling.
+var containing = map[string]string{
+	kinds.Deployment:  "spec.paused: true",
+	kinds.StatefulSet: "spec.updateStrategy.rollingUpdate.partition: 2147483647",
+	kinds.DaemonSet:   "spec.updateStrategy.type: OnDelete",
 }
 
 // moveReason says why pods are moved.

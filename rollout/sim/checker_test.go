@@ -184,6 +184,8 @@ func (k *checker) happened(w *World, was happened) {
 		k.scaled(w, was)
 	case Give:
 		k.given(w.Release.Template)
+	case Apply:
+		k.Applied = w.Workload.Template
 	case Jump:
 		k.Asked |= 1 << was.event.N
 	case ReleaseTo:

@@ -97,6 +97,12 @@ func keptOut(w *World) bool {
 	return w.Workload.Waiting && slices.Contains(w.Release.Status.Quarantined, Given(w.Release.Template)) && w.Release.Status.Resolved != nil
 }
 
+// appliedLeft: what others have applied last is released, or was rolled back.
+func appliedLeft(w *World) bool {
+	status, applied := w.Release.Status, past(w).Applied
+	return w.follows() && applied != "" && !same(status.UpdateRevision, applied) && !slices.Contains(status.Quarantined, Given(applied))
+}
+
 func releaseLeft(w *World) string {
 	status := w.Release.Status
 	switch {
@@ -106,6 +112,8 @@ func releaseLeft(w *World) string {
 		return fmt.Sprintf("the phase is %q: %s", status.Phase, status.Message)
 	case status.Held != nil:
 		return "the status says that the workload is held"
+	case appliedLeft(w):
+		return fmt.Sprintf("%s was applied last, and %s is released", past(w).Applied, status.UpdateRevision)
 	case keptOut(w) && Digest(w.Workload.Template) != w.Release.Annotations[v1alpha1.FollowedAnnotation]:
 		return fmt.Sprintf("%s was applied, and is not in spec.template", w.Workload.Template)
 	case !same(w.Workload.Template, status.UpdateRevision) && !saidDrifted(w) && !keptOut(w):

@@ -39,6 +39,7 @@ func (s *State) Key() Key {
 	e.text(s.Sick)
 	e.flag(s.Skew > 0, s.Skew < 0)
 	e.flag(s.API.Crowded, s.Release.Spec.Strategy.AllowMixedVersions)
+	e.text(past(s.World).Applied)
 	e.text(string(s.API.Refusing))
 	e.text(s.API.Stamp)
 	e.refusals(s)

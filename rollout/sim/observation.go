@@ -84,7 +84,7 @@ func observedWorkload(x *pass) *plan.Workload {
 		UID: d.UID, Name: Name, Behind: d.behind(),
 		Replicas: d.kind.size(d, x.places), Mover: d.kind.mover(x),
 		Digest: Digest(d.Template), Revision: revisionOf(d.Template, x.sets), Hold: d.Hold,
-		Follower: d.Follower, Waiting: d.Waiting,
+		Follower: d.Follower, Waiting: d.Waiting, Guarded: x.world.API.Guards,
 	}
 	if d.ownStrategy() == RollingUpdate {
 		w.MaxSurge, w.MaxUnavailable = d.MaxSurge, d.MaxUnavailable

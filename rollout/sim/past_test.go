@@ -42,6 +42,8 @@ type Past struct {
 	// OutOfBand says that somebody else changed what Sluice manages while the workload was held, and
 	// that this is not made up for; Acknowledged that somebody has allowed the release to continue.
 	OutOfBand, Acknowledged bool
+	// Applied is the template that others have applied last to a followed workload.
+	Applied string
 	// Exposed says that a followed workload has had, since its native controller last saw an approved
 	// template, one that waits, of which that controller makes the next pod.
 	Exposed bool

@@ -80,7 +80,9 @@ func (statefulSets) secured(d *Workload) bool {
 
 func (k statefulSets) close(d *Workload) { k.secure(d) }
 
-func (statefulSets) contained(d *Workload) bool { return d.Strategy == RollingUpdate && d.Partition == inplace.Held }
+func (statefulSets) contained(d *Workload) bool {
+	return d.Strategy == RollingUpdate && d.Partition == inplace.Held
+}
 
 func (statefulSets) loosen(d *Workload) { d.Strategy, d.Partition, d.AtOnce = RollingUpdate, 0, 0 }
 

@@ -250,7 +250,7 @@ func stopOf(s *v1alpha1.BatchReleaseStatus) stop {
 	case v1alpha1.StallDeadlineExceeded, v1alpha1.StallGateRejected:
 		why.stalled = ""
 	case v1alpha1.StallWriteRefused, v1alpha1.StallInvalidStrategy, v1alpha1.StallInvalidTemplate, v1alpha1.StallNoTemplate,
-		v1alpha1.StallWouldMixVersions, v1alpha1.StallWorkloadHeld, v1alpha1.StallWorkloadShared, v1alpha1.StallTrafficBlocked:
+		v1alpha1.StallWouldMixVersions, v1alpha1.StallWorkloadHeld, v1alpha1.StallWorkloadShared, v1alpha1.StallTrafficBlocked, v1alpha1.StallUnguarded:
 	}
 	return why
 }
