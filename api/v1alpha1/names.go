@@ -23,9 +23,10 @@ const (
 	// GuardAnnotation on a followed workload is Guarded where the policies in config/follow are in
 	// effect. They set it in each write of the controller, which sets Unguarded.
 	GuardAnnotation = Prefix + "guard"
-	// WaitingAnnotation on a followed workload marks a template that another writer has set, and that
-	// is not released yet. The policies in config/follow set it, to what they have changed: for a
-	// Deployment, to its own spec.paused; else to its own spec.updateStrategy as JSON.
+	// WaitingAnnotation on a followed workload marks a template that others have set since Sluice last
+	// wrote the workload. The policies in config/follow set it, to the value of the field that they
+	// change while no release holds the workload: spec.paused of a Deployment, or spec.updateStrategy
+	// as JSON.
 	WaitingAnnotation = Prefix + "waiting"
 	// FollowedAnnotation on a BatchRelease is the digest of the workload's template that was copied to
 	// spec.template last.

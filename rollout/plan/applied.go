@@ -116,14 +116,19 @@ func copyApplied(d Decision) (Decision, bool) {
 }
 
 // appliedTemplate returns the digest of a template that others have applied to the workload and
-// that is not in spec.template yet; empty if there is none. Nobody has applied what Sluice has put
-// back, or given a workload without pods.
+// that is not in spec.template yet; empty if there is none.
 func appliedTemplate(s *snapshot) string {
-	w := s.obs.Workload
-	ours := !w.Waiting && s.record.releases(w.Digest) && (s.record.isRollback() || w.Hold == nil)
-	emptied := s.hold().held() && w.Hold.Emptied && (s.empty || runsStable(s))
-	if ours || emptied || w.Digest == s.release.Annotations[v1alpha1.FollowedAnnotation] {
+	w, before := s.obs.Workload, s.release.Annotations[v1alpha1.FollowedAnnotation]
+	if w.Digest == before || before != "" && !w.Waiting && (labelled(s) && w.Guarded || givenBySluice(s)) {
 		return ""
 	}
 	return w.Digest
+}
+
+// givenBySluice reports whether nobody else has given the workload its template: it was put back, or
+// given a workload without pods. Where a policy acts on the workload, it notes what others apply.
+func givenBySluice(s *snapshot) bool {
+	w := s.obs.Workload
+	back := s.record.releases(w.Digest) && (s.record.isRollback() || w.Hold == nil)
+	return back || s.hold().held() && w.Hold.Emptied && (s.empty || runsStable(s))
 }

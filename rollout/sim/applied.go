@@ -42,7 +42,7 @@ func (w *World) guard(before, d *Workload) {
 		d.Spec = before.Spec
 		d.Template = template
 		d.Hold = before.Hold
-		if changed {
+		if d.Waiting = changed || before.Waiting; changed {
 			d.kind.close(d)
 		}
 	case changed || before.Waiting:
@@ -57,7 +57,7 @@ func (w *World) guard(before, d *Workload) {
 
 // own returns what the workload gets back.
 func (d *Workload) own() v1alpha1.HeldWorkload {
-	if d.Waiting {
+	if d.Waiting && d.Hold == nil {
 		return d.Noted
 	}
 	return v1alpha1.HeldWorkload{Strategy: strategyText(&d.Spec), Paused: d.Paused}

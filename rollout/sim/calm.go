@@ -35,7 +35,11 @@ func calmTurns(s *State) []Event {
 	events = append(events, Event{Kind: SyncWorkload}, Event{Kind: Approve}, Event{Kind: CreateWorkload, Text: "v1"})
 	switch {
 	case s.Release.Status.State == v1alpha1.StateRejected && !unacknowledged(s.World):
-		events = append(events, Event{Kind: Pass}, Event{Kind: Give, Text: s.Release.Template + "-repaired"})
+		fix := Event{Kind: Give, Text: s.Release.Template + "-repaired"}
+		if s.follows() {
+			fix.Kind = Apply
+		}
+		events = append(events, Event{Kind: Pass}, fix)
 	case s.Release.Status.State == v1alpha1.StateNativeRollout && s.Workload.Paused: // as only a Deployment can be
 		events = append(events, Event{Kind: Unpause})
 	case s.Release.Status.State == v1alpha1.StateNativeRollout && endlessScaling(s.World):

@@ -185,7 +185,9 @@ func (k *checker) happened(w *World, was happened) {
 	case Give:
 		k.given(w.Release.Template)
 	case Apply:
-		k.Applied = w.Workload.Template
+		if w.Workload.Template != was.workload.Template {
+			k.Applied = w.Workload.Template
+		}
 	case Jump:
 		k.Asked |= 1 << was.event.N
 	case ReleaseTo:

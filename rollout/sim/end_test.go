@@ -100,7 +100,8 @@ func keptOut(w *World) bool {
 // appliedLeft: what others have applied last is released, or was rolled back.
 func appliedLeft(w *World) bool {
 	status, applied := w.Release.Status, past(w).Applied
-	return w.follows() && applied != "" && !same(status.UpdateRevision, applied) && !slices.Contains(status.Quarantined, Given(applied))
+	barred := func(as string) bool { return same(as, applied) && slices.Contains(status.Quarantined, Given(as)) }
+	return w.follows() && applied != "" && !same(status.UpdateRevision, applied) && !slices.ContainsFunc([]string{applied, applied + respelling, w.Release.Template}, barred)
 }
 
 func releaseLeft(w *World) string {

@@ -1,6 +1,7 @@
 package daemonset
 
 import (
+	"cmp"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -54,7 +55,7 @@ func (d *Object) RevisionName(hash string) string { return d.Name + "-" + hash }
 
 // Own implements workload.Workload.
 func (d *Object) Own() v1alpha1.HeldWorkload {
-	return inplace.Own(d, d.Spec.UpdateStrategy)
+	return v1alpha1.HeldWorkload{Strategy: cmp.Or(strategy.Noted(d), strategy.Encode(d.Spec.UpdateStrategy))}
 }
 
 // Limits implements workload.Workload.

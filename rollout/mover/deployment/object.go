@@ -51,7 +51,7 @@ func (d *Object) Foretell() string {
 // what spec.paused was.
 func (d *Object) Own() v1alpha1.HeldWorkload {
 	own := v1alpha1.HeldWorkload{Strategy: strategy.Encode(d.Spec.Strategy), Paused: d.Spec.Paused}
-	if note, waits := d.GetAnnotations()[v1alpha1.WaitingAnnotation]; waits {
+	if note := strategy.Noted(d); note != "" {
 		own.Paused = note == "true"
 	}
 	return own

@@ -1,12 +1,10 @@
 package inplace
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/mover"
-	"github.com/sluice-dev/sluice/rollout/mover/strategy"
 	"github.com/sluice-dev/sluice/rollout/order"
 )
 
@@ -51,15 +49,6 @@ func Unavailable(value *intstr.IntOrString, replicas int32, roundUp bool) int32 
 		return 0
 	}
 	return int32(min(n, int(replicas)))
-}
-
-// Own returns what a workload gets back: its update strategy or, where a policy has changed that of
-// a followed workload, the one in the policy's note.
-func Own(w metav1.Object, updateStrategy any) v1alpha1.HeldWorkload {
-	if note, waits := w.GetAnnotations()[v1alpha1.WaitingAnnotation]; waits {
-		return v1alpha1.HeldWorkload{Strategy: note}
-	}
-	return v1alpha1.HeldWorkload{Strategy: strategy.Encode(updateStrategy)}
 }
 
 // Serving implements mover.Mover: one version serves, as pods are replaced in place.

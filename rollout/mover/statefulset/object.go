@@ -1,6 +1,7 @@
 package statefulset
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -90,7 +91,7 @@ const maxRevisionPrefix = 223
 
 // Own implements workload.Workload.
 func (s *Object) Own() v1alpha1.HeldWorkload {
-	return inplace.Own(s, s.Spec.UpdateStrategy)
+	return v1alpha1.HeldWorkload{Strategy: cmp.Or(strategy.Noted(s), strategy.Encode(s.Spec.UpdateStrategy))}
 }
 
 // Limits implements workload.Workload.

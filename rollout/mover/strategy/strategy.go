@@ -4,7 +4,10 @@ package strategy
 import (
 	"encoding/json"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // Encode returns a strategy as JSON. It can't fail: strategies have nothing that JSON can't hold.
@@ -23,6 +26,15 @@ func Decode[T any](text string, takes func(T) bool, byDefault T) T {
 		return byDefault
 	}
 	return strategy
+}
+
+// Noted returns what a followed workload had before a policy kept its native controller from
+// rolling a template out, as the policy notes it; empty if none did, or a release holds it.
+func Noted(w metav1.Object) string {
+	if annotations := w.GetAnnotations(); annotations[v1alpha1.HoldAnnotation] == "" {
+		return annotations[v1alpha1.WaitingAnnotation]
+	}
+	return ""
 }
 
 // IsCount reports whether a limit is a number of pods, or a percentage; nil is the default.
