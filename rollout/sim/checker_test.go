@@ -229,11 +229,12 @@ func (p *Past) exposed(w *World) {
 	switch waits := !p.isStable(d.Template) && !slices.ContainsFunc(p.Brought, known); {
 	case w.guards(d) && waits && bare:
 		p.Exposed = true
-		if d.Hold == nil && podsOf(w, d.Template) > 0 && runsAlone(w, d.Template) { // that controller has replaced all pods, by losses
-			p.nowStable(d.Template)
-		}
 	case !waits && d.behind() <= 0 && d.Status.Current == d.Status.Update:
 		p.Exposed = false
+	}
+	alone := bare && d.Hold == nil && podsOf(w, d.Template) > 0 && runsAlone(w, d.Template)
+	if w.guards(d) && alone { // the native controller has made all pods of it, on new nodes or for lost ones
+		p.nowStable(d.Template)
 	}
 }
 
