@@ -127,7 +127,7 @@ func (v *view) planned() *plan.Workload {
 		Revision:                v.parts().revision(v, digest),
 		ChangedBy:               changedBy(w),
 		Hold:                    hold.Of(w),
-		Follower:                w.GetLabels()[v1alpha1.FollowLabel],
+		Follower:                hold.Follower(w),
 		Waiting:                 waiting(w),
 		Guarded:                 w.GetAnnotations()[v1alpha1.GuardAnnotation] == v1alpha1.Guarded,
 		Mover:                   v.parts().mover(v),

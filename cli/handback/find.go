@@ -122,5 +122,8 @@ func metadata(kind string) *metav1.PartialObjectMetadata {
 	return object
 }
 
-// isOurs reports whether a workload is held, or a run that handed it back did not complete.
-func isOurs(object metav1.Object) bool { return hold.Text(object) != nil || glassIsOurs(object) }
+// isOurs reports whether a workload is held or followed, or a run that handed it back did not
+// complete.
+func isOurs(object metav1.Object) bool {
+	return hold.Text(object) != nil || hold.Follower(object) != "" || glassIsOurs(object)
+}

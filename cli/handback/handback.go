@@ -111,6 +111,8 @@ func (c *Command) tryHandBack(ctx context.Context, t target, found *routes) erro
 		return errRoutes
 	case hold.Text(w) != nil:
 		return c.giveBack(ctx, t, w)
+	case hold.Follower(w) != "":
+		return c.unfollow(ctx, t, w)
 	case glassIsOurs(w):
 		c.tell(t.String() + ": handed back before: the reason is taken away that let it through")
 		return c.mendGlass(ctx, w)

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -20,7 +21,8 @@ import (
 // findTemplate looks for the template of a revision: among those that were kept for the release, or
 // where the native controller has it. It is nil if there is none.
 func (c *Command) findTemplate(ctx context.Context, w workload.Workload, revision string) (json.RawMessage, error) {
-	kept, err := c.keptTemplate(ctx, w, revision)
+	held := hold.Of(w)
+	kept, err := c.keptTemplate(ctx, w.GetNamespace(), held.Release, held.UID, revision)
 	if err != nil || kept != nil {
 		return kept, err
 	}
@@ -35,15 +37,15 @@ func (c *Command) findTemplate(ctx context.Context, w workload.Workload, revisio
 	return podtemplate.OfHistory(recorded.Data.Raw)
 }
 
-func (c *Command) keptTemplate(ctx context.Context, w workload.Workload, revision string) (json.RawMessage, error) {
-	held := hold.Of(w)
+// keptTemplate returns the template of a revision that was kept for a release; nil if there is none.
+func (c *Command) keptTemplate(ctx context.Context, namespace, release string, uid types.UID, revision string) (json.RawMessage, error) {
 	var list appsv1.ControllerRevisionList
-	labels := client.MatchingLabels{v1alpha1.ReleaseLabel: held.Release, v1alpha1.RevisionLabel: revision}
-	if err := c.client.List(ctx, &list, client.InNamespace(w.GetNamespace()), labels); err != nil {
+	labels := client.MatchingLabels{v1alpha1.ReleaseLabel: release, v1alpha1.RevisionLabel: revision}
+	if err := c.client.List(ctx, &list, client.InNamespace(namespace), labels); err != nil {
 		return nil, fmt.Errorf("list ControllerRevisions: %w", err)
 	}
 	for i := range list.Items {
-		if held.UID != "" && v1alpha1.KeptFor(&list.Items[i]) == held.UID {
+		if uid != "" && v1alpha1.KeptFor(&list.Items[i]) == uid {
 			return list.Items[i].Data.Raw, nil
 		}
 	}

@@ -1,6 +1,7 @@
 package handback
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,14 +31,15 @@ func (c *Command) write(ctx context.Context, w workload.Workload, held v1alpha1.
 	if err != nil {
 		return err
 	}
-	_, err = c.patch(ctx, w, hold.HandBack(w, held, template), digest)
-	if !apierrors.IsForbidden(err) {
-		return err
-	}
-	broken := hold.HandBack(w, held, template).Set(jsonpatch.AnnotationPath(v1alpha1.BreakGlassAnnotation), glassReason)
+	if hold.Follower(w) == "" {
+		if _, err = c.patch(ctx, w, hold.HandBack(w, held, template), digest); !apierrors.IsForbidden(err) {
+			return err
+		}
+	} // else the policy would keep the workload as it is, and refuse nothing
+	broken := hold.Unfollow(hold.HandBack(w, held, template), w).Set(jsonpatch.AnnotationPath(v1alpha1.BreakGlassAnnotation), glassReason)
 	switch written, again := c.patch(ctx, w, broken, digest); {
 	case apierrors.IsForbidden(again):
-		return err
+		return cmp.Or(err, again)
 	case again != nil || c.options.DryRun:
 		return again
 	default:

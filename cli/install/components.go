@@ -10,6 +10,7 @@ import (
 
 // The folders of config that only options add.
 const (
+	followFolder        = "follow"
 	trafficFolder       = "components/traffic"
 	noticesFolder       = "components/notices"
 	dashboardFolder     = "components/dashboard"
@@ -29,7 +30,7 @@ func (o Options) chosen() []string {
 		chosen bool
 		folder string
 	}{
-		{o.Traffic, trafficFolder}, {o.Notices, noticesFolder},
+		{o.Follow, followFolder}, {o.Traffic, trafficFolder}, {o.Notices, noticesFolder},
 		{o.Dashboard, dashboardFolder}, {o.DashboardUnconstrained, unconstrainedFolder},
 	} {
 		if component.chosen {

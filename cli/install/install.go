@@ -40,6 +40,9 @@ type Options struct {
 	CRDs bool
 	// Policy installs the admission policy too, of which a cluster has one.
 	Policy bool
+	// Follow installs the policies for releases that follow their workload, of which a cluster has one
+	// set.
+	Follow bool
 	// Traffic lets releases share requests by routes, with the rights that it takes.
 	Traffic bool
 	// Notices has the controller send those that the Secret sluice-notices configures.
@@ -70,7 +73,7 @@ func (o Options) Check() error {
 		return fmt.Errorf("an image is needed, such as %s:v1.0.0", Image)
 	case o.Replicas < 0:
 		return fmt.Errorf("%d replicas: there can't be fewer than none", o.Replicas)
-	case o.Namespaced && o.Policy:
+	case o.Namespaced && (o.Policy || o.Follow):
 		return fmt.Errorf("the admission policy is the whole cluster's: it can't be installed in namespace %s alone", o.Namespace)
 	case !o.Dashboard && (o.DashboardUnconstrained || len(o.DashboardArgs)+len(o.DashboardSecrets) > 0):
 		return errors.New("rights, flags or Secrets of a dashboard are given, but no dashboard is installed: add --dashboard")

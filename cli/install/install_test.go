@@ -28,6 +28,7 @@ func TestCheck(t *testing.T) {
 		"Image":     {"pods need an image", func(o *install.Options) { o.Image = "" }, "an image is needed"},
 		"Replicas":  {"none may be meant, fewer not", func(o *install.Options) { o.Replicas = -1 }, "-1 replicas"},
 		"Policy":    {"a policy is nothing of a namespace", func(o *install.Options) { o.Namespaced = true }, "the whole cluster's"},
+		"Follow":    {"nor are those for followed workloads", func(o *install.Options) { o.Namespaced, o.Policy, o.Follow = true, false, true }, "the whole cluster's"},
 		"Rights":    {"of a dashboard that is not there", func(o *install.Options) { o.DashboardUnconstrained = true }, "add --dashboard"},
 		"Secrets":   {"nor of its Secrets", func(o *install.Options) { o.DashboardSecrets = []string{"keys"} }, "add --dashboard"},
 		"Secret":    {"whose name is one", func(o *install.Options) { o.Dashboard, o.DashboardSecrets = true, []string{"../keys"} }, `secret "../keys"`},

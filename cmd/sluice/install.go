@@ -41,6 +41,8 @@ func registerInstall(set *pflag.FlagSet, options *install.Options) {
 	set.BoolVar(&options.CRDs, "crds", options.CRDs, "install the CRDs, one set for each cluster")
 	set.BoolVar(&options.Policy, "policy", options.Policy,
 		"install the admission policies, which need Kubernetes 1.30 (never with --namespaced)")
+	set.BoolVar(&options.Follow, "follow", false,
+		"install the policies for releases with spec.follow, which need Kubernetes 1.34 (never with --namespaced)")
 	set.BoolVar(&options.Traffic, "traffic", false,
 		"let releases share requests by routes, with permission to write HTTPRoutes, GRPCRoutes, Ingresses and Services")
 	set.BoolVar(&options.Notices, "notices", false, "send notices as the Secret sluice-notices says, which must exist")

@@ -86,7 +86,7 @@ func taken(patch *jsonpatch.Patch, w metav1.Object) *jsonpatch.Patch {
 	if _, waits := w.GetAnnotations()[v1alpha1.WaitingAnnotation]; waits {
 		patch.Remove(jsonpatch.AnnotationPath(v1alpha1.WaitingAnnotation))
 	}
-	if w.GetLabels()[v1alpha1.FollowLabel] != "" {
+	if Follower(w) != "" {
 		patch.Set(jsonpatch.AnnotationPath(v1alpha1.GuardAnnotation), v1alpha1.Unguarded)
 	}
 	return patch
@@ -105,6 +105,9 @@ func Follow(w metav1.Object, release string) *jsonpatch.Patch {
 	}
 	return patch.Set("/metadata/annotations", map[string]string{v1alpha1.GuardAnnotation: v1alpha1.Unguarded})
 }
+
+// Follower returns the release that follows a workload, by its label; empty if none does.
+func Follower(w metav1.Object) string { return w.GetLabels()[v1alpha1.FollowLabel] }
 
 // Unfollow adds to a patch that no release follows the workload.
 func Unfollow(patch *jsonpatch.Patch, w metav1.Object) *jsonpatch.Patch {

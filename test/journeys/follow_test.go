@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/cli/handback"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
@@ -262,6 +264,59 @@ func TestFollowLetGo(t *testing.T) {
 			}
 			return nil
 		}))
+	})
+}
+
+// TestFollowHandedBack: without a controller, sluice handback ends that releases follow workloads. A
+// template that waits gives way to the stable one, and so does one in mid-release.
+func TestFollowHandedBack(t *testing.T) {
+	for name, suspended := range map[string]bool{"waiting": true, "in mid-release": false} {
+		t.Run(name, func(t *testing.T) {
+			onFollowed(t, func(h tool) {
+				h.suspend(suspended)
+				h.applies("web:2")
+				if suspended {
+					h.await(web.status("to wait", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Queued != nil }))
+				} else {
+					h.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+				}
+				h.controllers[0].kill()
+				h.handBackAll(handback.Options{})
+				h.await(all(web.serves("web:1", 4), h.asInChart("web:1"), func(s *scene) error {
+					if labelled(s) == nil || held(s.workload("web")) {
+						return errors.New("want neither a hold nor a label")
+					}
+					return nil
+				}))
+			})
+		})
+	}
+}
+
+// TestFollowOrigin: what was applied says where it comes from, by annotations of the workload, and
+// nothing stays of what was applied before.
+func TestFollowOrigin(t *testing.T) {
+	onFollowed(t, func(h tool) {
+		chart := h.chart
+		h.chart = func(image string) client.Object {
+			object := chart(image)
+			object.SetAnnotations(map[string]string{v1alpha1.CommitAnnotation: secondCommit, v1alpha1.AuthorAnnotation: "Ada\x1b[31m", v1alpha1.SubjectAnnotation: "Second"})
+			return object
+		}
+		h.applies("web:2")
+		h.await(all(web.blocksAt(0), web.status("the commit", func(s *v1alpha1.BatchReleaseStatus) bool {
+			return s.Commit == secondCommit && s.CommitSubject == "Second" && strings.HasPrefix(s.CommitAuthor, "Ada") && !strings.Contains(s.CommitAuthor, "\x1b")
+		})))
+		h.chart = func(image string) client.Object {
+			object := chart(image)
+			object.SetAnnotations(map[string]string{v1alpha1.CommitAnnotation: "../main", "meta.helm.sh/release-name": "shop"})
+			object.SetLabels(map[string]string{"helm.sh/chart": "web-1.2.3"})
+			return object
+		}
+		h.applies("web:3")
+		h.await(all(web.blocksAt(0), web.status("the Helm release", func(s *v1alpha1.BatchReleaseStatus) bool {
+			return s.Commit == "" && s.CommitAuthor == "" && s.CommitSubject == "Helm release shop, web-1.2.3"
+		})))
 	})
 }
 
