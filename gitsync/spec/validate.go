@@ -47,6 +47,10 @@ func validateRelease(release *v1alpha1.BatchRelease, object map[string]any) []pa
 	}
 	errs = append(errs, oneOf(release.Spec.DeletionPolicy, spec.Child("deletionPolicy"), v1alpha1.DeletionRevert, v1alpha1.DeletionProceed)...)
 	errs = append(errs, oneOf(release.Spec.Drift, spec.Child("drift"), v1alpha1.DriftReport, v1alpha1.DriftRevert)...)
+	if release.Spec.Follow != "" {
+		errs = append(errs, field.Forbidden(spec.Child("follow"),
+			"a release from a repository has its template there: apply this one beside its workload (kubectl, Helm, Flux, Argo CD)"))
+	}
 	if status, _ := object["status"].(map[string]any); len(status) > 0 {
 		errs = append(errs, field.Forbidden(field.NewPath("status"), "is set by the controller, and can't come from Git"))
 	}

@@ -320,6 +320,36 @@ func TestFollowOrigin(t *testing.T) {
 	})
 }
 
+// TestFollowAttacked: whoever may write a followed workload gets no pod past its release by taking
+// away the label, the notes or the hold, by forging them, or by letting the native controller loose,
+// in one write with a new template.
+func TestFollowAttacked(t *testing.T) {
+	onFollowed(t, func(h tool) {
+		bare := func(image string, annotations map[string]string) {
+			h.Helper()
+			object := h.mine(h.chart(image))
+			object.SetAnnotations(annotations)
+			if err := h.Update(h.Context(), object); err != nil { // as kubectl replace
+				h.Fatal(err)
+			}
+		}
+		h.suspend(true)
+		bare("web:2", nil)
+		h.await(web.status("to wait", func(s *v1alpha1.BatchReleaseStatus) bool { return s.Queued != nil }))
+		bare("web:2", map[string]string{v1alpha1.WaitingAnnotation: "false", v1alpha1.GuardAnnotation: "none"})
+		h.await(all(labelled, web.serves("web:1", 4)))
+		h.suspend(false)
+		bare("web:2", map[string]string{v1alpha1.WaitingAnnotation: `{"type":"Evil"}`})
+		h.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+		bare("web:2", nil)
+		bare("web:2", map[string]string{v1alpha1.HoldAnnotation: `{"release":"other","uid":"1"}`})
+		h.lookedAgain()
+		h.await(all(labelled, web.takenOver, web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+		h.confirm("web")
+		h.await(all(web.completed, web.serves("web:2", 4)))
+	})
+}
+
 // TestFollowUnguarded: without a policy that holds new templates a release changes nothing, and says
 // what is missing. A manifest that keeps the native controller from rolling does instead.
 func TestFollowUnguarded(t *testing.T) {
