@@ -101,6 +101,9 @@ func (c *referenceCheck) referValues(file, field, values string) {
 // render renders a chart, and looks for values that are others each time.
 func (in buildInput) render() buildOutput {
 	chart.Confine(in.Limits.BuildBytes)
+	if problems := in.checkValues(); problems != nil {
+		return buildOutput{Problems: problems}
+	}
 	calls := &chart.Calls{}
 	first := in.renderWith(calls)
 	if first.Problems != nil {
@@ -122,6 +125,22 @@ func (in buildInput) render() buildOutput {
 	}
 	problem.Message = difference + ": each render would be a release. Set the value that makes it unnecessary"
 	return buildOutput{Problems: []Error{problem}}
+}
+
+// checkValues checks what Helm will parse, with the lines that it does not name.
+func (in buildInput) checkValues() []Error {
+	var problems []Error
+	for _, name := range slices.Concat([]string{chart.File, "values.yaml"}, in.Helm.ValuesFiles) {
+		file := path.Join(in.Folder, name)
+		documents, found := split(in.Files[file], in.Limits)
+		for _, doc := range documents {
+			found = append(found, doc.checkYAML(in.Limits)...)
+		}
+		for _, problem := range found {
+			problems = append(problems, problem.at.error(file, problem.message))
+		}
+	}
+	return problems
 }
 
 // renderWith renders a chart once.
