@@ -69,6 +69,9 @@ var tool = sync.OnceValues(func() (string, error) {
 
 // TestAsHelmRenders: a chart comes out as with helm template, for each environment.
 func TestAsHelmRenders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds Helm")
+	}
 	t.Parallel()
 	helm, err := tool()
 	if err != nil {

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -13,10 +14,14 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/chart"
 )
 
+// ErrNoChart is what Read returns, with the folder, where Options.Helm is set and there is no chart.
+var ErrNoChart = errors.New("there is no chart to render")
+
 // chartAt returns the folder of the chart that Options.Helm asks for.
 func chartAt(files fs.FS, root string) (string, error) {
 	if !isRegular(files, path.Join(root, chart.File)) {
-		return "", fmt.Errorf("spec.helm is set, and there is no %s in %q: name the folder of the chart in spec.path, or take spec.helm out", chart.File, root)
+		return "", fmt.Errorf("%w: spec.helm is set, and %q has no %s: name the folder of the chart in spec.path, or take spec.helm out",
+			ErrNoChart, root, chart.File)
 	}
 	return root, nil
 }

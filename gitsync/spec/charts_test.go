@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -127,7 +128,7 @@ func TestChartLeftOut(t *testing.T) {
 func TestNoChart(t *testing.T) {
 	t.Parallel()
 	_, err := chartReader(&v1alpha1.HelmChart{ReleaseName: "web"}).Read(chartFiles(nil), "envs")
-	if err == nil || !strings.Contains(err.Error(), "there is no Chart.yaml in \"envs\"") {
+	if !errors.Is(err, ErrNoChart) || !strings.Contains(err.Error(), "\"envs\" has no Chart.yaml") {
 		t.Errorf("got %v", err)
 	}
 }
