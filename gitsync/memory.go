@@ -201,6 +201,13 @@ func originOf(head *gitrepo.Snapshot, now time.Time) plan.Origin {
 	if at := v1alpha1.CommitTime(head.Time, now); at != nil {
 		origin.Time = at.Format(time.RFC3339)
 	}
+	if from := head.Reference; from != nil {
+		reference := &v1alpha1.ReferenceCommit{SHA: from.Commit, Author: from.Author, Subject: from.Subject}
+		if at := v1alpha1.CommitTime(from.Time, now); at != nil {
+			reference.Time = at.Format(time.RFC3339)
+		}
+		origin.Reference = reference.Text()
+	}
 	return origin
 }
 
