@@ -91,7 +91,8 @@ func (c Chart) Render(calls *Calls) ([]Text, []Problem) {
 	if problem != nil {
 		return nil, []Problem{*problem}
 	}
-	rendered, err := engine.Engine{CustomTemplateFuncs: calls.functions()}.Render(loaded, scope)
+	made := engine.Engine{CustomTemplateFuncs: calls.functions()}
+	rendered, err := made.Render(loaded, scope) //nolint:staticcheck // a context is for lookup alone, which is refused
 	names := names{chart: c, root: loaded.Name(), aliases: aliases}
 	if err != nil {
 		return nil, []Problem{names.problem(err)}
