@@ -6,12 +6,12 @@ import "encoding/json"
 // manifests were rendered. All of it is a claim of the other commit's trailers: it is shown, and
 // nothing is decided by it.
 type ReferenceCommit struct {
-	// SHA is the name of the commit, in whatever repository.
+	// SHA is the hash of the commit.
 	SHA string `json:"sha"`
-	// Author is the name of its author.
+	// Author is its author.
 	// +optional
 	Author string `json:"author,omitempty"`
-	// Subject is the first line of its message.
+	// Subject is its first line.
 	// +optional
 	Subject string `json:"subject,omitempty"`
 	// Time is its date, as RFC 3339.

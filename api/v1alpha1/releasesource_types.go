@@ -65,7 +65,7 @@ type ReleaseSourceSpec struct {
 	// +optional
 	Ignore []string `json:"ignore,omitempty"`
 
-	// Helm renders the Helm chart in the folder of path. Without it, charts are left out.
+	// Helm renders the Helm chart in path.
 	// +optional
 	Helm *HelmChart `json:"helm,omitempty"`
 
@@ -132,14 +132,13 @@ const DefaultKubeVersion = "1.37.0"
 // HelmChart defines the release for which a chart is rendered. Nothing else goes into the result,
 // so that the same commit always makes the same manifests.
 type HelmChart struct {
-	// ReleaseName is the name of the Helm release. The namespace is that of the source.
+	// ReleaseName is the name of the Helm release.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=53
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	ReleaseName string `json:"releaseName"`
 
-	// ValuesFiles are files of values in the repository, relative to the chart, such as
-	// ../envs/production.yaml. Later ones override earlier ones.
+	// ValuesFiles are paths in the repository, relative to the chart. Later ones override earlier ones.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
@@ -155,8 +154,7 @@ type HelmChart struct {
 	// +optional
 	Values *runtime.RawExtension `json:"values,omitempty"`
 
-	// KubeVersion is the version of Kubernetes that the chart sees, whatever the cluster has. Default
-	// 1.37.0.
+	// KubeVersion is the version of Kubernetes that the chart sees. Default 1.37.0.
 	// +kubebuilder:default="1.37.0"
 	// +kubebuilder:validation:Pattern=`^v?1\.[0-9]{1,3}(\.[0-9]{1,3})?$`
 	// +optional

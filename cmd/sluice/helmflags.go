@@ -18,9 +18,9 @@ type helmFlags struct {
 }
 
 func (f *helmFlags) register(set *pflag.FlagSet) {
-	set.StringVar(&f.given.ReleaseName, "helm-release-name", "", "render the Helm chart in the folder, for a release of this `name`, as spec.helm of the ReleaseSource does")
-	set.StringArrayVar(&f.given.ValuesFiles, "helm-values-file", nil, "`file` of values in the repository, relative to the chart; can be repeated")
-	set.Func("helm-values", "`values` that override those of files, as YAML or JSON", f.setValues)
+	set.StringVar(&f.given.ReleaseName, "helm-release-name", "", "render the Helm chart in the folder, with this `name`, as spec.helm does")
+	set.StringArrayVar(&f.given.ValuesFiles, "helm-values-file", nil, "`file` of values, relative to the chart; can be repeated")
+	set.Func("helm-values", "`values` over those of files, as YAML", f.setValues)
 	set.StringVar(&f.given.KubeVersion, "helm-kube-version", v1alpha1.DefaultKubeVersion, "`version` of Kubernetes that the chart sees")
 }
 
