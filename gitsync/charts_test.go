@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync"
 )
 
-// TestChartOfSource: the chart in a source's folder is rendered with the values of an environment; a
-// commit of values and a change of spec.helm change the template; a chart that can't be rendered
+// TestChartOfSource: the chart in a source's folder is rendered with the values of an environment.
+// A commit of values and a change of spec.helm change the template; a chart that can't be rendered
 // changes and deletes nothing.
 func TestChartOfSource(t *testing.T) {
 	w := newWorld(t)

@@ -149,8 +149,8 @@ func (m *memory) known(source *v1alpha1.ReleaseSource) gitrepo.Known {
 	return known
 }
 
-// current reports whether the content was read with the path, ignore rules and values of a chart that
-// the source has now.
+// current reports whether the content was read with the path, ignore rules and values of a chart
+// that the source has now.
 func (m *memory) current(source *v1alpha1.ReleaseSource) bool {
 	return m.path == source.Spec.Path && slices.Equal(m.ignore, source.Spec.Ignore) && equality.Semantic.DeepEqual(m.helm, source.Spec.Helm)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
-// TestReferenceIsAClaim: the commit of a release is the one that was read, whatever its trailers say.
-// What they name is kept beside it, until the template comes from another commit.
+// TestReferenceIsAClaim: the commit of a release is the one that was read, whatever its trailers
+// say. The commit that they name is kept beside it, until the template comes from another one.
 func TestReferenceIsAClaim(t *testing.T) {
 	w := newWorld(t)
 	green := w.push(app("web", "web:1"))

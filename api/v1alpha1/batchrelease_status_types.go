@@ -137,7 +137,7 @@ type BatchReleaseStatus struct {
 	// CommitTime is the time of Commit, as its committer claims; never in the future.
 	// +optional
 	CommitTime *metav1.Time `json:"commitTime,omitempty"`
-	// CommitReference is what Commit was made from, as it claims.
+	// CommitReference is the commit behind Commit, as that claims.
 	// +optional
 	CommitReference *ReferenceCommit `json:"commitReference,omitempty"`
 	// Attempt counts the releases that this object has started. Gates of an earlier attempt never

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// chartTree returns a working tree whose second commit changes the image in an environment's values.
+// chartTree returns a working tree whose second commit changes an image in the values.
 func chartTree(t *testing.T) *workingTree {
 	t.Helper()
 	tree := newTree(t)
@@ -35,7 +35,7 @@ func TestChartBeforeThePush(t *testing.T) {
 		"OneFile":  {"a template belongs to its chart", append([]string{"lint", filepath.Join(root, "web/templates/web.yaml")}, production...), exitOK, "1 release in 1 file: no errors, no warnings\n", ""},
 		"LeftOut":  {"without the name it is left out", []string{"lint", filepath.Join(root, "web")}, exitError, "the Helm chart in web may make it", ""},
 		"Values":   {"values of the source override files", append([]string{"lint", filepath.Join(root, "web"), "--helm-values={replicas: 1}"}, production...), exitOK, "1 warning", ""},
-		"NoFile":   {"a file of values must be there", []string{"lint", filepath.Join(root, "web"), "--helm-release-name=web", "--helm-values-file=none.yaml"}, exitError, `there is no file "web/none.yaml"`, ""},
+		"NoFile":   {"a file of values must be there", []string{"lint", filepath.Join(root, "web"), "--helm-release-name=web", "--helm-values-file=none.yaml"}, exitError, "the repository has no web/none.yaml", ""},
 		"NoName":   {"values alone render nothing", []string{"lint", root, "--helm-values={}"}, exitUsage, "", "need --helm-release-name"},
 		"NoMap":    {"values are a map", []string{"lint", root, "--helm-values=[]"}, exitUsage, "", "must be a map of values"},
 		"NoChart":  {"a chart must be there", append([]string{"lint", root}, production...), exitError, "", "has no Chart.yaml"},

@@ -124,8 +124,8 @@ func (f *lintFlags) run(cmd *cobra.Command, paths []string) error {
 	return all.Err(f.strict)
 }
 
-// byFolder returns the trees that paths name, those together that are read together. Marks are files
-// that make a folder one which is read as a whole.
+// byFolder returns the trees that paths name, those together that are read together. Marks are
+// files that make a folder one which is read as a whole.
 func byFolder(paths, marks []string) ([][]worktree, error) {
 	var folders [][]worktree
 	for _, path := range paths {

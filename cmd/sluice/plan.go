@@ -208,8 +208,8 @@ func (r *repository) read(at *gitrepo.Snapshot) (*preview.State, error) {
 	return &preview.State{Commit: preview.Commit{Commit: at.Commit, Subject: at.Subject}, Files: files, Read: found}, nil
 }
 
-// readBefore returns read for a commit at which the folder or its chart may not be there yet, or that
-// is before the first of all.
+// readBefore returns read for a commit at which the folder or its chart may not be there yet, or
+// that is before the first of all.
 func (r *repository) readBefore(at *gitrepo.Snapshot) (*preview.State, error) {
 	if at == nil {
 		return &preview.State{Read: &spec.Result{}}, nil

@@ -18,7 +18,7 @@ import (
 type Calls struct {
 	// before are the calls of the first render; nil in that one.
 	before []call
-	// made are those of this render, so far.
+	// made are the calls of this render, so far.
 	made []call
 	// fresh calls return something else than before.
 	fresh int
@@ -26,7 +26,7 @@ type Calls struct {
 	refused int
 }
 
-// call is what a function has returned.
+// call holds the results of a function.
 type call struct {
 	name    string
 	results []reflect.Value
@@ -35,11 +35,11 @@ type call struct {
 // Count returns the number of calls.
 func (c *Calls) Count() int { return len(c.made) }
 
-// Again is for another render, of which the first calls return something else than before, and all
-// others the same.
+// Again returns the Calls of another render, of which the first calls return something else than
+// before, and all others the same.
 func (c *Calls) Again(fresh int) *Calls { return &Calls{before: c.made, fresh: fresh} }
 
-// Refusing is for another render, in which one call is an error with its place.
+// Refusing returns the Calls of another render, in which one call is an error with its place.
 func (c *Calls) Refusing(call int) *Calls { return &Calls{before: c.made, refused: call} }
 
 // Name returns the function of a call, from 1.

@@ -33,11 +33,11 @@ const (
 
 // Chart is a chart in a folder of a repository, and the release to render it for.
 type Chart struct {
-	// Files are those of the chart and of its values, by their paths from the root of the repository.
+	// Files of the chart and of its values, by their paths from the root of the repository.
 	Files map[string][]byte
 	// Folder of the chart.
 	Folder string
-	// ReleaseName and Namespace are those of .Release.
+	// ReleaseName and Namespace of .Release.
 	ReleaseName, Namespace string
 	// KubeVersion is that of .Capabilities.
 	KubeVersion string
@@ -47,7 +47,7 @@ type Chart struct {
 	Values json.RawMessage
 }
 
-// Text is what one template makes.
+// Text is the output of one template.
 type Text struct {
 	// File is the template, from the root of the repository; that of the archive which holds it.
 	File string

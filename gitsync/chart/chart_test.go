@@ -110,7 +110,7 @@ func TestAsHelmRenders(t *testing.T) {
 	}
 }
 
-// TestPlaces: what is wrong with a template is said in its own file, also in a vendored chart.
+// TestPlaces: an error of a template names its own file, also in a vendored chart.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -68,8 +68,11 @@ func (n names) texts(rendered map[string]string) []Text {
 // at matches the place of a template in the errors of Helm.
 var at = regexp.MustCompile(`([^\s()"']+/templates/[^\s()"':]+):(\d+)(?::(\d+))?`)
 
-// problem returns the error of a template with the place that it names. Of several, the last is
-// where it happened, and those before lead there.
+// repeated matches the place at the beginning of an error, which is a field of the Problem.
+var repeated = regexp.MustCompile(`^(?:execution|parse) error at \([^)]*\): `)
+
+// problem returns the error of a template with the last of the places that it names: the others
+// lead there.
 func (n names) problem(err error) Problem {
 	message := strings.Join(strings.Fields(err.Error()), " ")
 	places := at.FindAllStringSubmatch(message, -1)
@@ -78,7 +81,7 @@ func (n names) problem(err error) Problem {
 	}
 	place := places[len(places)-1]
 	file, itself := n.file(place[1])
-	found := Problem{File: file, Message: message}
+	found := Problem{File: file, Message: repeated.ReplaceAllString(message, "")}
 	if itself {
 		found.Line, _ = strconv.Atoi(place[2]) // digits
 		if place[3] != "" {

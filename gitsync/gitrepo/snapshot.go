@@ -29,7 +29,8 @@ type Snapshot struct {
 	Time   time.Time
 	// Subject is the first line of its message, cut where it is long.
 	Subject string
-	// Reference is the commit that this one was made from, as its trailers claim; nil if they name none.
+	// Reference is the commit that this one was made from, as its trailers claim; nil if they name
+	// none.
 	Reference *Reference
 
 	hash    plumbing.Hash

@@ -57,9 +57,9 @@ type builtObject struct {
 	Line, Column int
 }
 
-// Build builds a kustomization or chart from its files, and fails only for invalid input. A caller with
-// files of others runs it in a process of its own, without a network, programs or files, and with
-// limits: see package sandbox.
+// Build builds a kustomization or chart from its files, and fails only for invalid input. A caller
+// with files of others runs it in a process of its own, without a network, programs or files, and
+// with limits: see package sandbox.
 func Build(input []byte) ([]byte, error) {
 	http.DefaultTransport = nowhere{} // kustomize's own client has no other
 	var in buildInput

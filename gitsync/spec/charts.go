@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/chart"
 )
 
-// ErrNoChart is what Read returns, with the folder, where Options.Helm is set and there is no chart.
+// ErrNoChart is the error of Read, with the folder, where Options.Helm is set and it has no chart.
 var ErrNoChart = errors.New("there is no chart to render")
 
 // chartAt returns the folder of the chart that Options.Helm asks for.
@@ -99,7 +99,7 @@ func (c *referenceCheck) referValues(file, field, values string) {
 		c.fail(file, position{}, fmt.Sprintf("%s: %q is not in the repository, and nothing is fetched from elsewhere", field, values))
 	case !c.refer(file, position{}, field, values):
 	case !isRegular(c.files, name):
-		c.fail(file, position{}, fmt.Sprintf("%s: there is no file %q in the repository", field, name))
+		c.fail(file, position{}, fmt.Sprintf("%s: the repository has no %s", field, name))
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 )
 
-// TestHostileCharts: what a chart's author can think of takes no more than it may, reads nothing but
-// the repository, and is an error of its file.
+// TestHostileCharts: a chart takes no more than it may, whatever its author thinks of, and is an
+// error of its file.
 func TestHostileCharts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of processor time for each of several bombs")
@@ -99,8 +99,8 @@ metadata: {name: x{{ . }}}
 	}
 }
 
-// TestChartReadsNothingElse: neither the files of the machine, nor its environment, nor what is beside
-// the chart, nor what a link leads to can get into a release.
+// TestChartReadsNothingElse: neither files of the machine, nor its environment, nor files beside
+// the chart, nor the target of a link get into a release.
 func TestChartReadsNothingElse(t *testing.T) {
 	t.Parallel()
 	show := func(value string) map[string]string {

@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// chartFiles returns a repository with a chart, its release beside it, and values of an environment.
+// chartFiles returns a repository with a chart, a release beside it, and values of an environment.
 func chartFiles(more map[string]string) fstest.MapFS {
 	files := map[string]string{
 		"web/Chart.yaml":                "apiVersion: v2\nname: web\nversion: 1.0.0\n",
@@ -169,7 +169,7 @@ func TestBrokenChartDeletesNothing(t *testing.T) {
 	}
 }
 
-// TestChartErrors: what is wrong with a chart is said where it is wrong.
+// TestChartErrors: an error of a chart names file and line.
 func TestChartErrors(t *testing.T) {
 	t.Parallel()
 	with := func(line string) map[string]string {
@@ -182,7 +182,7 @@ func TestChartErrors(t *testing.T) {
 	}{
 		"syntax":                 {with("{{ if }}"), nil, "web/templates/x.yaml:2: "},
 		"unknown function":       {with(`{{ env "HOME" }}`), nil, "web/templates/x.yaml:2: "},
-		"required":               {with(`a: {{ required "set a password" .Values.password }}`), nil, "web/templates/x.yaml:2: execution error"},
+		"required":               {with(`a: {{ required "set a password" .Values.password }}`), nil, "web/templates/x.yaml:2: set a password"},
 		"fail in a helper":       {map[string]string{"web/templates/_x.tpl": "{{ define \"x\" }}\n{{ .Values.a.b.c }}\n{{ end }}", "web/templates/x.yaml": "{{ include \"x\" . }}"}, nil, "web/templates/_x.tpl:2: "},
 		"broken output":          {with("kind: Deployment\n  a: [\n{{ 1 }}"), nil, "web/templates/x.yaml: line 3 of what web/templates/x.yaml makes: broken YAML"},
 		"lookup":                 {with(`a: {{ lookup "v1" "Secret" "kube-system" "token" }}`), nil, "web/templates/x.yaml:2: "},
@@ -190,7 +190,7 @@ func TestChartErrors(t *testing.T) {
 		"DNS":                    {with(`a: {{ getHostByName "kubernetes.default" }}`), nil, "web/templates/x.yaml:2: "},
 		"values that are broken": {map[string]string{"envs/production.yaml": "a: 1\nb: [\n"}, []string{"../envs/production.yaml"}, "envs/production.yaml:2: broken YAML"},
 		"own values":             {map[string]string{"web/values.yaml": "a: 1\nb: [\n"}, nil, "web/values.yaml:2: broken YAML"},
-		"no values file":         {nil, []string{"../envs/staging.yaml"}, `web/Chart.yaml: spec.helm.valuesFiles[0]: there is no file "envs/staging.yaml"`},
+		"no values file":         {nil, []string{"../envs/staging.yaml"}, `web/Chart.yaml: spec.helm.valuesFiles[0]: the repository has no envs/staging.yaml`},
 		"values outside":         {nil, []string{"../../etc/passwd"}, `web/Chart.yaml: spec.helm.valuesFiles[0]: "../../etc/passwd" leads out of the repository`},
 		"absolute values":        {nil, []string{"/etc/passwd"}, `web/Chart.yaml: spec.helm.valuesFiles[0]: "/etc/passwd" leads out of the repository`},
 		"values at a URL":        {nil, []string{"https://127.0.0.1/values.yaml"}, `web/Chart.yaml: spec.helm.valuesFiles[0]: "https://127.0.0.1/values.yaml" is not in the repository`},
@@ -236,8 +236,8 @@ func chartWith(name, more string) string {
 	return "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies:\n- name: " + name + "\n  version: 1.x.x\n  repository: oci://127.0.0.1/charts\n" + more
 }
 
-// TestChance: values that are others each time are refused where they are made, if a release depends
-// on them, and else are let be.
+// TestChance: values that are others each time are refused where they are made, if a release
+// depends on them, and else are let be.
 func TestChance(t *testing.T) {
 	t.Parallel()
 	annotated := func(value string) string {
@@ -305,8 +305,8 @@ func redis(more map[string]string) string {
 	return archiveOf(files, nil)
 }
 
-// TestVendoredArchive: a vendored chart is rendered with the values that the chart gives it, and one
-// that is switched off is not.
+// TestVendoredArchive: a vendored chart is rendered with the values that the chart gives it, and
+// one that is switched off is not.
 func TestVendoredArchive(t *testing.T) {
 	t.Parallel()
 	cache := strings.ReplaceAll(release("web-redis", "strategy: {steps: [{replicas: 100%}]}\n"), "Deployment", "StatefulSet")

@@ -275,8 +275,8 @@ type pass struct {
 	hollow      map[string]Error
 	// chart is the folder of the chart that is rendered; empty if none is.
 	chart string
-	// roots are the folders of kustomizations and charts that were built, with the namespaces that these
-	// set.
+	// roots are the folders of kustomizations and charts that were built, with the namespaces that
+	// these set.
 	roots map[string]string
 	// withVariables are releases that are refused for variables in their templates.
 	withVariables []*Release

@@ -150,8 +150,8 @@ func (b *beside) notTaken() string {
 		"kustomization that is applied, or add it to resources", file)
 }
 
-// takeReleases adds the releases of a file beside a kustomization or chart that is built. They are outside
-// the build of Argo CD and Flux; their workloads come from the kustomization.
+// takeReleases adds the releases of a file beside a kustomization or chart that is built. They are
+// outside the build of Argo CD and Flux; their workloads come from the kustomization.
 func (b *beside) takeReleases(name string, content *parsed) {
 	kustomization := b.buildFile(b.folder)
 	if len(content.named) == 0 {
