@@ -18,7 +18,7 @@ type helmFlags struct {
 }
 
 func (f *helmFlags) register(set *pflag.FlagSet) {
-	set.StringVar(&f.given.ReleaseName, "helm-release-name", "", "render the Helm chart in the folder, with this `name`, as spec.helm does")
+	set.StringVar(&f.given.ReleaseName, "helm-release-name", "", "render the Helm chart in the folder, with this `name`")
 	set.StringArrayVar(&f.given.ValuesFiles, "helm-values-file", nil, "`file` of values, relative to the chart; can be repeated")
 	set.Func("helm-values", "`values` over those of files, as YAML", f.setValues)
 	set.StringVar(&f.given.KubeVersion, "helm-kube-version", v1alpha1.DefaultKubeVersion, "`version` of Kubernetes that the chart sees")

@@ -132,3 +132,46 @@ func TestChartReadsNothingElse(t *testing.T) {
 	wantErrors(t, readWeb(t, files, v1alpha1.HelmChart{ValuesFiles: []string{"../envs/linked/passwd"}}),
 		`web/Chart.yaml: spec.helm.valuesFiles[0]: "../envs/linked/passwd" leads through "envs/linked"`)
 }
+
+// TestChartFetchesNothing: no address in a chart is asked, and no program is run.
+func TestChartFetchesNothing(t *testing.T) {
+	traps := setTraps(t)
+	schema := func(text string) map[string]string { return map[string]string{"web/values.schema.json": text} }
+	attacks := map[string]struct {
+		more  map[string]string
+		files []string
+	}{
+		"schema":           {schema(`{"$ref": "%s/x.json"}`), nil},
+		"beside a schema":  {schema(`{"$id": "%s/a.json", "properties": {"image": {"$ref": "b.json"}}}`), nil},
+		"schema of schema": {schema(`{"$schema": "%s/x.json"}`), nil},
+		"schema of a part": {map[string]string{"web/charts/redis-1.2.3.tgz": redis(map[string]string{"redis/values.schema.json": `{"$ref": "` + traps.url + `/x.json"}`})}, nil},
+		"file":             {schema(`{"$ref": "file:///etc/passwd"}`), nil},
+		"repository":       {map[string]string{"web/Chart.yaml": strings.ReplaceAll(chartWith("redis", ""), "oci://127.0.0.1/charts", "%s")}, nil},
+		"registry":         {map[string]string{"web/Chart.yaml": strings.ReplaceAll(chartWith("redis", ""), "oci://127.0.0.1/charts", "oci:%s")}, nil},
+		"lock":             {map[string]string{"web/Chart.lock": "dependencies: [{name: redis, version: 1.0.0, repository: '%s'}]\n"}, nil},
+		"requirements":     {map[string]string{"web/requirements.yaml": "dependencies: [{name: redis, version: 1.0.0, repository: '%s'}]\n"}, nil},
+		"plug-in":          {map[string]string{"web/plugin.yaml": "name: x\nversion: 1.0.0\ncommand: sh\nhooks: {install: sh}\n", "web/templates/x.yaml": "{{ exec \"sh\" }}"}, nil},
+		"file of a chart":  {map[string]string{"web/templates/x.yaml": `a: {{ .Files.Get "%s/x" }}`}, nil},
+		"values":           {nil, []string{"%s/values.yaml"}},
+		"name":             {map[string]string{"web/templates/x.yaml": `a: {{ getHostByName "%s" }}`}, nil},
+		"hook":             {map[string]string{"web/templates/x.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: x, annotations: {helm.sh/hook: pre-install}}\n"}, nil},
+	}
+	place := func(text string) string { return strings.ReplaceAll(text, "%s", traps.url) }
+	for name, attack := range attacks {
+		files := chartFiles(attack.more)
+		for _, file := range files {
+			file.Data = []byte(place(string(file.Data)))
+		}
+		var values []string
+		for _, file := range attack.files {
+			values = append(values, place(file))
+		}
+		result := readWeb(t, files, v1alpha1.HelmChart{ValuesFiles: values})
+		for _, release := range result.Releases {
+			if strings.Contains(fmt.Sprint(release.Object(), release.WorkloadObject()), "secret-of-the-node") {
+				t.Errorf("%s: a release holds what was fetched", name)
+			}
+		}
+		traps.check(t, name)
+	}
+}

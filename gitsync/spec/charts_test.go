@@ -195,6 +195,7 @@ func TestChartErrors(t *testing.T) {
 		"absolute values":        {nil, []string{"/etc/passwd"}, `web/Chart.yaml: spec.helm.valuesFiles[0]: "/etc/passwd" leads out of the repository`},
 		"values at a URL":        {nil, []string{"https://127.0.0.1/values.yaml"}, `web/Chart.yaml: spec.helm.valuesFiles[0]: "https://127.0.0.1/values.yaml" is not in the repository`},
 		"Sluice's own values":    {map[string]string{".sluice/approvals/x.yaml": "a: 1\n"}, []string{"../.sluice/approvals/x.yaml"}, `web/Chart.yaml: spec.helm.valuesFiles[0]: "../.sluice/approvals/x.yaml" is Sluice's own`},
+		"Git's own values":       {map[string]string{".git/config": "a: 1\n"}, []string{"../.git/config"}, `web/Chart.yaml: spec.helm.valuesFiles[0]: "../.git/config" is Git's own`},
 		"no metadata":            {map[string]string{"web/Chart.yaml": "apiVersion: v2\nname: web\n"}, nil, "web/Chart.yaml: validation: chart.metadata.version is required"},
 		"library":                {map[string]string{"web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\ntype: library\n"}, nil, "web/Chart.yaml: type: a library chart renders nothing"},
 		"newer charts":           {map[string]string{"web/Chart.yaml": "apiVersion: v3\nname: web\nversion: 1.0.0\n"}, nil, "web/Chart.yaml: apiVersion: charts of \"v3\" are not rendered"},
