@@ -130,6 +130,7 @@ func (c Chart) load() (*v2.Chart, *Problem) {
 		return nil, c.fail(File, fmt.Sprintf("kubeVersion: the chart is for Kubernetes %s, and is rendered for %s: set kubeVersion in spec.helm of the source",
 			loaded.Metadata.KubeVersion, c.KubeVersion))
 	}
+	putInOrder(loaded)
 	return loaded, nil
 }
 

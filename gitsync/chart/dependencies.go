@@ -1,9 +1,11 @@
 package chart
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	v2 "helm.sh/helm/v4/pkg/chart/v2"
@@ -13,20 +15,24 @@ import (
 // checkDependencies names the dependencies of the chart, and of those that it holds, that are not
 // vendored: nothing is fetched, whatever repository and lock file say.
 func (c Chart) checkDependencies(loaded *v2.Chart) []Problem {
-	var problems []Problem
+	problems := c.checkTwice(loaded)
 	for _, dependency := range loaded.Metadata.Dependencies {
 		if dependency == nil {
 			continue
 		}
-		found, version := false, ""
+		var fits, others []string
 		for _, vendored := range loaded.Dependencies() {
-			if vendored.Name() == dependency.Name {
-				version = vendored.Metadata.Version
-				found = found || v2util.IsCompatibleRange(dependency.Version, version)
+			version := vendored.Metadata.Version
+			switch {
+			case vendored.Name() != dependency.Name:
+			case v2util.IsCompatibleRange(dependency.Version, version):
+				fits = append(fits, version)
+			default:
+				others = append(others, version)
 			}
 		}
-		if !found {
-			problems = append(problems, c.missing(loaded, dependency, version))
+		if len(fits) != 1 {
+			problems = append(problems, c.notVendored(loaded, dependency, fits, others))
 		}
 	}
 	for _, vendored := range loaded.Dependencies() {
@@ -35,10 +41,28 @@ func (c Chart) checkDependencies(loaded *v2.Chart) []Problem {
 	return problems
 }
 
-func (c Chart) missing(loaded *v2.Chart, dependency *v2.Dependency, vendored string) Problem {
+// checkTwice names charts that a chart holds twice: Helm takes any of them.
+func (c Chart) checkTwice(loaded *v2.Chart) []Problem {
+	var problems []Problem
+	seen := map[string]bool{}
+	for _, vendored := range loaded.Dependencies() {
+		name := vendored.Name() + " " + vendored.Metadata.Version
+		if seen[name] {
+			problems = append(problems, *c.fail(File, fmt.Sprintf("chart %s has %s twice in its folder charts: delete one", loaded.Name(), name)))
+		}
+		seen[name] = true
+	}
+	return problems
+}
+
+// notVendored says of a dependency that not exactly one vendored chart fits.
+func (c Chart) notVendored(loaded *v2.Chart, dependency *v2.Dependency, fits, others []string) Problem {
 	is := "is not in its folder charts"
-	if vendored != "" {
-		is = "is in its folder charts as " + vendored
+	switch {
+	case len(fits) > 1:
+		is = "is in its folder charts as " + strings.Join(fits, " and ") + ", of which Helm takes any"
+	case len(others) > 0:
+		is = "is in its folder charts as " + strings.Join(others, " and ")
 	}
 	line := 0
 	if loaded.IsRoot() {
@@ -48,6 +72,19 @@ func (c Chart) missing(loaded *v2.Chart, dependency *v2.Dependency, vendored str
 		"run helm dependency update, and commit the folder charts", dependency.Name, dependency.Version, loaded.Name(), is))
 	problem.Line = line
 	return *problem
+}
+
+// putInOrder sorts the charts that a chart holds, and those that they hold: Helm loads them in any
+// order, and of two templates with one name takes the last.
+func putInOrder(loaded *v2.Chart) {
+	vendored := slices.Clone(loaded.Dependencies())
+	slices.SortStableFunc(vendored, func(a, b *v2.Chart) int {
+		return cmp.Or(cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Metadata.Version, b.Metadata.Version))
+	})
+	loaded.SetDependencies(vendored...)
+	for _, one := range vendored {
+		putInOrder(one)
+	}
 }
 
 // lineOf returns the first line that has a word, from 1; 0 if there is none.
