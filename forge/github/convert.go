@@ -95,8 +95,8 @@ func commit(c *github.RepositoryCommit) forge.Commit {
 
 var coAuthor = regexp.MustCompile(`(?mi)^\s*(?:co-authored-by|argocd-reference-commit-author):[^<\n]*<([^<>\s]+)>\s*$`)
 
-// coAuthors returns the addresses of a message's Co-authored-by lines, and of the author of the commit
-// that it says it was made from.
+// coAuthors returns the addresses of a message's Co-authored-by lines, and of the author of the
+// commit that it says it was made from.
 func coAuthors(message string) []string {
 	var addresses []string
 	for _, found := range coAuthor.FindAllStringSubmatch(message, -1) {

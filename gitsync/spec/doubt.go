@@ -75,8 +75,8 @@ func (p *pass) whereRead() string {
 	return "the repository"
 }
 
-// doubtBuild takes note of the releases that a kustomization or chart which is not built may hold, in
-// its files and in those below. A chart may make any of its templates.
+// doubtBuild takes note of the releases that a kustomization or chart which is not built may hold,
+// in its files and in those below. A chart may make any of its templates.
 func (p *pass) doubtBuild(folder string, check *referenceCheck) {
 	doubt := Doubt{File: p.buildFile(folder), Affixes: true, Any: p.helm(folder) != nil}
 	for name := range check.inputs {
