@@ -151,6 +151,18 @@ var hidden = map[string]approvalCase{
 		},
 		says: "eve wrote the release with others",
 	},
+	"author-of-what-it-was-made-from": {
+		reason: "the author of the commit that a commit was made from wrote it, as far as that tells",
+		before: func(s *shop) {
+			s.commit = s.put("eve", "main", "README", "by which the forge knows eve's address\n")
+			s.stable = s.commit
+			squashed(func(s *shop) {
+				tip, tree := s.tipOf("ada", "change")
+				s.setBranch("ada", "change", s.commitOf("ada", "ada", tree, tip, "Render\n\nArgocd-reference-commit-sha: abc1234\nArgocd-reference-commit-author: Eve <eve@localhost>"))
+			})(s)
+		},
+		says: "eve wrote the release with others",
+	},
 	"pushed-by-a-program": {
 		reason: "anybody who may push a workflow has the forge's own app push for them",
 		before: func(s *shop) {

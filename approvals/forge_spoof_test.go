@@ -77,6 +77,17 @@ var reportCases = map[string]reportCase{
 		reason: "a status of another commit says nothing of the release", policy: smoke(),
 		act: func(s *shop) { s.post("ci", s.put("ada", "main", "README", "later\n"), "ci/smoke", "success") }, says: "waits for status ci/smoke on commit",
 	},
+	"made-from-a-green-commit": {
+		reason: "whoever writes a commit writes from which other one it was made", policy: smoke(),
+		act: func(s *shop) {
+			green := s.put("ada", "main", "README", "tested\n")
+			s.post("ci", green, "ci/smoke", "success")
+			from := &v1alpha1.ReferenceCommit{SHA: green, Author: "Ada", Subject: "Tested"}
+			s.annotate(v1alpha1.ReferenceAnnotation + "=" + from.Text())
+			s.asRollout(s.release, func(status *v1alpha1.BatchReleaseStatus) { status.CommitReference = from })
+		},
+		says: "waits for status ci/smoke on commit",
+	},
 	"missing": {
 		reason: "nothing is no success", policy: smoke(),
 		act: posts([3]string{"ci", "ci/other", "success"}), says: "waits for status ci/smoke on commit",

@@ -107,7 +107,7 @@ type Commit struct {
 	Author    Account
 	Committer Account
 	// AuthorAddress is the e-mail address of the author, and CoAuthors those of the message's
-	// Co-authored-by lines.
+	// Co-authored-by lines, and of the author of the commit that it says it was made from.
 	AuthorAddress string
 	CoAuthors     []string
 	// Parents, the first one first.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,6 +48,7 @@ type memory struct {
 	tree   string
 	path   string
 	ignore []string
+	helm   *v1alpha1.HelmChart
 
 	// wanted are the files that were read at that path.
 	wanted *spec.Wanted
@@ -127,8 +129,9 @@ func (m *memories) forget(key types.NamespacedName) {
 
 // reads returns the files of a repository that are read for a source.
 func (m *memory) reads(source *v1alpha1.ReleaseSource) *spec.Wanted {
-	if m.wanted == nil || m.wanted.Folder != source.Spec.Path {
-		m.wanted = &spec.Wanted{Folder: source.Spec.Path}
+	whole := source.Spec.Helm != nil
+	if m.wanted == nil || m.wanted.Folder != source.Spec.Path || m.wanted.Whole != whole {
+		m.wanted = &spec.Wanted{Folder: source.Spec.Path, Whole: whole}
 	}
 	return m.wanted
 }
@@ -146,10 +149,10 @@ func (m *memory) known(source *v1alpha1.ReleaseSource) gitrepo.Known {
 	return known
 }
 
-// current reports whether the content was read with the path and ignore rules that the source has
-// now.
+// current reports whether the content was read with the path, ignore rules and values of a chart
+// that the source has now.
 func (m *memory) current(source *v1alpha1.ReleaseSource) bool {
-	return m.path == source.Spec.Path && slices.Equal(m.ignore, source.Spec.Ignore)
+	return m.path == source.Spec.Path && slices.Equal(m.ignore, source.Spec.Ignore) && equality.Semantic.DeepEqual(m.helm, source.Spec.Helm)
 }
 
 // follow remembers which commit of which branch is in the cluster.
@@ -172,6 +175,7 @@ func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v
 		reader = spec.NewReader(opts)
 	}
 	reader.IgnoreWith(opts.Ignore)
+	reader.RenderWith(opts.Helm)
 	reader.BuildWith(r.builds.For(ctx, sandbox.Owner{Tenant: source.Namespace, Source: source.Name}))
 	content, err := reader.Read(head.FS(), source.Spec.Path)
 	if err != nil {
@@ -183,7 +187,7 @@ func (r *Reconciler) read(ctx context.Context, head *gitrepo.Snapshot, source *v
 		content.Earlier = nil
 	}
 	m.goesOn = content.Pending > 0 && (m.content == nil || m.origin.Commit != head.Commit || content.Pending < m.content.Pending)
-	m.content, m.path, m.ignore = content, source.Spec.Path, source.Spec.Ignore
+	m.content, m.path, m.ignore, m.helm = content, source.Spec.Path, source.Spec.Ignore, source.Spec.Helm
 	m.records = readRecords(head.FS(), opts.Namespaces(), m.records)
 	m.freeze, m.freezeErrors = spec.ReadFreeze(head.FS())
 	m.readAt = r.clock.Now()
@@ -196,6 +200,13 @@ func originOf(head *gitrepo.Snapshot, now time.Time) plan.Origin {
 	origin := plan.Origin{Commit: head.Commit, Author: head.Author, Subject: head.Subject}
 	if at := v1alpha1.CommitTime(head.Time, now); at != nil {
 		origin.Time = at.Format(time.RFC3339)
+	}
+	if from := head.Reference; from != nil {
+		reference := &v1alpha1.ReferenceCommit{SHA: from.Commit, Author: from.Author, Subject: from.Subject}
+		if at := v1alpha1.CommitTime(from.Time, now); at != nil {
+			reference.Time = at.Format(time.RFC3339)
+		}
+		origin.Reference = reference.Text()
 	}
 	return origin
 }

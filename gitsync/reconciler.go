@@ -243,6 +243,7 @@ func (r *Reconciler) specOptions(source *v1alpha1.ReleaseSource) spec.Options {
 		Limits:            r.options.Manifests,
 		Repository:        source.Spec.URL,
 		Ignore:            source.Spec.Ignore,
+		Helm:              source.Spec.Helm,
 		Ignorer:           gitrepo.Ignore,
 	}
 }

@@ -137,6 +137,9 @@ type BatchReleaseStatus struct {
 	// CommitTime is the time of Commit, as its committer claims; never in the future.
 	// +optional
 	CommitTime *metav1.Time `json:"commitTime,omitempty"`
+	// CommitReference is the commit behind Commit, as that claims.
+	// +optional
+	CommitReference *ReferenceCommit `json:"commitReference,omitempty"`
 	// Attempt counts the releases that this object has started. Gates of an earlier attempt never
 	// count.
 	// +optional

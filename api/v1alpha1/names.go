@@ -68,6 +68,9 @@ const (
 	// CommitTimeAnnotation on a BatchRelease or ControllerRevision is the time of that commit, as its
 	// committer claims, as RFC 3339.
 	CommitTimeAnnotation = Prefix + "commit-time"
+	// ReferenceAnnotation on a BatchRelease or ControllerRevision is a ReferenceCommit as JSON: the
+	// commit that the commit was made from, as its trailers claim. It decides nothing.
+	ReferenceAnnotation = Prefix + "commit-reference"
 	// FileAnnotation on a BatchRelease is the file that defines it.
 	FileAnnotation = Prefix + "file"
 	// TemplateFileAnnotation on a BatchRelease is the file that holds its template, if it is another.

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // ReleaseSource is a Git repository to release from.
@@ -64,6 +65,10 @@ type ReleaseSourceSpec struct {
 	// +optional
 	Ignore []string `json:"ignore,omitempty"`
 
+	// Helm renders the Helm chart in path.
+	// +optional
+	Helm *HelmChart `json:"helm,omitempty"`
+
 	// Interval is the time between two reads of the branch, spread by up to a tenth. Default 1m, at
 	// least 1s.
 	// +kubebuilder:default="1m"
@@ -119,6 +124,41 @@ type ReleaseSourceSpec struct {
 	// Suspend stops reading the repository.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+}
+
+// DefaultKubeVersion is the Kubernetes version for which a chart is rendered that names none.
+const DefaultKubeVersion = "1.37.0"
+
+// HelmChart defines the release for which a chart is rendered. Nothing else goes into the result,
+// so that the same commit always makes the same manifests.
+type HelmChart struct {
+	// ReleaseName is the name of the Helm release.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=53
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	ReleaseName string `json:"releaseName"`
+
+	// ValuesFiles are paths in the repository, relative to the chart. Later ones override earlier ones.
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +listType=atomic
+	// +optional
+	ValuesFiles []string `json:"valuesFiles,omitempty"`
+
+	// Values override those of ValuesFiles.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	// +mapType=atomic
+	// +kubebuilder:validation:Schemaless
+	// +optional
+	Values *runtime.RawExtension `json:"values,omitempty"`
+
+	// KubeVersion is the version of Kubernetes that the chart sees. Default 1.37.0.
+	// +kubebuilder:default="1.37.0"
+	// +kubebuilder:validation:Pattern=`^v?1\.[0-9]{1,3}(\.[0-9]{1,3})?$`
+	// +optional
+	KubeVersion string `json:"kubeVersion,omitempty"`
 }
 
 // SourceDeletionPolicy defines the fate of the releases of a deleted source.

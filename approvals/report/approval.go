@@ -134,6 +134,9 @@ func releaseTable(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 		rows = append(rows,
 			"| Author | "+Code(annotations[v1alpha1.AuthorAnnotation])+" |",
 			"| Subject | "+Code(annotations[v1alpha1.SubjectAnnotation])+" |")
+		if from := v1alpha1.ParseReference(annotations[v1alpha1.ReferenceAnnotation]); from != nil {
+			rows = append(rows, "| Made from, as the commit says | "+Code(strings.TrimSpace(plain.Commit(from.SHA)+" "+from.Author+" "+from.Subject))+" |")
+		}
 	}
 	return strings.Join(rows, "\n")
 }

@@ -24,7 +24,7 @@ type Repository struct {
 
 // Check reads the tip of the branch, and the manifests in it, as the controller would.
 func (r *Repository) Check(ctx context.Context) []Finding {
-	reader, wanted := gitrepo.NewReader(r.Git), &spec.Wanted{Folder: r.Path}
+	reader, wanted := gitrepo.NewReader(r.Git), &spec.Wanted{Folder: r.Path, Whole: r.Manifests.Helm != nil}
 	for range spec.Rounds {
 		source := r.Source
 		source.Reads = wanted.Reads()

@@ -176,6 +176,7 @@ func Kept(kept *appsv1.ControllerRevision) []string {
 		"Commit", annotations[v1alpha1.CommitAnnotation],
 		"Author", annotations[v1alpha1.AuthorAnnotation],
 		"Subject", annotations[v1alpha1.SubjectAnnotation],
+		"Made from", Reference(v1alpha1.ParseReference(annotations[v1alpha1.ReferenceAnnotation])),
 		"Approved by", annotations[v1alpha1.ApprovedByAnnotation],
 		"Forced", annotations[v1alpha1.ForcedAnnotation],
 		"Images", ImagesOf(kept.Data.Raw),

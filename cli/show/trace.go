@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Trace is the way from something that runs back to its origin. Unknown parts are nil.
@@ -49,7 +50,8 @@ func (t *Trace) Lines(now time.Time) []string {
 	o := t.origin()
 	lines = append(lines, pairs(
 		"Outcome", strings.TrimSuffix(o.outcome+", "+releasedAgo(o.at, now), ", "),
-		"Commit", o.commit, "URL", CommitURL(t.Source, o.commit), "Author", o.author, "Subject", o.subject, "Approved by", o.approvers,
+		"Commit", o.commit, "URL", CommitURL(t.Source, o.commit), "Author", o.author, "Subject", o.subject,
+		"Made from", Reference(o.reference), "Approved by", o.approvers,
 	)...)
 	return append(lines, t.evidence(o.attempt)...)
 }
@@ -105,6 +107,8 @@ func (t *Trace) revision() string {
 type brought struct {
 	outcome, at, commit, author, subject, approvers string
 	attempt                                         int64
+	// reference is the commit that this one was made from, as it claims.
+	reference *v1alpha1.ReferenceCommit
 }
 
 // origin returns what the history says, or the status of a template that is not in it yet.
@@ -112,7 +116,8 @@ func (t *Trace) origin() brought {
 	status := &t.Release.Status
 	if t.Kept == nil && VersionName(t.Version) == status.UpdateRevision {
 		author, subject := CommitOf(t.Release)
-		return brought{outcome: Standing(t.Release), commit: status.Commit, author: author, subject: subject, attempt: status.Attempt}
+		return brought{outcome: Standing(t.Release), commit: status.Commit, author: author, subject: subject, attempt: status.Attempt,
+			reference: status.CommitReference}
 	}
 	if t.Kept == nil {
 		return brought{outcome: "not known: the revision is not in the history"}
@@ -126,7 +131,17 @@ func (t *Trace) origin() brought {
 		outcome: annotations[v1alpha1.OutcomeAnnotation], at: annotations[v1alpha1.ReleasedAtAnnotation],
 		commit: annotations[v1alpha1.CommitAnnotation], author: annotations[v1alpha1.AuthorAnnotation],
 		subject: annotations[v1alpha1.SubjectAnnotation], approvers: annotations[v1alpha1.ApprovedByAnnotation], attempt: attempt,
+		reference: v1alpha1.ParseReference(annotations[v1alpha1.ReferenceAnnotation]),
 	}
+}
+
+// Reference returns the commit that another one says it was made from, with the author and subject
+// that it claims; empty if there is none.
+func Reference(from *v1alpha1.ReferenceCommit) string {
+	if from == nil {
+		return ""
+	}
+	return strings.TrimSpace(plain.Commit(from.SHA) + " " + bySubject(from.Author, from.Subject))
 }
 
 // CommitURL returns where people look at a commit on the forge of a source; empty if there is no

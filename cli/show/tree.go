@@ -151,6 +151,9 @@ func origin(release *v1alpha1.BatchRelease) []Node {
 	var nodes []Node
 	if status.Commit != "" {
 		node := Node{Name: "commit " + plain.Commit(status.Commit), Text: bySubject(CommitOf(release))}
+		if from := Reference(status.CommitReference); from != "" {
+			node.Text = strings.TrimPrefix(node.Text+", made from "+from, ", ")
+		}
 		if unasked(status) {
 			node.Text = strings.TrimSuffix("rolled back: "+node.Text, ": ")
 		}

@@ -35,6 +35,7 @@ type repositoryFlags struct {
 	git       gitrepo.Options
 	forgeHTTP bool
 	manifests spec.Limits
+	helm      helmFlags
 	builds    sandbox.Options
 }
 
@@ -57,6 +58,7 @@ func (f *repositoryFlags) register(set *pflag.FlagSet) {
 	set.BoolVar(&f.git.AllowFile, "git-allow-file", false, "allow file:// repositories, as the controller's flag does")
 	set.BoolVar(&f.forgeHTTP, "forge-allow-http", false, "allow http:// forges on loopback addresses, as the controller's flag does")
 	registerAllowedNetworks(set, &f.git)
+	f.helm.register(set)
 	set.Func("git-max-file", "greatest `size` of one file (default 4Mi)", size(&f.git.Limits.FileBytes, &f.manifests.FileBytes))
 	registerGitLimits(set, &f.git.Limits)
 	registerManifestLimits(set, &f.manifests, &f.builds)
@@ -84,7 +86,7 @@ func (f *repositoryFlags) check() error {
 	if problem != "" {
 		return usageError{errors.New(problem)}
 	}
-	return nil
+	return f.helm.check()
 }
 
 // findings returns what is found of the repository, and of its forge if there is one. The namespace
@@ -96,7 +98,7 @@ func (f *repositoryFlags) findings(ctx context.Context, namespace string) ([]che
 	}
 	look := &look{branch: f.branch, deployments: f.deployments, receiver: f.webhook, repository: &check.Repository{
 		Git: f.git, Source: gitrepo.Source{URL: f.url, Branch: f.branch, Auth: auth}, Path: f.path,
-		Manifests: (&sourceFlags{namespace: namespace, limits: f.manifests, builds: f.builds}).options(ctx),
+		Manifests: (&sourceFlags{namespace: namespace, limits: f.manifests, helm: f.helm, builds: f.builds}).options(ctx),
 	}}
 	if f.forge == "" {
 		return look.findings(ctx), nil

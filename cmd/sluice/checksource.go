@@ -25,7 +25,7 @@ func (f *checkFlags) sourceFromHere(ctx context.Context, c *cluster, source *v1a
 		Of: of, Git: f.repository.git, Path: source.Spec.Path,
 		Source: gitrepo.Source{URL: source.Spec.URL, Branch: source.Branch(), Timeout: source.Spec.Timeout.Duration},
 		Manifests: spec.Options{
-			Namespace: source.Namespace, Limits: f.repository.manifests, Ignore: source.Spec.Ignore, Ignorer: gitrepo.Ignore,
+			Namespace: source.Namespace, Limits: f.repository.manifests, Ignore: source.Spec.Ignore, Ignorer: gitrepo.Ignore, Helm: source.Spec.Helm,
 			Builder: sandbox.NewPool(f.repository.builds).For(ctx, sandbox.Owner{}),
 		},
 	}}

@@ -29,6 +29,7 @@ type sourceFlags struct {
 	namespace string
 	shared    []string
 	ignore    []string
+	helm      helmFlags
 	limits    spec.Limits
 	builds    sandbox.Options
 }
@@ -39,9 +40,18 @@ func (f *sourceFlags) register(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.shared, "shared-namespaces", nil,
 		"other comma-separated `namespaces` that releases may be in, as in the controller's flag")
 	set.StringArrayVar(&f.ignore, "ignore", nil, "files and folders to leave out, a `line` of a .gitignore, as in spec.ignore of the ReleaseSource; can be repeated")
+	f.helm.register(set)
 	set.Func("git-max-file", "greatest `size` of one file (default 4Mi)", size(&f.limits.FileBytes))
 	registerManifestLimits(set, &f.limits, &f.builds)
 	registerUnhurried(set, &f.builds)
+}
+
+// marks returns the names of files that make a folder one which is read as a whole.
+func (f *sourceFlags) marks() []string {
+	if f.helm.chart() != nil {
+		return []string{"Chart.yaml"}
+	}
+	return kustomizations
 }
 
 // unknownNamespace stands for the namespace of releases without one, where nobody has named it.
@@ -51,7 +61,7 @@ const unknownNamespace = "default"
 func (f *sourceFlags) options(ctx context.Context) spec.Options {
 	builder := sandbox.NewPool(f.builds).For(ctx, sandbox.Owner{})
 	options := spec.Options{Namespace: f.namespace, AllowedNamespaces: f.shared, Limits: f.limits, Builder: builder,
-		Ignore: f.ignore, Ignorer: gitrepo.Ignore}
+		Ignore: f.ignore, Ignorer: gitrepo.Ignore, Helm: f.helm.chart()}
 	if f.namespace == "" {
 		options.Namespace, options.AnyNamespace = unknownNamespace, true
 	}
@@ -90,11 +100,14 @@ func (f *lintFlags) run(cmd *cobra.Command, paths []string) error {
 	if err := plain.Format(f.output).Check(lint.Formats); err != nil {
 		return usageError{fmt.Errorf("--output %w", err)}
 	}
+	if err := f.source.helm.check(); err != nil {
+		return err
+	}
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
 	all := &lint.Report{}
-	folders, err := byFolder(paths)
+	folders, err := byFolder(paths, f.source.marks())
 	if err != nil {
 		return err
 	}
@@ -111,11 +124,12 @@ func (f *lintFlags) run(cmd *cobra.Command, paths []string) error {
 	return all.Err(f.strict)
 }
 
-// byFolder returns the trees that paths name, those together that are read together.
-func byFolder(paths []string) ([][]worktree, error) {
+// byFolder returns the trees that paths name, those together that are read together. Marks are
+// files that make a folder one which is read as a whole.
+func byFolder(paths, marks []string) ([][]worktree, error) {
 	var folders [][]worktree
 	for _, path := range paths {
-		tree, err := findWorktree(path)
+		tree, err := findWorktree(path, marks)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func (f *planFlags) run(cmd *cobra.Command, path string) error {
 	case f.history < 0:
 		return usageError{errors.New("--history must not be negative")}
 	}
-	if err := f.checkCluster(cmd); err != nil {
+	if err := cmp.Or(f.source.helm.check(), f.checkCluster(cmd)); err != nil {
 		return err
 	}
 	shown, err := f.compare(cmd.Context(), path)
@@ -140,7 +141,7 @@ type repository struct {
 }
 
 func (f *planFlags) open(ctx context.Context, path string) (*repository, error) {
-	tree, err := findWorktree(path)
+	tree, err := findWorktree(path, f.source.marks())
 	if err != nil {
 		return nil, err
 	}
@@ -207,16 +208,21 @@ func (r *repository) read(at *gitrepo.Snapshot) (*preview.State, error) {
 	return &preview.State{Commit: preview.Commit{Commit: at.Commit, Subject: at.Subject}, Files: files, Read: found}, nil
 }
 
-// readBefore returns read for a commit at which the folder may not be there yet, or that is before
-// the first of all.
+// readBefore returns read for a commit at which the folder or its chart may not be there yet, or
+// that is before the first of all.
 func (r *repository) readBefore(at *gitrepo.Snapshot) (*preview.State, error) {
 	if at == nil {
 		return &preview.State{Read: &spec.Result{}}, nil
 	}
+	none := &preview.State{Commit: preview.Commit{Commit: at.Commit, Subject: at.Subject}, Read: &spec.Result{}}
 	if _, err := fs.Stat(at.FS(), r.folder); errors.Is(err, fs.ErrNotExist) {
-		return &preview.State{Commit: preview.Commit{Commit: at.Commit, Subject: at.Subject}, Read: &spec.Result{}}, nil
+		return none, nil
 	}
-	return r.read(at)
+	state, err := r.read(at)
+	if errors.Is(err, spec.ErrNoChart) {
+		return none, nil
+	}
+	return state, err
 }
 
 // earlier reads commits before one, by first parents, as far as the clone goes.

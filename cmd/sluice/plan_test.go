@@ -49,12 +49,20 @@ func (w *workingTree) git(args ...string) {
 // commit writes deploy/web.yaml, and commits it.
 func (w *workingTree) commit(subject, text string) {
 	w.Helper()
-	path := filepath.Join(w.root, "deploy", "web.yaml")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		w.Fatal(err)
+	w.files(subject, map[string]string{"deploy/web.yaml": text})
+}
+
+// files writes files, and commits them.
+func (w *workingTree) files(subject string, files map[string]string) {
+	w.Helper()
+	for name, text := range files {
+		path := filepath.Join(w.root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			w.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			w.Fatal(err)
+		}
 	}
 	w.git("add", "--all")
 	w.git("commit", "--quiet", "--message", subject)

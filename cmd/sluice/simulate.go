@@ -64,6 +64,9 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	if err := plain.Format(f.output).Check(simulate.Formats); err != nil {
 		return usageError{fmt.Errorf("--output %w", err)}
 	}
+	if err := f.source.helm.check(); err != nil {
+		return err
+	}
 	trace, err := f.readTrace()
 	if err != nil {
 		return err
@@ -104,7 +107,7 @@ func (f *simulateFlags) readTrace() (*simulate.Trace, error) {
 
 // choose finds the release that is meant.
 func (f *simulateFlags) choose(ctx context.Context, path string) (*spec.Release, error) {
-	tree, err := findWorktree(path)
+	tree, err := findWorktree(path, f.source.marks())
 	if err != nil {
 		return nil, err
 	}

@@ -18,11 +18,14 @@ type worktree struct {
 	folder string
 	// file is the only one that is meant, from the root; empty if all are.
 	file string
+	// marks are the files that make a folder one which is read as a whole.
+	marks []string
 }
 
 // findWorktree finds the repository of a file or folder. A file is read along with its folder, or
-// with that of the kustomization that it belongs to, and without a repository alone.
-func findWorktree(name string) (worktree, error) {
+// with that of the kustomization or chart that it belongs to, and without a repository alone. Marks
+// are the files that make a folder one of those.
+func findWorktree(name string, marks []string) (worktree, error) {
 	absolute, err := filepath.Abs(name)
 	if err != nil {
 		return worktree{}, fmt.Errorf("find %s: %w", name, err)
@@ -35,7 +38,7 @@ func findWorktree(name string) (worktree, error) {
 	if !info.IsDir() {
 		folder = filepath.Dir(absolute)
 	}
-	found := worktree{root: folder, folder: "."}
+	found := worktree{root: folder, folder: ".", marks: marks}
 	if root, ok := above(folder, []string{".git"}); ok {
 		found.root = root
 		if err := notAstray(root, folder); err != nil {
@@ -44,7 +47,7 @@ func findWorktree(name string) (worktree, error) {
 	}
 	if !info.IsDir() {
 		found.file = relative(found.root, absolute)
-		folder = outermost(found.root, folder)
+		folder = outermost(found.root, folder, marks)
 	}
 	found.folder = relative(found.root, folder)
 	return found, nil
@@ -64,12 +67,12 @@ func notAstray(root, folder string) error {
 	return nil
 }
 
-// outermost returns the folder of the kustomization that a folder belongs to. Files below one are
-// read through it only. It is the folder itself if there is none up to the root.
-func outermost(root, folder string) string {
+// outermost returns the folder of the kustomization or chart that a folder belongs to. Files below
+// one are read through it only. It is the folder itself if there is none up to the root.
+func outermost(root, folder string, marks []string) string {
 	found := folder
 	for at := folder; within(root, at); at = filepath.Dir(at) {
-		kustomization, ok := above(at, kustomizations)
+		kustomization, ok := above(at, marks)
 		if !ok || !within(root, kustomization) {
 			break
 		}
@@ -84,7 +87,7 @@ var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustom
 // means reports whether what is wrong with a file, from the root, is wrong with what was named,
 // too.
 func (w worktree) means(file string) bool {
-	builds := slices.Contains(kustomizations, path.Base(file)) && within(path.Dir(file), w.file)
+	builds := slices.Contains(w.marks, path.Base(file)) && within(path.Dir(file), w.file)
 	return w.file == "" || w.file == file || builds
 }
 

@@ -93,9 +93,10 @@ func commit(c *github.RepositoryCommit) forge.Commit {
 	return made
 }
 
-var coAuthor = regexp.MustCompile(`(?mi)^\s*co-authored-by:[^<\n]*<([^<>\s]+)>\s*$`)
+var coAuthor = regexp.MustCompile(`(?mi)^\s*(?:co-authored-by|argocd-reference-commit-author):[^<\n]*<([^<>\s]+)>\s*$`)
 
-// coAuthors returns the addresses of a message's Co-authored-by lines.
+// coAuthors returns the addresses of a message's Co-authored-by lines, and of the author of the
+// commit that it says it was made from.
 func coAuthors(message string) []string {
 	var addresses []string
 	for _, found := range coAuthor.FindAllStringSubmatch(message, -1) {

@@ -66,7 +66,7 @@ func TestCoAuthorsAreFound(t *testing.T) {
 	w.write("eve", "main", "README", "eve was here\n") // by which her address is known
 	stable := w.tip("main")
 	message := "Change\n\nCo-authored-by: Eve <EVE@localhost>\nco-authored-by: Bob <77+bob@users.noreply.example.com>\n" +
-		"Co-authored-by: Nobody <nobody@nowhere.example>\nCo-authored-by: Ada <ada@users.noreply.github.com>\nCo-authored-by: broken"
+		"Co-authored-by: Nobody <nobody@nowhere.example>\nArgocd-reference-commit-author: Ada <ada@users.noreply.github.com>\nCo-authored-by: broken"
 	release := w.writeAs("ada", message)
 	pull := w.open(request("co"))
 	w.merge("bob", pull.Number, "merge")

@@ -29,6 +29,9 @@ type Snapshot struct {
 	Time   time.Time
 	// Subject is the first line of its message, cut where it is long.
 	Subject string
+	// Reference is the commit that this one was made from, as its trailers claim; nil if they name
+	// none.
+	Reference *Reference
 
 	hash    plumbing.Hash
 	parents []plumbing.Hash
@@ -175,6 +178,9 @@ func (a *assembler) snapshot(hash plumbing.Hash) (*Snapshot, error) {
 		Author:  firstLine(inUTF8(commit.Author.Name, commit.Encoding)),
 		Time:    commit.Committer.When,
 		Subject: firstLine(inUTF8(commit.Message, commit.Encoding)),
+
+		Reference: referenceOf(commit.Message, commit.Encoding),
+
 		hash:    hash,
 		parents: commit.ParentHashes,
 		root:    root,

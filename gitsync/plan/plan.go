@@ -28,6 +28,8 @@ type Origin struct {
 	Commit, Author, Subject string
 	// Time is when it was committed, as its committer claims, as RFC 3339; empty where that can't be.
 	Time string
+	// Reference is the commit's ReferenceCommit as JSON; empty if it has none.
+	Reference string
 }
 
 // Desired is the content of a commit.

@@ -237,6 +237,8 @@ func originOf(desired Desired, live *v1alpha1.BatchRelease, release *spec.Releas
 		Author:  live.Annotations[v1alpha1.AuthorAnnotation],
 		Subject: live.Annotations[v1alpha1.SubjectAnnotation],
 		Time:    live.Annotations[v1alpha1.CommitTimeAnnotation],
+
+		Reference: live.Annotations[v1alpha1.ReferenceAnnotation],
 	}
 	recorded := live.Annotations[v1alpha1.GitTemplateAnnotation]
 	if last.Commit == "" || recorded != release.TemplateDigest && !(recorded == "" && hasTemplate(live, release)) {

@@ -171,6 +171,9 @@ func (w ApplyRelease) annotations() map[string]string {
 	if w.Origin.Time != "" {
 		annotations[v1alpha1.CommitTimeAnnotation] = w.Origin.Time
 	}
+	if w.Origin.Reference != "" {
+		annotations[v1alpha1.ReferenceAnnotation] = w.Origin.Reference
+	}
 	if w.Release.TemplateFile != "" {
 		annotations[v1alpha1.TemplateFileAnnotation] = w.Release.TemplateFile
 	}

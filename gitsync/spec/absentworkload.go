@@ -68,7 +68,7 @@ func (p *pass) absent(release located, key workloadKey) string {
 	}
 	for _, left := range sortedKeysOf(p.leftOut) {
 		if chart, is := strings.CutSuffix(left, "/templates/"); is {
-			return fmt.Sprintf("; the Helm chart in %s may make it, and Sluice does not render charts: see docs/repositories.md#helm-charts", chart)
+			return fmt.Sprintf("; the Helm chart in %s may make it, and is rendered if spec.helm of the source says so: see docs/repositories.md#helm-charts", chart)
 		}
 	}
 	return ""

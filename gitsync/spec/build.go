@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // Builder calls Build on an input where that can do no harm, and returns what Build returns. Work
@@ -27,14 +29,17 @@ type Builder interface {
 // says nothing about the repository.
 var ErrNotBuilt = errors.New("a kustomization was not built")
 
-// buildInput is a kustomization, and all files that it may be built from.
+// buildInput is a kustomization or chart, and all files that it may be built from.
 type buildInput struct {
 	Folder string `json:"folder"`
 	Files  bundle `json:"files"`
 	Limits Limits `json:"limits"`
+	// Helm is set for a chart, and Namespace is then that of the release.
+	Helm      *v1alpha1.HelmChart `json:"helm,omitempty"`
+	Namespace string              `json:"namespace,omitempty"`
 }
 
-// buildOutput is the result of a kustomization.
+// buildOutput is the result of a kustomization or chart.
 type buildOutput struct {
 	Objects []builtObject `json:"objects,omitempty"`
 	// Problems are problems of files, and Failure is the error of kustomize if there are none.
@@ -52,14 +57,17 @@ type builtObject struct {
 	Line, Column int
 }
 
-// Build builds a kustomization from its files, and fails only for invalid input. A caller with
-// files of others runs it in a process of its own, without a network, programs or files, and with
-// limits: see package sandbox.
+// Build builds a kustomization or chart from its files, and fails only for invalid input. A caller
+// with files of others runs it in a process of its own, without a network, programs or files, and
+// with limits: see package sandbox.
 func Build(input []byte) ([]byte, error) {
 	http.DefaultTransport = nowhere{} // kustomize's own client has no other
 	var in buildInput
 	if err := json.Unmarshal(input, &in); err != nil {
 		return nil, fmt.Errorf("read what to build: %w", err)
+	}
+	if in.Helm != nil {
+		return json.Marshal(in.render())
 	}
 	return json.Marshal(in.build())
 }

@@ -275,10 +275,7 @@ func isDirective(text []byte) bool {
 // toJSON converts a document as kubectl does, except that a key that occurs twice
 // is an error.
 func (d document) toJSON(limits Limits) ([]byte, []problem) {
-	if found := checkDensity(d); found != nil {
-		return nil, []problem{*found}
-	}
-	if found := checkAliases(d, limits); found != nil {
+	if found := d.checkSize(limits); found != nil {
 		return nil, []problem{*found}
 	}
 	data, err := yaml.YAMLToJSONStrict(d.text)
@@ -289,6 +286,25 @@ func (d document) toJSON(limits Limits) ([]byte, []problem) {
 		return nil, d.yamlProblems(err)
 	}
 	return data, nil
+}
+
+// checkSize refuses documents that are much larger once they are parsed.
+func (d document) checkSize(limits Limits) *problem {
+	if found := checkDensity(d); found != nil {
+		return found
+	}
+	return checkAliases(d, limits)
+}
+
+// checkYAML looks for what is no YAML, or too large. A key may occur twice.
+func (d document) checkYAML(limits Limits) []problem {
+	if found := d.checkSize(limits); found != nil {
+		return []problem{*found}
+	}
+	if _, err := yaml.YAMLToJSON(d.text); err != nil {
+		return d.yamlProblems(err)
+	}
+	return nil
 }
 
 // fileLine turns a line of the document, from 1, into a line of the file that has text. A problem

@@ -75,10 +75,10 @@ func (p *pass) whereRead() string {
 	return "the repository"
 }
 
-// doubtKustomization takes note of what a kustomization that is not built may hold: the releases of
-// its files, and of those below.
-func (p *pass) doubtKustomization(folder string, check *referenceCheck) {
-	doubt := Doubt{File: kustomizationFile(p.tree, folder), Affixes: true}
+// doubtBuild takes note of the releases that a kustomization or chart which is not built may hold,
+// in its files and in those below. A chart may make any of its templates.
+func (p *pass) doubtBuild(folder string, check *referenceCheck) {
+	doubt := Doubt{File: p.buildFile(folder), Affixes: true, Any: p.helm(folder) != nil}
 	for name := range check.inputs {
 		p.addNames(&doubt, name)
 	}

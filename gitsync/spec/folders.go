@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/sluice-dev/sluice/gitsync/chart"
 )
 
 // ErrLimit is what Read returns, with the reason, where a repository is too large.
@@ -26,20 +28,31 @@ type link struct{ name, target string }
 type surveyResult struct {
 	manifests      []surveyed
 	kustomizations []string // their folders
-	errors         []Error
-	notices        []Error
-	doubts         []Doubt
+	// chart is the folder of the chart that is rendered; empty if none is. All that it holds belongs to
+	// it.
+	chart   string
+	errors  []Error
+	notices []Error
+	doubts  []Doubt
 	// leftOut says why files and folders, these with a slash at the end, are not read.
 	leftOut map[string]string
 	ignore  *ignoring
 	links   []link
-	// charts are the folders of Helm charts.
+	// charts are the folders of other Helm charts.
 	charts map[string]bool
 	bytes  int64
 	limits Limits
 }
 
-func (s *surveyResult) count() int { return len(s.manifests) + len(s.kustomizations) }
+func (s *surveyResult) count() int { return len(s.manifests) + len(s.builds()) }
+
+// builds returns the folders of all that is built.
+func (s *surveyResult) builds() []string {
+	if s.chart == "" {
+		return s.kustomizations
+	}
+	return append(s.kustomizations, s.chart)
+}
 
 // kustomizationNames are the names that kustomize looks for.
 var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
@@ -55,6 +68,12 @@ func survey(files fs.FS, folder string, opts Options) (*surveyResult, error) {
 	limits := opts.Limits
 	s := &surveyResult{limits: limits, leftOut: map[string]string{}, ignore: newIgnoring(opts), charts: map[string]bool{}}
 	s.ignore.enterAbove(files, root)
+	if opts.Helm != nil {
+		s.ignore.enter(files, root)
+		s.errors = s.ignore.errors
+		s.chart, err = chartAt(files, root)
+		return s, err
+	}
 	entries := 0
 	err = fs.WalkDir(files, root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -88,8 +107,8 @@ const isIgnored = "it is ignored (" + IgnoreFile + ", or spec.ignore of the sour
 func (s *surveyResult) leavesOut(name string, d fs.DirEntry) bool {
 	var why string
 	switch {
-	case s.charts[path.Dir(name)] && isOfChart(d):
-		why = "it is part of the Helm chart in " + path.Dir(name) + ", which Sluice does not render"
+	case s.charts[path.Dir(name)] && isOfChart(d.Name(), d.IsDir()):
+		why = "it is part of the Helm chart in " + path.Dir(name) + ", which is not rendered"
 	case d.IsDir() && s.ignore.skipsFolder(name), !d.IsDir() && s.ignore.ignores(name, false):
 		why = isIgnored
 	default:
@@ -100,18 +119,6 @@ func (s *surveyResult) leavesOut(name string, d fs.DirEntry) bool {
 	}
 	s.leftOut[name] = why
 	return true
-}
-
-// chartFile makes a folder a Helm chart.
-const chartFile = "Chart.yaml"
-
-// isOfChart reports whether what is in the folder of a chart belongs to it. Manifests may stand
-// beside.
-func isOfChart(d fs.DirEntry) bool {
-	if d.IsDir() {
-		return slices.Contains([]string{"templates", "charts", "crds", "ci"}, d.Name())
-	}
-	return d.Name() == chartFile || isYAML(d.Name()) && strings.HasPrefix(d.Name(), "values")
 }
 
 // isTooDeep reports whether a folder is one whose files are not looked at: each costs as much as
@@ -171,10 +178,10 @@ func (s *surveyResult) visit(files fs.FS, name string, d fs.DirEntry) error {
 
 func (s *surveyResult) visitFolder(files fs.FS, name string) error {
 	s.ignore.enter(files, name)
-	if isRegular(files, path.Join(name, chartFile)) {
+	if isRegular(files, path.Join(name, chart.File)) {
 		s.charts[name] = true
-		s.notices = append(s.notices, Error{File: path.Join(name, chartFile), Message: "the folder is a Helm chart, which Sluice does not render: " +
-			"its templates and values are left out. docs/repositories.md#helm-charts says how to release its workloads"})
+		s.notices = append(s.notices, Error{File: path.Join(name, chart.File), Message: "the folder is a Helm chart, which is not rendered: " +
+			"its templates and values are left out. To render it, name its folder and spec.helm in a ReleaseSource: docs/repositories.md#helm-charts"})
 	}
 	if slices.ContainsFunc(kustomizationNames, func(kustomization string) bool {
 		file := path.Join(name, kustomization)

@@ -8,14 +8,20 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/gitsync/chart"
 )
 
-// build is the result of a kustomization, and all that it depends on.
+// build is the result of a kustomization or chart, and all that it depends on.
 type build struct {
 	// seen are the files and folders that it may read, and how they were.
-	seen      map[string]string
+	seen map[string]string
+	// helm is the release that a chart was rendered for; nil for a kustomization.
+	helm      *v1alpha1.HelmChart
 	manifests []located
 	errors    []Error
 	// generated are the ConfigMaps and Secrets that no file has.
@@ -38,7 +44,7 @@ func (p *pass) readKustomizations(folders []string) error {
 		check.visit(folder)
 		p.errors = append(p.errors, check.errors...)
 		if len(check.errors) > 0 {
-			p.doubtKustomization(folder, check)
+			p.doubtBuild(folder, check)
 			p.mentions(folder, mentioned)
 		}
 		if len(check.errors) == 0 && !check.component {
@@ -56,11 +62,11 @@ func (p *pass) readKustomizations(folders []string) error {
 		switch {
 		case check == nil, referred[folder]:
 		case mentioned[folder]:
-			p.doubtKustomization(folder, check)
+			p.doubtBuild(folder, check)
 			p.notices = append(p.notices, Error{File: kustomizationFile(p.tree, folder), Message: "the kustomization is not built on its own: " +
 				"another one that has errors names its folder"})
 		default:
-			if err := p.readKustomization(folder, check); err != nil {
+			if err := p.readBuild(folder, check); err != nil {
 				return err
 			}
 		}
@@ -102,17 +108,32 @@ func (p *pass) failPending(folder string) {
 	}
 }
 
-// readKustomization builds a kustomization of nothing but the files that were checked, unless it
+// helm returns the release that the chart of a folder is rendered for; nil if it is no chart.
+func (p *pass) helm(folder string) *v1alpha1.HelmChart {
+	if p.chart != "" && p.chart == folder {
+		return p.opts.Helm
+	}
+	return nil
+}
+
+// buildFile returns the file that makes a folder a kustomization or chart.
+func (p *pass) buildFile(folder string) string {
+	if p.helm(folder) != nil {
+		return path.Join(folder, chart.File)
+	}
+	return kustomizationFile(p.tree, folder)
+}
+
+// readBuild builds a kustomization or chart of nothing but the files that were checked, unless it
 // did so before.
-func (p *pass) readKustomization(folder string, check *referenceCheck) error {
+func (p *pass) readBuild(folder string, check *referenceCheck) error {
 	seen := map[string]string{}
 	for name := range check.inputs {
 		seen[name] = stateOf(p.tree, name)
 	}
-	made := p.before.builds[folder]
-	if made == nil || !maps.Equal(made.seen, seen) {
-		file := kustomizationFile(p.tree, folder)
-		made = &build{seen: seen}
+	made, file, helm := p.before.builds[folder], p.buildFile(folder), p.helm(folder)
+	if made == nil || !maps.Equal(made.seen, seen) || !reflect.DeepEqual(made.helm, helm) {
+		made = &build{seen: seen, helm: helm}
 		if exceeded, err := p.build(made, folder, file, slices.Sorted(maps.Keys(seen))); err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrNotBuilt, file, err)
 		} else if exceeded {
@@ -122,12 +143,12 @@ func (p *pass) readKustomization(folder string, check *referenceCheck) error {
 	}
 	p.now.builds[folder] = made
 	if made.broken {
-		p.doubtKustomization(folder, check)
+		p.doubtBuild(folder, check)
 	} else {
 		p.roots[folder] = check.namespace
 	}
 	if len(made.refused) > 0 {
-		p.doubts = append(p.doubts, Doubt{File: kustomizationFile(p.tree, folder), Names: made.refused})
+		p.doubts = append(p.doubts, Doubt{File: file, Names: made.refused})
 	}
 	p.otherObjects = append(p.otherObjects, made.others...)
 	p.manifests = append(p.manifests, made.manifests...)
@@ -164,7 +185,7 @@ func (p *pass) build(made *build, folder, file string, names []string) (exceeded
 		return false, err
 	}
 	if p.opts.Builder == nil {
-		return false, errors.New("this program can't build kustomizations")
+		return false, errors.New("this program can't build kustomizations and charts")
 	}
 	output, err := p.opts.Builder.Build(input)
 	if limit, ok := errors.AsType[interface {
@@ -177,7 +198,7 @@ func (p *pass) build(made *build, folder, file string, names []string) (exceeded
 			p.unbuilt++
 			return true, nil
 		}
-		made.fail(file, "building the kustomization takes more than "+limit.Exceeds()+
+		made.fail(file, "building the "+made.is()+" takes more than "+limit.Exceeds()+
 			": make it several, refer to fewer objects, or raise the limit")
 		return true, nil
 	}
@@ -207,11 +228,19 @@ func (p *pass) collect(made *build, folder, file string, names []string) ([]byte
 		}
 		files[name] = data
 		if total += int64(len(data)); total > p.opts.Limits.BuildBytes {
-			made.fail(file, fmt.Sprintf("the files of the kustomization are larger than %d bytes together: make it several", p.opts.Limits.BuildBytes))
+			made.fail(file, fmt.Sprintf("the files of the %s are larger than %d bytes together: make it several", made.is(), p.opts.Limits.BuildBytes))
 			return nil, nil
 		}
 	}
-	return json.Marshal(buildInput{Folder: folder, Files: files, Limits: p.opts.Limits})
+	return json.Marshal(buildInput{Folder: folder, Files: files, Limits: p.opts.Limits, Helm: made.helm, Namespace: p.opts.Namespace})
+}
+
+// is returns the word for what was built.
+func (b *build) is() string {
+	if b.helm != nil {
+		return "chart"
+	}
+	return "kustomization"
 }
 
 // failBuild says why kustomize fails.

@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 // Options of a Reader.
@@ -27,7 +29,9 @@ type Options struct {
 	Ignore []string
 	// Ignorer compiles these lines. Without one an IgnoreFile is an error.
 	Ignorer Ignorer
-	// Builder builds kustomizations. Without one a repository that has any can't be read.
+	// Helm renders the chart in the folder that is read; nil if charts are left out.
+	Helm *v1alpha1.HelmChart
+	// Builder builds kustomizations and charts. Without one a repository that has any can't be read.
 	Builder Builder
 }
 
@@ -186,7 +190,11 @@ func NewReader(opts Options) *Reader {
 // IgnoreWith has other lines in the format of .gitignore ignored from now on.
 func (r *Reader) IgnoreWith(lines []string) { r.opts.Ignore = lines }
 
-// BuildWith has kustomizations built by another Builder from now on.
+// RenderWith has the chart in the folder that is read rendered from now on; nil if charts are left
+// out.
+func (r *Reader) RenderWith(helm *v1alpha1.HelmChart) { r.opts.Helm = helm }
+
+// BuildWith has kustomizations and charts built by another Builder from now on.
 func (r *Reader) BuildWith(builder Builder) { r.opts.Builder = builder }
 
 // Read reads what is below a folder of a repository. Kustomizations may refer to
@@ -212,14 +220,17 @@ func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
 	}
 	pass.errors = append(pass.errors, found.errors...)
 	pass.notices, pass.doubts, pass.leftOut = found.notices, found.doubts, found.leftOut
-	pass.ignore = found.ignore
+	pass.ignore, pass.chart = found.ignore, found.chart
 	for _, file := range found.manifests {
 		pass.readFile(file)
 	}
 	if err := pass.readKustomizations(found.kustomizations); err != nil {
 		return nil, err
 	}
-	if err := pass.readBeside(found.kustomizations); err != nil {
+	if err := pass.readChart(found.chart); err != nil {
+		return nil, err
+	}
+	if err := pass.readBeside(found.builds()); err != nil {
 		return nil, err
 	}
 	pass.readLinks(found.links)
@@ -262,7 +273,10 @@ type pass struct {
 	leftOut     map[string]string
 	ignore      *ignoring
 	hollow      map[string]Error
-	// roots are the folders of kustomizations that were built, with the namespaces that these set.
+	// chart is the folder of the chart that is rendered; empty if none is.
+	chart string
+	// roots are the folders of kustomizations and charts that were built, with the namespaces that
+	// these set.
 	roots map[string]string
 	// withVariables are releases that are refused for variables in their templates.
 	withVariables []*Release

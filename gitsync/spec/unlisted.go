@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/sluice-dev/sluice/gitsync/chart"
 )
 
 // readBeside looks at the files in and below the folders of kustomizations, of which kustomize
@@ -13,11 +15,15 @@ import (
 // or be deleted, without a word.
 func (p *pass) readBeside(folders []string) error {
 	taken := map[string]bool{}
-	for _, made := range p.now.builds {
+	for folder, made := range p.now.builds {
 		if made.broken {
 			continue
 		}
 		for name, state := range made.seen {
+			if made.helm != nil {
+				taken[name] = takenByChart(folder, name, made.helm)
+				continue
+			}
 			taken[name] = true
 			if isYAML(name) && !isKustomization(name) && strings.HasPrefix(state, "file ") {
 				p.readTaken(name)
@@ -26,7 +32,7 @@ func (p *pass) readBeside(folders []string) error {
 	}
 	beside := &beside{pass: p, taken: taken}
 	for _, folder := range folders {
-		if !taken[kustomizationFile(p.tree, folder)] {
+		if !taken[p.buildFile(folder)] {
 			continue // it is a component, or what is wrong with it was reported
 		}
 		beside.folder = folder
@@ -76,7 +82,7 @@ func (b *beside) visit(folder string) fs.WalkDirFunc {
 		case d.IsDir() && b.isComponent(name):
 			return fs.SkipDir // of use to those who ask for it
 		case d.Type().IsRegular() && isYAML(name) && !b.taken[name]:
-			return b.look(name, d, kustomizationFile(b.tree, folder))
+			return b.look(name, d)
 		}
 		return nil
 	}
@@ -112,7 +118,7 @@ func (b *beside) isComponent(folder string) bool {
 	return err == nil && content.component
 }
 
-func (b *beside) look(name string, d fs.DirEntry, kustomization string) error {
+func (b *beside) look(name string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
 		return err
@@ -128,18 +134,26 @@ func (b *beside) look(name string, d fs.DirEntry, kustomization string) error {
 	for _, release := range content.named {
 		b.doubts = append(b.doubts, Doubt{File: name, Names: []string{release.name}, Affixes: true})
 		if !release.doubtful {
-			b.fail(name, release.at, fmt.Sprintf(
-				"BatchRelease %s is not released: neither %s nor a kustomization that it refers to takes this file: move it into the folder of the "+
-					"kustomization that is applied, or add it to resources", release.name, kustomization))
+			b.fail(name, release.at, fmt.Sprintf("BatchRelease %s is not released: ", release.name)+b.notTaken())
 		}
 	}
 	return nil
 }
 
-// takeReleases adds the releases of a file beside a kustomization that is built. They are outside
-// the build of Argo CD and Flux; their workloads come from the kustomization.
+// notTaken says why a file of the folder is not taken.
+func (b *beside) notTaken() string {
+	file := b.buildFile(b.folder)
+	if b.helm(b.folder) != nil {
+		return fmt.Sprintf("no template of %s makes it: move it into the folder of %s, or into templates", file, chart.File)
+	}
+	return fmt.Sprintf("neither %s nor a kustomization that it refers to takes this file: move it into the folder of the "+
+		"kustomization that is applied, or add it to resources", file)
+}
+
+// takeReleases adds the releases of a file beside a kustomization or chart that is built. They are
+// outside the build of Argo CD and Flux; their workloads come from the kustomization.
 func (b *beside) takeReleases(name string, content *parsed) {
-	kustomization := kustomizationFile(b.tree, b.folder)
+	kustomization := b.buildFile(b.folder)
 	if len(content.named) == 0 {
 		return
 	}

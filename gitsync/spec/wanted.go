@@ -13,6 +13,8 @@ import (
 type Wanted struct {
 	// Folder as Read takes it.
 	Folder string
+	// Whole says that all files below the folder are read, as those of a chart.
+	Whole bool
 
 	// missed are files, and their folders.
 	missed map[string]bool
@@ -45,7 +47,7 @@ func (w *Wanted) Reads() func(file string) bool {
 	}
 	return func(file string) bool {
 		switch {
-		case isOwn(file), missed[file]:
+		case isOwn(file), missed[file], w.Whole && strings.HasPrefix(file, root):
 			return true
 		case !isYAML(file) && !slices.Contains(kustomizationNames, path.Base(file)):
 			return false

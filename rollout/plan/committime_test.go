@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -30,5 +31,29 @@ func TestCommitTimeIsRecorded(t *testing.T) {
 		if got != want || status.Commit != "c3" {
 			t.Errorf("commit time %q: got %q of commit %q, want %q of c3", claim, got, status.Commit, want)
 		}
+	}
+}
+
+// TestReferenceIsRecorded: the commit that a commit was made from goes into the status with it, and
+// into the history after it. A claim that can't be read is none.
+func TestReferenceIsRecorded(t *testing.T) {
+	t.Parallel()
+	whole := &v1alpha1.ReferenceCommit{SHA: "abc1234", Author: "Ann", Subject: "Fix", Time: "2026-03-02T11:00:00Z"}
+	for claim, want := range map[string]string{whole.Text(): "abc1234", "": "", "abc1234": "", `{"author":"Ann"}`: "", `{"sha":"` + strings.Repeat("a", 5000) + `"}`: ""} {
+		scene := held(10).at(1, 5).sets(set("v1", 9), set("v2", 1)).resolved("v3").but(from("c3", "Cid", "Three")).but(func(o *Observation) {
+			o.Release.Annotations[v1alpha1.ReferenceAnnotation] = claim
+			o.Release.Status.CommitReference = &v1alpha1.ReferenceCommit{SHA: "before"}
+		})
+		status, got := next(t, scene).Status, ""
+		if status.CommitReference != nil {
+			got = status.CommitReference.SHA
+		}
+		if got != want || status.Commit != "c3" {
+			t.Errorf("%.100s: got %q of commit %q, want %q of c3", claim, got, status.Commit, want)
+		}
+	}
+	s := held(10).but(from("c2", "Ann", "Two")).but(func(o *Observation) { o.Release.Annotations[v1alpha1.ReferenceAnnotation] = whole.Text() })
+	if got := origin(s.look(), "c2").Reference; got != whole.Text() {
+		t.Errorf("want it in the history, got %q", got)
 	}
 }

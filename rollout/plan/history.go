@@ -128,6 +128,8 @@ type Record struct {
 	Commit, Author, Subject string
 	// CommittedAt is the commit's own time as RFC 3339; empty if unknown.
 	CommittedAt string
+	// Reference is the ReferenceCommit of the commit as JSON; empty if it has none.
+	Reference string
 	// StartedAt is when the release or rollback with the outcome began, as RFC 3339.
 	StartedAt string
 	// ReleasedAt is when the template became stable, as RFC 3339; empty if it never did.

@@ -168,9 +168,11 @@ func origin(s *snapshot, commit string) Record {
 		return Record{
 			Commit: commit, Author: annotations[v1alpha1.AuthorAnnotation], Subject: annotations[v1alpha1.SubjectAnnotation],
 			CommittedAt: instant(v1alpha1.ParseCommitTime(annotations[v1alpha1.CommitTimeAnnotation], s.now)),
+			Reference:   v1alpha1.ParseReference(annotations[v1alpha1.ReferenceAnnotation]).Text(),
 		}
 	case before.Commit:
-		return Record{Commit: commit, Author: before.CommitAuthor, Subject: before.CommitSubject, CommittedAt: instant(before.CommitTime)}
+		return Record{Commit: commit, Author: before.CommitAuthor, Subject: before.CommitSubject, CommittedAt: instant(before.CommitTime),
+			Reference: before.CommitReference.Text()}
 	default:
 		return Record{Commit: commit}
 	}

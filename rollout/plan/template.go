@@ -177,4 +177,5 @@ func setCommit(s *snapshot, r *record) {
 	r.Commit = annotations[v1alpha1.CommitAnnotation]
 	r.CommitAuthor, r.CommitSubject = annotations[v1alpha1.AuthorAnnotation], annotations[v1alpha1.SubjectAnnotation]
 	r.CommitTime = v1alpha1.ParseCommitTime(annotations[v1alpha1.CommitTimeAnnotation], s.now)
+	r.CommitReference = v1alpha1.ParseReference(annotations[v1alpha1.ReferenceAnnotation])
 }
