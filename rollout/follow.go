@@ -33,8 +33,8 @@ var commitName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 // longestClaim limits what a workload says of the origin of its template, in bytes.
 const longestClaim = 300
 
-// origin returns where a workload says that its template comes from: the commit of its annotations,
-// or else its change cause, or its Helm release. Whoever may write the workload may claim anything.
+// origin returns the origin that a workload names for its template: the commit of its annotations,
+// or else its change cause, or its Helm release. A user who may write the workload can name any.
 func origin(w metav1.Object) map[string]string {
 	annotations, labels := w.GetAnnotations(), w.GetLabels()
 	claim := func(text string) string { return plain.UpTo(plain.Line(text), longestClaim) }

@@ -66,10 +66,10 @@ type BatchReleaseSpec struct {
 	// +kubebuilder:validation:Schemaless
 	Template *runtime.RawExtension `json:"template,omitempty"`
 
-	// Follow is where the template comes from. Workload: whatever applies the workload (Helm, Flux,
-	// Argo CD, kubectl) starts a release with the template that it writes there, and Sluice copies it
-	// to spec.template. It needs the admission policy in config/follow, or a workload whose manifest
-	// keeps its native controller from rolling. Default: the template is the one in spec.template.
+	// Follow names the source of the template. Workload: Helm, Flux, Argo CD or kubectl apply the
+	// workload, and the template that they write there starts a release; Sluice copies it to
+	// spec.template. It needs the admission policy in config/follow, or a manifest that keeps the
+	// native controller from rolling. Default: the given spec.template.
 	// +optional
 	Follow FollowPolicy `json:"follow,omitempty"`
 

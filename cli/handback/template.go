@@ -37,7 +37,7 @@ func (c *Command) findTemplate(ctx context.Context, w workload.Workload, revisio
 	return podtemplate.OfHistory(recorded.Data.Raw)
 }
 
-// keptTemplate returns the template of a revision that was kept for a release; nil if there is none.
+// keptTemplate returns a template that was kept for a release; nil if there is none.
 func (c *Command) keptTemplate(ctx context.Context, namespace, release string, uid types.UID, revision string) (json.RawMessage, error) {
 	var list appsv1.ControllerRevisionList
 	labels := client.MatchingLabels{v1alpha1.ReleaseLabel: release, v1alpha1.RevisionLabel: revision}

@@ -120,9 +120,9 @@ func Unfollow(patch *jsonpatch.Patch, w metav1.Object) *jsonpatch.Patch {
 	return patch
 }
 
-// HandBack returns the patch that gives a workload back that is held, or whose template waits. It restores the fields, removes the
-// annotation and sets the template, unless nil, in one write: in any other order the native
-// controller would roll by itself for a moment.
+// HandBack returns the patch that gives a workload back that is held, or whose template waits. It
+// restores the fields, removes the annotation and sets the template, unless nil, in one write: in
+// any other order the native controller would roll by itself for a moment.
 func HandBack(w workload.Workload, held v1alpha1.HeldWorkload, template json.RawMessage) *jsonpatch.Patch {
 	patch := AsDecided(w)
 	if Text(w) != nil {

@@ -24,11 +24,11 @@ func labelled(s *snapshot) bool { return s.workload.Follower == s.release.Name }
 
 // unguarded reports whether the policies no longer act on a workload that they did act on.
 func unguarded(s *snapshot) bool {
-	return !absent(s) && follows(s) && labelled(s) && !s.workload.Guarded && !s.workload.native().Own.Paused && s.workload.Hold == nil
+	return !absent(s) && follows(s) && labelled(s) && !s.workload.Guarded && !s.workload.native().Contained
 }
 
-// appliedWaits reports whether a followed workload has a template that its native controller is kept from
-// rolling out, beside what was released. No release holds it yet.
+// appliedWaits reports whether a followed workload that no release holds has another template than
+// its pods, and its native controller is kept from rolling it out.
 func appliedWaits(s *snapshot) bool {
 	w, stable := s.workload, stableRevision(s)
 	if !follows(s) || w.Hold != nil || !w.native().Contained || stable == "" {
@@ -38,7 +38,7 @@ func appliedWaits(s *snapshot) bool {
 }
 
 // waitsForNothing reports whether the template that waits is the stable one, and no pod runs
-// another: whoever applies the workload has followed a rollback, or taken a template back.
+// another: the applier has followed a rollback, or taken a template back.
 func waitsForNothing(s *snapshot) bool {
 	w := s.workload
 	approved := s.record.completed() || stableRevision(s) == w.Revision
@@ -46,8 +46,8 @@ func waitsForNothing(s *snapshot) bool {
 }
 
 // waitsInVain reports whether the native controller would make the next pod of a followed workload
-// of a template that is not released now: it was rolled back, or something stops it. Whoever applies
-// the workload may give it that template again, and again gets it back.
+// of a template that is not released now: it was rolled back, or something stops it. Each time that
+// it is applied, it is taken back.
 func waitsInVain(s *snapshot) bool {
 	w := s.workload
 	native := w.native()
@@ -125,8 +125,8 @@ func appliedTemplate(s *snapshot) string {
 	return w.Digest
 }
 
-// givenBySluice reports whether nobody else has given the workload its template: it was put back, or
-// given a workload without pods. Where a policy acts on the workload, it notes what others apply.
+// givenBySluice reports whether Sluice has given the workload its template: one that it has put
+// back, or the stable one of a workload without pods.
 func givenBySluice(s *snapshot) bool {
 	w := s.obs.Workload
 	back := s.record.releases(w.Digest) && (s.record.isRollback() || w.Hold == nil)

@@ -257,7 +257,8 @@ func (k *checker) scaled(w *World, was happened) {
 	}
 }
 
-// passedGates notes whether the gates of the step have passed, and checks the one that has just passed.
+// passedGates notes whether the gates of the step have passed, and checks the one that has just
+// passed.
 func (k *checker) passedGates(w *World, before []Gate) {
 	for i := range w.Gates {
 		if gate := &w.Gates[i]; gate.Decision != before[i].Decision {

@@ -97,7 +97,7 @@ func keptOut(w *World) bool {
 	return w.Workload.Waiting && slices.Contains(w.Release.Status.Quarantined, Given(w.Release.Template)) && w.Release.Status.Resolved != nil
 }
 
-// appliedLeft: what others have applied last is released, or was rolled back.
+// appliedLeft reports whether the template that was applied last is neither released nor rolled back.
 func appliedLeft(w *World) bool {
 	status, applied := w.Release.Status, past(w).Applied
 	barred := func(as string) bool { return same(as, applied) && slices.Contains(status.Quarantined, Given(as)) }

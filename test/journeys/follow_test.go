@@ -178,8 +178,9 @@ func (h tool) tryApply(workload client.Object, options ...client.ApplyOption) er
 	return h.Apply(h.Context(), client.ApplyConfigurationFromUnstructured(object), append(options, client.FieldOwner("helm"))...)
 }
 
-// TestFollow: whoever applies a new template to a followed workload starts its release, in batches.
-// While it is held, the same apply and one that changes the strategy change nothing of that.
+// TestFollow: a new template that a tool applies to a followed workload starts its release, in
+// batches. While it is held, the same apply and one that changes the strategy change nothing of
+// that.
 func TestFollow(t *testing.T) {
 	onFollowed(t, func(h tool) {
 		h.applies("web:2")
@@ -200,8 +201,8 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// TestFollowRolledBack: a rollback of a followed workload moves its pods back. The tool that applies
-// the bad template again, in the rollback and after it, has it held, and not released. A revert,
+// TestFollowRolledBack: a rollback of a followed workload moves its pods back. The bad template
+// that a tool applies again, in the rollback and after it, is held, and not released. A revert,
 // which applies the version before, ends that; and so does another version.
 func TestFollowRolledBack(t *testing.T) {
 	onFollowed(t, func(h tool) {
@@ -267,8 +268,8 @@ func TestFollowLetGo(t *testing.T) {
 	})
 }
 
-// TestFollowHandedBack: without a controller, sluice handback ends that releases follow workloads. A
-// template that waits gives way to the stable one, and so does one in mid-release.
+// TestFollowHandedBack: without a controller, sluice handback takes workloads from their
+// releases. A template that waits gives way to the stable one, and so does one in mid-release.
 func TestFollowHandedBack(t *testing.T) {
 	for name, suspended := range map[string]bool{"waiting": true, "in mid-release": false} {
 		t.Run(name, func(t *testing.T) {
@@ -293,8 +294,8 @@ func TestFollowHandedBack(t *testing.T) {
 	}
 }
 
-// TestFollowOrigin: what was applied says where it comes from, by annotations of the workload, and
-// nothing stays of what was applied before.
+// TestFollowOrigin: annotations of the workload name the origin of its template, and nothing stays
+// of the one before.
 func TestFollowOrigin(t *testing.T) {
 	onFollowed(t, func(h tool) {
 		chart := h.chart
@@ -320,9 +321,9 @@ func TestFollowOrigin(t *testing.T) {
 	})
 }
 
-// TestFollowAttacked: whoever may write a followed workload gets no pod past its release by taking
-// away the label, the notes or the hold, by forging them, or by letting the native controller loose,
-// in one write with a new template.
+// TestFollowAttacked: a user who may write a followed workload gets no pod past its release by
+// taking away the label, the notes or the hold, by forging them, or by letting the native
+// controller loose, in one write with a new template.
 func TestFollowAttacked(t *testing.T) {
 	onFollowed(t, func(h tool) {
 		bare := func(image string, annotations map[string]string) {
@@ -350,8 +351,8 @@ func TestFollowAttacked(t *testing.T) {
 	})
 }
 
-// TestFollowUnguarded: without a policy that holds new templates a release changes nothing, and says
-// what is missing. A manifest that keeps the native controller from rolling does instead.
+// TestFollowUnguarded: without a policy that holds new templates a release changes nothing, and
+// says so. A manifest that keeps the native controller from rolling does instead.
 func TestFollowUnguarded(t *testing.T) {
 	w := newWorld(t)
 	w.startController()
