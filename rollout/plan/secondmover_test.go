@@ -253,6 +253,8 @@ func (k *rack) do(action plan.Action) {
 		if a.Template != nil {
 			k.template = a.Template.Revision
 		}
+	case plan.Follow, plan.CopyTemplate:
+		k.t.Errorf("%s, and the release follows nothing", a)
 	case plan.Traffic:
 		k.t.Errorf("%s, and nothing has traffic", a)
 	case plan.MovePods:

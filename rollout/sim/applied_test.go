@@ -13,7 +13,7 @@ import (
 // applied are the kinds of what happens, at any moment, to a workload that others apply.
 var applied = slices.Concat(
 	slices.Repeat([]Kind{Apply}, 12),
-	slices.Repeat([]Kind{PassDies, PassRaces, Restart, SyncWorkloadLate, Scale, Rollback, Suspend, Resume, Reject, PodFails, PodLost, Freeze, Touch, Retry}, 3),
+	slices.Repeat([]Kind{PassDies, PassRaces, Restart, SyncWorkloadLate, Scale, Rollback, Suspend, Resume, Reject, PodFails, PodLost, Freeze, Touch, Retry, Refuse, Cure}, 3),
 	[]Kind{Unpause, StripHold, Elapse},
 )
 

@@ -69,7 +69,7 @@ func (a *Admission) refuse(writes Writes) bool {
 func refuses(w *World, action plan.Action) bool {
 	var kind Writes
 	switch a := action.(type) {
-	case plan.TakeOver:
+	case plan.TakeOver, plan.Follow:
 		kind = TakeOvers
 	case plan.HandBack:
 		kind = HandBacks
@@ -79,7 +79,7 @@ func refuses(w *World, action plan.Action) bool {
 		kind = OpenedGates
 	case plan.RecordRevision, plan.UpdateRevision:
 		kind = Templates
-	case plan.Annotate:
+	case plan.Annotate, plan.CopyTemplate:
 		kind = Annotations
 	case plan.Traffic:
 		kind = refusedTraffic(a.Write)
