@@ -45,6 +45,14 @@ func waitsForNothing(s *snapshot) bool {
 	return w.Waiting && w.Hold == nil && s.record.releases(w.Digest) && approved && s.pods.old() == 0
 }
 
+// runsAnother reports whether pods of a followed workload run another template than the released one,
+// which it has, and its native controller is kept from replacing them: it made them of a template
+// that others had applied, while the workload had no pods, or of one that was lost.
+func runsAnother(s *snapshot) bool {
+	w := s.workload
+	return follows(s) && w.Waiting && w.Hold == nil && w.Behind == 0 && s.record.completed() && s.record.releases(w.Digest) && s.pods.old() > 0
+}
+
 // waitsInVain reports whether the native controller would make the next pod of a followed workload
 // of a template that is not released now: it was rolled back, or something stops it. Each time that
 // it is applied, it is taken back.

@@ -12,6 +12,10 @@ import (
 func rest(d Decision) Decision {
 	d = agree(d)
 	switch w := d.snap.workload; {
+	case runsAnother(d.snap) && !d.snap.live(ReadWorkload|ReadRelease|ReadCounts):
+		return d.read(ReadWorkload | ReadRelease | ReadCounts)
+	case runsAnother(d.snap):
+		return proceed(takeBack(d))
 	case waitsInVain(d.snap):
 		return d.do(HandBack{
 			Reason: Reason("its next pod is of the stable revision " + stableRevision(d.snap)), Hold: Hold{HeldWorkload: w.native().Own},

@@ -144,7 +144,7 @@ func (r Refusals) of(key string, generation int64) *Refusal {
 // it is kept by now, or spec.template has another template.
 func (r Refusals) left(s *snapshot) *RecordRevision {
 	for _, o := range r {
-		if a := o.Left; a != nil && s.record.rollingBack() && a.Revision == s.record.Rollback.From && a.Given == s.given &&
+		if a := o.Left; a != nil && s.record.rollingBack() && a.Revision == s.record.Rollback.From && (a.Given == "" || a.Given == s.given) &&
 			s.history.of(a.Revision) == nil && s.history.withDigest(a.Digest) == nil {
 			return a
 		}
