@@ -45,9 +45,9 @@ func waitsForNothing(s *snapshot) bool {
 	return w.Waiting && w.Hold == nil && s.record.releases(w.Digest) && approved && s.pods.old() == 0
 }
 
-// runsAnother reports whether pods of a followed workload run another template than the released one,
-// which it has, and its native controller is kept from replacing them: it made them of a template
-// that others had applied, while the workload had no pods, or of one that was lost.
+// runsAnother reports whether pods of a followed workload run another template than the released
+// one, which it has, and its native controller is kept from replacing them: it made them of a
+// template that others had applied, for lost ones or while the workload had none.
 func runsAnother(s *snapshot) bool {
 	w := s.workload
 	return follows(s) && w.Waiting && w.Hold == nil && w.Behind == 0 && s.record.completed() && s.record.releases(w.Digest) && s.pods.old() > 0
