@@ -75,8 +75,12 @@ image: ## The image IMAGE:VERSION for this machine's processor, with Docker
 
 # Packages run in the order in which they are named: the journeys take longest and mostly wait, the model takes longest of what
 # only computes.
+.PHONY: helm
+helm: # which tests run: to build it takes minutes, in which they would wait in vain
+	$(HELM) version >/dev/null
+
 .PHONY: test
-test: ## Every test, on a real control plane (PKG=./rollout/... or PKG=./test/journeys for some)
+test: helm ## Every test, on a real control plane (PKG=./rollout/... or PKG=./test/journeys for some)
 	hack/test $(PKG) -- $(FLAGS) $(ARGS)
 
 .PHONY: unit
@@ -98,7 +102,7 @@ race: ## The tests of what runs concurrently, under the race detector
 	CGO_ENABLED=1 hack/test $(RACED) -- $(FLAGS) -race -parallel 8 -skip '$(COMPUTES)|$(SWEEPS)' $(ARGS)
 
 .PHONY: test-unraced
-test-unraced: ## The tests that make race and make test-model leave out
+test-unraced: helm ## The tests that make race and make test-model leave out
 	hack/test $$(dirname $$(grep -lE '$(SWEEPS:^%=^func %)' $(addsuffix /*_test.go,$(RACED))) | sort -u) -- $(FLAGS) -run '$(SWEEPS)' $(ARGS)
 	hack/test ./test/journeys ./test/... $$(go list ./... | grep -vxF "$$(go list $(RACED) $(MODEL))") -- $(FLAGS) $(ARGS)
 
