@@ -107,7 +107,7 @@ func (c *Calls) clock(helms template.FuncMap) template.FuncMap {
 	}
 }
 
-// muchLater is how much later another render is: each part of a date is another one.
+// muchLater is the time between two renders: each part of a date differs.
 const muchLater = 400*24*time.Hour + 61*time.Minute + time.Second
 
 // later returns how much later this render is than the first one.
@@ -152,8 +152,7 @@ func (c *Calls) wrap(name string, function any) any {
 	}).Interface()
 }
 
-// tries is how often a function is called to return something else: a short text may be the same by
-// chance.
+// tries limits the calls of a function that is to return something else: a short text may repeat.
 const tries = 20
 
 // differing calls a function until it returns something else.

@@ -39,7 +39,7 @@ type Chart struct {
 	Folder string
 	// ReleaseName and Namespace of .Release.
 	ReleaseName, Namespace string
-	// KubeVersion is that of .Capabilities.
+	// KubeVersion is .Capabilities.KubeVersion.
 	KubeVersion string
 	// ValuesFiles are paths from the root of the repository; later ones go first.
 	ValuesFiles []string

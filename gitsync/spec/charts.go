@@ -121,7 +121,7 @@ func (in buildInput) render() buildOutput {
 	}
 	problem := Error{File: path.Join(in.Folder, chart.File)}
 	if n := calls.Count(); n > 0 {
-		// Of the calls, find the first with which the result is another one.
+		// Find the first call that makes the result differ.
 		one := 1 + sort.Search(n-1, func(i int) bool { return differ(first, in.renderWith(calls.Again(i+1))) != "" })
 		if found := in.renderWith(calls.Refusing(one)).Problems; len(found) > 0 {
 			problem.File, problem.Line, problem.Column = found[0].File, found[0].Line, found[0].Column
