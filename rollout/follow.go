@@ -51,8 +51,8 @@ func origin(w metav1.Object) map[string]string {
 	return from
 }
 
-// waiting reports whether others have applied a template to a workload while no release held it, by
-// the note of the policy.
+// waiting reports whether others have applied a template to a workload since Sluice last wrote it,
+// by the note of the policy.
 func waiting(w workload.Workload) bool {
 	_, found := w.GetAnnotations()[v1alpha1.WaitingAnnotation]
 	return found
@@ -100,7 +100,7 @@ func (r *objectWriter) copyTemplate(ctx context.Context, v *view, a plan.CopyTem
 		return fmt.Errorf("copy template: %w", err)
 	}
 	if _, written := outcome.(kube.Written); !written {
-		return errors.New("copy template: the release has it, and says that it has another")
+		return errors.New("copy template: spec.template and its digest are written already, and the cache does not show them")
 	}
 	v.sawRelease(copied)
 	v.given = ""

@@ -159,8 +159,8 @@ const (
 	// ReasonWorkloadHeld: another BatchRelease holds the workload.
 	// Action: delete one of the two.
 	ReasonWorkloadHeld = "WorkloadHeldByAnother"
-	// ReasonWorkloadShared: the workload drifted, `drift: Revert` is set, and an older BatchRelease
-	// names the same workload. Only the older one reverts.
+	// ReasonWorkloadShared: the workload drifted and `drift: Revert` is set, or the release follows it.
+	// An older BatchRelease names the same workload, and only that one reverts, or follows.
 	// Action: delete one of the two.
 	ReasonWorkloadShared = "WorkloadShared"
 	// ReasonInvalidTemplate: the API server refuses `spec.template`; the message is its own. Sluice

@@ -63,12 +63,18 @@ func waitsInVain(s *snapshot) bool {
 	return follows(s) && exposed && native.Contained && w.Hold == nil && !s.record.releases(w.Digest) && hasTemplate(s, stableRevision(s))
 }
 
+// mayNotFollow reports whether another release names the workload and was created first: two that
+// follow one workload would take its label from each other.
+func mayNotFollow(s *snapshot) bool { return follows(s) && !labelled(s) && driftOwner(s) != "" }
+
 // followWorkload labels a followed workload, and copies the template that others have applied. It
 // reports whether that comes first.
 func followWorkload(d Decision) (Decision, bool) {
 	switch s := d.snap; {
 	case !follows(s):
 		return stopFollowing(d)
+	case mayNotFollow(s):
+		return d, s.record.idle()
 	case !labelled(s):
 		if d, first := beginFollowing(d); first {
 			return d, true

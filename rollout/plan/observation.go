@@ -71,7 +71,7 @@ type Workload struct {
 	// Hold is the hold annotation; nil if the workload is free.
 	Hold *Hold
 	// Follower names the release that follows the workload; empty if none does. Waiting marks a
-	// template that others have applied to it while no release held it.
+	// template that others have applied to it since Sluice last wrote it.
 	Follower string
 	Waiting  bool
 	// Guarded says that an admission policy acts on the label of a followed workload, as of the last

@@ -285,10 +285,10 @@ func driftWords(s *snapshot, fields []string) string {
 	return "the " + kindOf(s) + " was changed out of band: " + joined(fields)
 }
 
-func sharedWords(s *snapshot) string {
+func sharedWords(s *snapshot, does string) string {
 	return fmt.Sprintf(
-		"%s %q also belongs to BatchRelease %q, and only that one reverts changes (the one created first, or of the same second the first by name); delete one of the two",
-		kindOf(s), s.workload.Name, driftOwner(s))
+		"%s %q also belongs to BatchRelease %q, and only that one %s (the one created first, or of the same second the first by name); delete one of the two",
+		kindOf(s), s.workload.Name, driftOwner(s), does)
 }
 
 // kindOf returns the kind of the workload.

@@ -1,10 +1,9 @@
 package journeys
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,10 +11,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/handback"
@@ -29,7 +26,8 @@ func newFollowingWorld(t *testing.T) *world {
 	w := newGuardedWorld(t)
 	for policy, binding := range map[string]string{"follow/followed.yaml": "follow/followed_binding.yaml", "follow/own.yaml": "follow/own_binding.yaml"} {
 		w.applyShipped(policy)
-		w.bindMutating(binding)
+		bound := &admissionv1.MutatingAdmissionPolicyBinding{}
+		w.bind(binding, w.namespace+"-"+strings.TrimSuffix(filepath.Base(policy), ".yaml"), bound, &bound.Spec.MatchResources)
 	}
 	probe := deployment(0)
 	probe.Name, probe.Labels = "probe", map[string]string{v1alpha1.FollowLabel: "probe"}
@@ -46,31 +44,6 @@ func newFollowingWorld(t *testing.T) *world {
 		t.Fatalf("delete probe: %v", err)
 	}
 	return w
-}
-
-// bindMutating makes a binding that is shipped one of the namespace of the journey alone.
-func (w *world) bindMutating(file string) {
-	w.Helper()
-	text, err := os.ReadFile(w.shipped(file))
-	if err != nil {
-		w.Fatal(err)
-	}
-	binding := &admissionv1.MutatingAdmissionPolicyBinding{}
-	if err := yaml.UnmarshalStrict(text, binding); err != nil {
-		w.Fatalf("decode the binding: %v", err)
-	}
-	binding.Name = w.namespace + "-" + binding.Name
-	binding.Spec.MatchResources = &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
-		MatchLabels: map[string]string{corev1.LabelMetadataName: w.namespace},
-	}}
-	if err := w.Create(w.Context(), binding); err != nil {
-		w.Fatalf("bind the policy: %v", err)
-	}
-	w.Cleanup(func() {
-		if err := w.Delete(context.Background(), binding); err != nil {
-			w.Errorf("unbind the policy: %v", err)
-		}
-	})
 }
 
 // following returns a release that follows its workload.
@@ -348,6 +321,19 @@ func TestFollowAttacked(t *testing.T) {
 		h.await(all(labelled, web.takenOver, web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
 		h.confirm("web")
 		h.await(all(web.completed, web.serves("web:2", 4)))
+	})
+}
+
+// TestFollowShared: of two releases that follow one workload the first follows it, and the other
+// says so and writes nothing.
+func TestFollowShared(t *testing.T) {
+	onFollowed(t, func(h tool) {
+		second := following(releaseTo(h.kind, corev1.PodTemplateSpec{}, step("100%", none())))
+		second.Name = "z-other"
+		h.create(second)
+		h.await(stalls("z-other", v1alpha1.ReasonWorkloadShared, "only that one follows it"))
+		h.applies("web:2")
+		h.await(all(labelled, web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
 	})
 }
 

@@ -40,7 +40,8 @@ func (w *world) guardWorkloads() {
 		"policy/policy.yaml": "policy/binding.yaml", "policy/workloads.yaml": "policy/workloads_binding.yaml", "policy/pods.yaml": "policy/pods_binding.yaml",
 	} {
 		w.applyShipped(policy)
-		w.bind(binding, w.namespace+"-"+strings.TrimSuffix(filepath.Base(policy), ".yaml"))
+		bound := &admissionv1.ValidatingAdmissionPolicyBinding{}
+		w.bind(binding, w.namespace+"-"+strings.TrimSuffix(filepath.Base(policy), ".yaml"), bound, &bound.Spec.MatchResources)
 	}
 	probe := func() metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: "probe", Annotations: map[string]string{v1alpha1.HoldAnnotation: "{}"}}
@@ -52,18 +53,18 @@ func (w *world) guardWorkloads() {
 }
 
 // bind makes a binding that is shipped one of the namespace of the journey alone, by another name.
-func (w *world) bind(file, name string) {
+// It decodes the binding, which has these resources.
+func (w *world) bind(file, name string, binding client.Object, resources **admissionv1.MatchResources) {
 	w.Helper()
 	text, err := os.ReadFile(w.shipped(file))
 	if err != nil {
 		w.Fatal(err)
 	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{}
 	if err := yaml.UnmarshalStrict(text, binding); err != nil {
 		w.Fatalf("decode the binding: %v", err)
 	}
-	binding.Name = name
-	binding.Spec.MatchResources = &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+	binding.SetName(name)
+	*resources = &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
 		MatchLabels: map[string]string{corev1.LabelMetadataName: w.namespace},
 	}}
 	if err := w.Create(w.Context(), binding); err != nil {
