@@ -111,6 +111,9 @@ func (r *reporting) do(ctx context.Context, _ lifecycle.ReportFacts, intent life
 	case lifecycle.RepeatStatus:
 		return r.repeat(ctx)
 	case lifecycle.PostStatus:
+		if may, err := r.mayReport(ctx, intent.Post.Status.SHA); !may {
+			return err == nil, err
+		}
 		return r.post(ctx, intent)
 	case lifecycle.EndDeployment:
 		err := r.onForge(ctx, func(ctx context.Context, api *github.Client) error {
@@ -123,6 +126,9 @@ func (r *reporting) do(ctx context.Context, _ lifecycle.ReportFacts, intent life
 		}
 		return false, err
 	case lifecycle.Deploy:
+		if may, err := r.mayReport(ctx, intent.Request.SHA); !may {
+			return err == nil, err
+		}
 		return r.deploy(ctx, intent)
 	}
 	return false, nil
@@ -131,6 +137,25 @@ func (r *reporting) do(ctx context.Context, _ lifecycle.ReportFacts, intent life
 // onForge sends a request to the forge of the release's source.
 func (r *reporting) onForge(ctx context.Context, what func(context.Context, *github.Client) error) error {
 	return r.forges.ask(ctx, r.source, false, what)
+}
+
+// mayReport reports whether a commit may get reports. Anyone who can write a followed workload can
+// name any commit, so one off the tracked branch gets none.
+func (r *reporting) mayReport(ctx context.Context, sha string) (bool, error) {
+	if r.on.object.Spec.Follow == "" {
+		return true, nil
+	}
+	var found bool
+	err := r.onForge(ctx, func(ctx context.Context, api *github.Client) error {
+		var err error
+		found, err = api.Has(ctx, r.source.Branch(), sha)
+		return err
+	})
+	if err == nil && !found {
+		r.releases.events.Eventf(r.on.object, r.source, corev1.EventTypeWarning, "ReportFailed", "Report",
+			"commit %s, which the workload names, is not on branch %s of ReleaseSource %s: it gets no status", sha, r.source.Branch(), client.ObjectKeyFromObject(r.source))
+	}
+	return found && err == nil, err
 }
 
 // repeat posts the last status again.

@@ -3,6 +3,7 @@ package gitsync
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,8 +52,9 @@ func (r *Reconciler) deleteReleases(ctx context.Context, source *v1alpha1.Releas
 		if err := r.live.List(ctx, &list, client.InNamespace(namespace), mine); err != nil {
 			return leaving{}, fmt.Errorf("list releases of the source in %s: %w", namespace, err)
 		}
-		for i := range list.Items {
-			if err := r.deleteRelease(ctx, &list.Items[i]); err != nil {
+		made := slices.DeleteFunc(list.Items, func(b v1alpha1.BatchRelease) bool { return b.Spec.Follow != "" })
+		for i := range made {
+			if err := r.deleteRelease(ctx, &made[i]); err != nil {
 				return leaving{}, err
 			}
 		}
@@ -60,7 +62,7 @@ func (r *Reconciler) deleteReleases(ctx context.Context, source *v1alpha1.Releas
 		if err := r.live.List(ctx, &held, client.InNamespace(namespace), mine); err != nil {
 			return leaving{}, fmt.Errorf("list gates of the source in %s: %w", namespace, err)
 		}
-		left.releases, left.gates = left.releases+len(list.Items), left.gates+len(held.Items)
+		left.releases, left.gates = left.releases+len(made), left.gates+len(held.Items)
 	}
 	return left, nil
 }

@@ -91,7 +91,7 @@ func (f followed) mayPass() bool {
 		switch problem.(type) {
 		case plan.Contested: // the other source may be deleted
 			return true
-		case plan.WorkloadChanged, plan.Rewritten, plan.ClaimsChanged, plan.FixedChanged, plan.NothingApproved:
+		case plan.Follows, plan.WorkloadChanged, plan.Rewritten, plan.ClaimsChanged, plan.FixedChanged, plan.NothingApproved:
 		}
 	}
 	return f.unanswered()
@@ -141,6 +141,9 @@ func problemWords(problem plan.Problem) spec.Error {
 	case plan.Contested:
 		return at(p.Release, fmt.Sprintf("BatchRelease %s is not applied: ReleaseSource %s writes it; take it out of one of the two repositories",
 			p.Release.Name, p.By))
+	case plan.Follows:
+		return at(p.Release, fmt.Sprintf("BatchRelease %s is not applied: the one in the cluster follows its workload; remove its spec.follow, or give this one another name",
+			p.Release.Name))
 	case plan.WorkloadChanged:
 		return at(p.Release, fmt.Sprintf("BatchRelease %s is not applied: %s", p.Release.Name,
 			spec.WorkloadRefused(p.Release.WorkloadRef(), p.Was)))

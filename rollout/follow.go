@@ -1,19 +1,14 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
-	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
@@ -23,33 +18,6 @@ import (
 type unguarded struct{ kind, name string }
 
 func (e *unguarded) Error() string { return plan.UnguardedWords(e.kind, e.name) }
-
-// originKeys are the annotations that say where a template comes from.
-var originKeys = []string{v1alpha1.CommitAnnotation, v1alpha1.AuthorAnnotation, v1alpha1.SubjectAnnotation, v1alpha1.CommitTimeAnnotation}
-
-// commitName matches the full name of a commit.
-var commitName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-
-// longestClaim limits what a workload says of the origin of its template, in bytes.
-const longestClaim = 300
-
-// origin returns the origin that a workload names for its template: the commit of its annotations,
-// or else its change cause, or its Helm release. A user who may write the workload can name any.
-func origin(w metav1.Object) map[string]string {
-	annotations, labels := w.GetAnnotations(), w.GetLabels()
-	claim := func(text string) string { return plain.UpTo(plain.Line(text), longestClaim) }
-	subject := cmp.Or(annotations[v1alpha1.SubjectAnnotation], annotations["kubernetes.io/change-cause"])
-	if release := annotations["meta.helm.sh/release-name"]; subject == "" && release != "" {
-		subject = strings.TrimSuffix("Helm release "+release+", "+cmp.Or(labels["helm.sh/chart"], labels["chart"]), ", ")
-	}
-	from := map[string]string{v1alpha1.SubjectAnnotation: claim(subject)}
-	if commit := annotations[v1alpha1.CommitAnnotation]; commitName.MatchString(commit) {
-		from[v1alpha1.CommitAnnotation] = commit
-		from[v1alpha1.AuthorAnnotation] = claim(annotations[v1alpha1.AuthorAnnotation])
-		from[v1alpha1.CommitTimeAnnotation] = claim(annotations[v1alpha1.CommitTimeAnnotation])
-	}
-	return from
-}
 
 // waiting reports whether others have applied a template to a workload since Sluice last wrote it,
 // by the note of the policy.
@@ -85,7 +53,7 @@ func (r *objectWriter) copyTemplate(ctx context.Context, v *view, a plan.CopyTem
 	if v.workload == nil || digestOfWorkload(v.workload) != a.Digest {
 		return errOutdated
 	}
-	change := plan.Annotate{Set: origin(v.workload)}
+	change := plan.Annotate{Set: r.origin(ctx, v.workload)}
 	for _, key := range originKeys {
 		if change.Set[key] == "" {
 			delete(change.Set, key)

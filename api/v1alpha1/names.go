@@ -59,7 +59,8 @@ const (
 
 	// CommitAnnotation on a BatchRelease or ControllerRevision is the commit that brought its template.
 	CommitAnnotation = Prefix + "commit"
-	// SourceLabel on a BatchRelease names the ReleaseSource that wrote it.
+	// SourceLabel on a BatchRelease names the ReleaseSource that wrote it. A user who sets it on one
+	// that follows its workload names the repository and forge of its approvals and statuses.
 	SourceLabel = Prefix + "source"
 	// AuthorAnnotation and SubjectAnnotation on a BatchRelease or ControllerRevision are the author,
 	// as the commit claims, and the first line of the message of the commit that brought its template.

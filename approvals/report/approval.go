@@ -129,6 +129,9 @@ func releaseTable(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 		"| Revision | " + Code(g.Spec.Revision) + " |",
 		"| Commit | " + commit(g.Spec.Commit) + " |",
 	}
+	if release.Spec.Follow != "" {
+		rows[len(rows)-1] = "| Applied, as the workload says | " + claimed(g, release) + " |"
+	}
 	// The annotations are about the commit that Git has now, which may be a later one.
 	if annotations := release.Annotations; g.Spec.Commit != "" && annotations[v1alpha1.CommitAnnotation] == g.Spec.Commit {
 		rows = append(rows,
@@ -139,6 +142,18 @@ func releaseTable(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 		}
 	}
 	return strings.Join(rows, "\n")
+}
+
+// claimed returns the commit and subject that whoever applied the revision names.
+func claimed(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
+	var cells []string
+	if release.Status.UpdateRevision == g.Spec.Revision && release.Status.Commit != "" {
+		cells = append(cells, commit(release.Status.Commit))
+	}
+	if subject := release.Annotations[v1alpha1.SubjectAnnotation]; subject != "" {
+		cells = append(cells, Code(subject))
+	}
+	return cmp.Or(strings.Join(cells, " "), "nothing")
 }
 
 func batchText(batch Batch) string {

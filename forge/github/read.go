@@ -156,6 +156,25 @@ func (c *Client) isAncestor(ctx context.Context, sha, tip string) (bool, error) 
 	return between.GetStatus() == "ahead" && between.GetMergeBaseCommit().GetSHA() == sha, nil
 }
 
+// Has reports whether a commit is on a branch.
+func (c *Client) Has(ctx context.Context, branch, sha string) (bool, error) {
+	if err := checkSHA(sha); err != nil {
+		return false, err
+	}
+	itself := func(found bool) bool { return found } // a branch gets the others later
+	return remembered(c, "has/"+branch+"/"+sha, itself, func() (bool, error) {
+		tip, err := c.Tip(ctx, branch)
+		if err != nil {
+			return false, err
+		}
+		found, err := c.isAncestor(ctx, sha, tip.Commit)
+		if forge.KindOf(err) == forge.NotFound {
+			return false, nil
+		}
+		return found, err
+	})
+}
+
 // readReviews reads all reviews of the pull request.
 func (c *Client) readReviews(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
 	if !q.Reviews {

@@ -70,7 +70,8 @@ func mayBeIn(release *v1alpha1.BatchRelease, doubts []spec.Doubt) bool {
 	})
 }
 
-// goneFrom returns the releases of the source that are in the cluster and not in Git, by name.
+// goneFrom returns the releases of the source that are in the cluster and not in Git, by name. One
+// that follows its workload was never there.
 func goneFrom(desired Desired, observed Observed) []*v1alpha1.BatchRelease {
 	wanted := map[Key]bool{}
 	for _, release := range desired.Content.Releases {
@@ -79,7 +80,7 @@ func goneFrom(desired Desired, observed Observed) []*v1alpha1.BatchRelease {
 	var gone []*v1alpha1.BatchRelease
 	for _, key := range sorted(observed.Releases) {
 		live := observed.Releases[key]
-		if !wanted[key] && live.DeletionTimestamp.IsZero() && Ours(desired.Source, live) {
+		if !wanted[key] && live.DeletionTimestamp.IsZero() && live.Spec.Follow == "" && Ours(desired.Source, live) {
 			gone = append(gone, live)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/subset"
 )
 
-// Problem says why a release differs from Git, or soon will: Contested, WorkloadChanged, Rewritten,
-// ClaimsChanged, FixedChanged or NothingApproved, and nothing else. An answer of the API
+// Problem says why a release differs from Git, or soon will: Contested, Follows, WorkloadChanged,
+// Rewritten, ClaimsChanged, FixedChanged or NothingApproved, and nothing else. An answer of the API
 // server to a write is none of them.
 //
 //sumtype:decl
@@ -26,6 +26,8 @@ type (
 		Release *spec.Release
 		By      Key
 	}
+	// Follows says that a release of the name follows its workload, which gives it its template.
+	Follows struct{ Release *spec.Release }
 	// WorkloadChanged says that the release of the cluster is of another workload, which can't be
 	// changed. Its workload is not created either: it would run in full what may wait at a gate.
 	WorkloadChanged struct {
@@ -58,6 +60,7 @@ type (
 )
 
 func (Contested) problem()       {}
+func (Follows) problem()         {}
 func (WorkloadChanged) problem() {}
 func (Rewritten) problem()       {}
 func (ClaimsChanged) problem()   {}
@@ -66,6 +69,9 @@ func (NothingApproved) problem() {}
 
 // Of returns the name of the release.
 func (p Contested) Of() Key { return KeyOf(p.Release) }
+
+// Of returns the name of the release.
+func (p Follows) Of() Key { return KeyOf(p.Release) }
 
 // Of returns the name of the release.
 func (p WorkloadChanged) Of() Key { return KeyOf(p.Release) }
@@ -114,6 +120,9 @@ func stepTo(desired Desired, observed Observed, remembered Remembered, release *
 	live := observed.Releases[key]
 	if by, contested := observed.Writers[key]; contested {
 		return nil, Contested{release, by}
+	}
+	if live != nil && live.Spec.Follow != "" {
+		return nil, Follows{release}
 	}
 	if live != nil && live.Spec.WorkloadRef != release.WorkloadRef() {
 		return nil, WorkloadChanged{release, live.Spec.WorkloadRef}

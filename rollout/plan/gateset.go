@@ -96,21 +96,22 @@ func (g gates) name(at indexed) string {
 	return fmt.Sprintf("%s-%s-%d-%d-%d", g.release.Name, g.record.UpdateRevision, g.record.Attempt, at.step, at.index)
 }
 
-// spec returns the spec of a gate of this attempt.
+// spec returns the spec of a gate of this attempt. The commit of a followed workload is a claim of
+// its applier, by which no gate decides.
 func (g gates) spec(at indexed) v1alpha1.GateSpec {
-	return v1alpha1.GateSpec{
+	spec := v1alpha1.GateSpec{
 		ReleaseRef: v1alpha1.ReleaseReference{Name: g.release.Name, UID: g.release.UID},
 		Revision:   g.record.UpdateRevision,
 		Attempt:    g.record.Attempt,
-		Commit:     g.record.Commit,
-
-		StableCommit: g.history.stableCommit(g.record.StableRevision, g.record.UpdateRevision),
-
-		Step:   at.step,
-		Index:  at.index,
-		Type:   at.policy.Type(),
-		Policy: at.policy,
+		Step:       at.step,
+		Index:      at.index,
+		Type:       at.policy.Type(),
+		Policy:     at.policy,
 	}
+	if g.release.Spec.Follow == "" {
+		spec.Commit, spec.StableCommit = g.record.Commit, g.history.stableCommit(g.record.StableRevision, g.record.UpdateRevision)
+	}
+	return spec
 }
 
 // find returns the gate of a name if it is bound as the spec says; nil otherwise. A gate that has

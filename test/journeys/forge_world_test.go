@@ -47,12 +47,17 @@ func newForgeWorld(t *testing.T, steps ...v1alpha1.Step) *forgeWorld {
 // startForge starts a forge with a repository that holds the workload with web:1, and its release.
 func (w *forgeWorld) startForge(kind string, steps []v1alpha1.Step) {
 	w.Helper()
-	t := w.T
-	w.forge = forgetest.Start(t, devforge.Options{Dir: t.TempDir()})
-	seed := fstest.MapFS{
+	w.startForgeWith(fstest.MapFS{
 		"web.yaml":     {Data: w.file("web:1")},
 		"release.yaml": {Data: releaseFile(kind, steps)},
-	}
+	})
+}
+
+// startForgeWith starts a forge with a repository that holds some files.
+func (w *forgeWorld) startForgeWith(seed fstest.MapFS) {
+	w.Helper()
+	t := w.T
+	w.forge = forgetest.Start(t, devforge.Options{Dir: t.TempDir()})
 	if err := w.forge.CreateRepository(t.Context(), repository, "main", seed); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,76 @@
+package journeys
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
+
+// TestFollowForge: a followed release that names a ReleaseSource gets its approvals by pull requests
+// there, and reports to the commit that its applier names. The source writes and deletes no such
+// release. A commit that is not on the branch gets no status.
+func TestFollowForge(t *testing.T) {
+	w := &forgeWorld{world: newFollowingWorld(t)}
+	w.file = w.deploymentFile
+	w.startForgeWith(fstest.MapFS{"web.yaml": {Data: w.file("web:1")}})
+	h := tool{w.world, "Deployment", w.charts()["Deployment"]}
+	chart, commit := h.chart, ""
+	h.chart = func(image string) client.Object {
+		object := chart(image)
+		object.SetAnnotations(map[string]string{v1alpha1.CommitAnnotation: commit})
+		return object
+	}
+	w.followForge(never, w.withWebhooks(), func(s *v1alpha1.ReleaseSource) { s.Spec.Prune = true })
+	h.applies("web:1")
+	w.await(web.serves("web:1", 4))
+	r := following(release("", step(1, pullRequest(v1alpha1.PullRequestGate{Approvers: []string{"grace"}})), step("100%", none())))
+	r.Labels = map[string]string{v1alpha1.SourceLabel: "shop"}
+	w.create(r)
+	w.await(all(web.completed, labelled))
+
+	commit = w.push("web:2")
+	h.applies("web:2")
+	number := w.awaitPull(0)
+	asked := w.pulls()[0]
+	if !strings.Contains(asked.Body, "| Applied, as the workload says | "+commit) {
+		t.Errorf("want the commit that the applier names, and where it is from, in:\n%s", asked.Body)
+	}
+	w.awaitStatus(commit, "pending: batch 1/2: 1/4 updated, waiting")
+	w.as("grace").Merge(number, "merge")
+	w.await(all(web.completed, web.serves("web:2", 4)))
+	w.awaitStatus(commit, "success: released: 4/4 updated")
+
+	// Of somebody's pull request, where this status may be required.
+	w.as("eve").Do("POST", "git/refs", map[string]string{"ref": "refs/heads/topic", "sha": commit}, nil)
+	commit = w.write("eve", "topic", "web.yaml", w.file("evil:1"))
+	h.applies("web:3")
+	w.await(web.blocksAt(0))
+	w.awaitEvent("ReportFailed", "commit "+commit+", which the workload names, is not on branch main of ReleaseSource "+w.namespace+"/shop")
+	w.await(web.blocksAt(0))
+	if got := w.statuses(commit, w.context()); len(got) > 0 {
+		t.Errorf("a commit off the branch gets statuses: %s", got)
+	}
+}
+
+// TestFollowDecidedByNoClaim: no gate that depends on the commit can be had with a followed workload,
+// whose applier names the commit.
+func TestFollowDecidedByNoClaim(t *testing.T) {
+	w := newWorld(t)
+	for _, policy := range []v1alpha1.GatePolicy{
+		commitStatus("ci", "ci"),
+		{CheckRun: &v1alpha1.CheckRunGate{Name: "ci", App: "ci"}},
+		pullRequest(v1alpha1.PullRequestGate{ForbidSelfApproval: true}),
+	} {
+		r := following(release("", step(1, policy), step("100%", none())))
+		r.Namespace = w.namespace
+		err := w.Create(w.Context(), r)
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.strategy.steps: ") || !strings.Contains(err.Error(), "its commit is what the applier says") {
+			t.Errorf("want %+v refused at the path of the steps, got %v", policy, err)
+		}
+	}
+}
