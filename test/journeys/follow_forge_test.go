@@ -1,14 +1,18 @@
 package journeys
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // TestFollowForge: a followed release that names a ReleaseSource gets its approvals by pull requests
@@ -17,7 +21,11 @@ import (
 func TestFollowForge(t *testing.T) {
 	w := &forgeWorld{world: newFollowingWorld(t)}
 	w.file = w.deploymentFile
-	w.startForgeWith(fstest.MapFS{"web.yaml": {Data: w.file("web:1")}})
+	w.startForgeWith(fstest.MapFS{
+		"web.yaml":                 {Data: w.file("web:1")},
+		"chart/Chart.yaml":         {Data: []byte("apiVersion: v2\nname: web\nversion: 1.0.0\n")},
+		"chart/templates/web.yaml": {Data: []byte("kind: Deployment\nmetadata: {{ include \"web.meta\" . | nindent 2 }}\n")},
+	})
 	h := tool{w.world, "Deployment", w.charts()["Deployment"]}
 	chart, commit := h.chart, ""
 	h.chart = func(image string) client.Object {
@@ -32,6 +40,14 @@ func TestFollowForge(t *testing.T) {
 	r.Labels = map[string]string{v1alpha1.SourceLabel: "shop"}
 	w.create(r)
 	w.await(all(web.completed, labelled))
+	source := &v1alpha1.ReleaseSource{}
+	cptest.Eventually(w, soon, func() error {
+		err := w.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: "shop"}, source)
+		if err != nil || !meta.IsStatusConditionTrue(source.Status.Conditions, "Ready") || source.Status.Releases != 0 {
+			return errors.Join(err, fmt.Errorf("want a source that is ready and has no release, got %+v", source.Status))
+		}
+		return nil
+	})
 
 	commit = w.push("web:2")
 	h.applies("web:2")
