@@ -136,6 +136,29 @@ func TestWrongFilesKeepWhatTheyMayHold(t *testing.T) {
 	}
 }
 
+// TestFollowedReleaseIsNotGits: a release that follows its workload, and names the source for its
+// approvals, is not missing in Git. One of its name in Git is refused. A freeze covers it.
+func TestFollowedReleaseIsNotGits(t *testing.T) {
+	t.Parallel()
+	live := &v1alpha1.BatchRelease{}
+	live.Namespace, live.Name, live.Spec.Follow = namespace, "a", v1alpha1.FollowWorkload
+	desired := readTree(t, treeOf(map[string]string{"b.yaml": appText("b")}), "first")
+	desired.Freeze, _ = spec.ReadFreeze(fstest.MapFS{".sluice/freeze.yaml": {Data: []byte("reason: sale\n")}})
+	live.Labels = map[string]string{v1alpha1.SourceLabel: desired.Source.LabelIn(namespace)}
+	observed := Observed{Releases: map[Key]*v1alpha1.BatchRelease{named("a"): live}}
+	if missing := Missing(desired, observed); len(missing) > 0 {
+		t.Errorf("%v is missing in Git, where it never was", missing)
+	}
+	if writes := Next(desired, observed, Remembered{}).Writes; len(writes) != 1 || writes[0].Sent() != (SetFreeze{Release: live}).Sent() {
+		t.Errorf("want the freeze alone, got %v", writes)
+	}
+	desired = readTree(t, treeOf(map[string]string{"a.yaml": appText("a")}), "second")
+	next := Next(desired, observed, Remembered{})
+	if _, refused := next.Problems[0].(Follows); !refused || len(next.Writes) > 0 {
+		t.Errorf("want the release in Git refused, got %v and %v", next.Problems, next.Writes)
+	}
+}
+
 // TestReleaseThatGoesAwayIsNotMissing: it is neither deleted again, nor a reason to doubt the
 // commit.
 func TestReleaseThatGoesAwayIsNotMissing(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestFollowForge: a followed release that names a ReleaseSource gets its approvals by pull requests
-// there, and reports to the commit that its applier names. The source writes and deletes no such
-// release. A commit that is not on the branch gets no status.
+// TestFollowForge: a followed release that names a ReleaseSource is approved by pull requests there,
+// and reports to the commit that its applier names, if the branch has it. The source writes and
+// deletes no such release.
 func TestFollowForge(t *testing.T) {
 	w := &forgeWorld{world: newFollowingWorld(t)}
 	w.file = w.deploymentFile
@@ -73,8 +73,8 @@ func TestFollowForge(t *testing.T) {
 	}
 }
 
-// TestFollowDecidedByNoClaim: no gate that depends on the commit can be had with a followed workload,
-// whose applier names the commit.
+// TestFollowDecidedByNoClaim: a release that follows its workload has no gate about the commit, which
+// the applier names.
 func TestFollowDecidedByNoClaim(t *testing.T) {
 	w := newWorld(t)
 	for _, policy := range []v1alpha1.GatePolicy{
@@ -85,7 +85,7 @@ func TestFollowDecidedByNoClaim(t *testing.T) {
 		r := following(release("", step(1, policy), step("100%", none())))
 		r.Namespace = w.namespace
 		err := w.Create(w.Context(), r)
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.strategy.steps: ") || !strings.Contains(err.Error(), "its commit is what the applier says") {
+		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.strategy.steps: ") || !strings.Contains(err.Error(), "its commit is a claim of its applier") {
 			t.Errorf("want %+v refused at the path of the steps, got %v", policy, err)
 		}
 	}
