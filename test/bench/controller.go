@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,10 @@ func (l *lab) startController(ctx context.Context, flags ...string) (*controller
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{"controller", "--kubeconfig", l.plane.Kubeconfig, "--probe-address", probe, "--metrics-address", "0"}, flags...)
+	args := append([]string{"controller", "--kubeconfig", cmp.Or(l.kubeconfig, l.plane.Kubeconfig), "--probe-address", probe, "--metrics-address", "0"}, flags...)
+	if l.kubeconfig != "" {
+		args = append(args, "--leader-elect-namespace", "sluice-system")
+	}
 	return l.launch(ctx, "http://"+probe+"/readyz", l.sluice, args)
 }
 

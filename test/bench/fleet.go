@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,6 +39,10 @@ type fleet struct {
 	routes bool
 	// keepsOld says that such a release keeps all old pods until its end.
 	keepsOld bool
+	// followed says that the releases follow their workloads.
+	followed bool
+	// prefix begins the names of the workloads, if it is not app.
+	prefix string
 	// annotations of the pods.
 	annotations map[string]string
 }
@@ -71,7 +76,7 @@ func (f fleet) targets() []int {
 func (f fleet) names() []string {
 	names := make([]string, f.deployments)
 	for i := range names {
-		names[i] = fmt.Sprintf("app-%04d", i)
+		names[i] = fmt.Sprintf("%s-%04d", cmp.Or(f.prefix, "app"), i)
 	}
 	return names
 }
@@ -119,11 +124,16 @@ func (f fleet) deployment(name string) *appsv1.Deployment {
 
 func (f fleet) release(name string) (*v1alpha1.BatchRelease, error) {
 	template, err := f.rawTemplate(name, 1)
+	var follow v1alpha1.FollowPolicy
+	if f.followed {
+		template, follow = nil, v1alpha1.FollowWorkload
+	}
 	return &v1alpha1.BatchRelease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1alpha1.BatchReleaseSpec{
 			WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: f.kind.String(), Name: name},
 			Template:    template,
+			Follow:      follow,
 			Strategy:    f.strategy(name),
 		},
 	}, err

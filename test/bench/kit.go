@@ -84,8 +84,10 @@ func (k *kit) say(format string, args ...any) {
 // lab is one control plane, used once, with a namespace to measure in.
 type lab struct {
 	*kit
-	plane  *controlplane.ControlPlane
-	client client.WithWatch
+	plane *controlplane.ControlPlane
+	// kubeconfig of the controller; the administrator's if it is empty.
+	kubeconfig string
+	client     client.WithWatch
 }
 
 // inLab runs an experiment on a control plane of its own.

@@ -41,7 +41,11 @@ type restart struct {
 // run sets the scene once, as that takes by far the longest, and restarts a number of times.
 func (r rest) run(ctx context.Context, k *kit, runs int) (report, error) {
 	var s restSample
-	err := k.inLab(ctx, func(ctx context.Context, l *lab) (err error) {
+	inLab := k.inLab
+	if r.followed {
+		inLab = k.inFollowingLab
+	}
+	err := inLab(ctx, func(ctx context.Context, l *lab) (err error) {
 		s, err = r.measure(ctx, l, runs)
 		return err
 	})

@@ -106,6 +106,17 @@ var benches = []bench{
 		fleet:   fleet{deployments: 10_000, pods: 1, steps: steps("100%")},
 		watched: time.Minute, memory: 150 << 20, restart: time.Minute,
 	}.run},
+	{"B14", "a new template applied to a followed Deployment of 10 pods, until its first pod", applies{
+		fleet: fleet{
+			deployments: 1, pods: 10, steps: steps("1", "100%"), followed: true,
+			annotations: map[string]string{controlplane.ReadyDelayAnnotation: "0s"},
+		},
+		times: 100, goal: 150 * time.Millisecond, tried: 1000,
+	}.run},
+	{"B15", "1,000 followed Deployments of 10 pods at rest", rest{
+		fleet:   fleet{deployments: 1000, pods: 10, steps: steps("25%", "50%", "75%", "100%"), followed: true},
+		watched: time.Minute, memory: 70 << 20, restart: 10 * time.Second,
+	}.run},
 	{"M5", "rollback from half: 100 pods, of which 50 are of the new version, at a gate", rollback{
 		fleet: fleet{deployments: 1, pods: 100, steps: gatedSteps("50%", "100%")},
 		goal:  1200 * time.Millisecond,
