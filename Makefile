@@ -37,7 +37,7 @@ MODULES  := . test hack/tools hack/actionlint hack/helm hack/controlplane hack/n
 ##@ Use
 
 .PHONY: demo
-demo: build ## Releases from git push to the last batch, approved on a forge, on a control plane of its own (ARGS=--keep leaves it running)
+demo: build helm ## Releases from git push to the last batch, approved on a forge, on a control plane of its own (ARGS=--keep leaves it running)
 	go -C test build -ldflags=-w -o ../bin/demo ./demo
 	bin/demo $(ARGS)
 

@@ -91,6 +91,15 @@ func tellsTheWholeStory(d *demo) {
 		"StatefulSet   db      valkey/valkey:8.1           1/6 by #",
 		"DaemonSet     agent   prom/node-exporter:v1.9.0   1/6 by #",
 		"all promises were kept",
+		"Third act",
+		"ada: $ helm install web examples/chart -n charts",
+		"ada: $ helm upgrade web examples/chart --set image=nginx:1.28 -n charts",
+		"batch 1/2 done with 1 pod of 6",
+		"grace: $ sluice approve web -n charts",
+		"version 2 (nginx:1.28) is released to all 6 pods",
+		"Summary of the third act",
+		"1/6 by sluice approve",
+		"all promises were kept",
 	} {
 		d.await(line)
 	}

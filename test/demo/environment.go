@@ -106,9 +106,13 @@ func (e *environment) startControlPlane(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find Sluice's admission policies: %w", err)
 	}
+	follow, err := controlplane.InCheckout("config/follow")
+	if err != nil {
+		return fmt.Errorf("find the policies of followed workloads: %w", err)
+	}
 	plane, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: e.state.join("controlplane"), Progress: e.screen.progress(), Nodes: nodes, ReadyDelay: readyDelay,
-		Manifests: []string{crds, policy},
+		Manifests: []string{crds, policy, follow},
 	})
 	if err != nil {
 		return fmt.Errorf("start control plane: %w", err)

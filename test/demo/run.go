@@ -44,7 +44,7 @@ func run(ctx context.Context, o options, screen *screen) (err error) {
 	return err
 }
 
-// perform plays both acts, each of which is checked at its end, and with --keep stays.
+// perform plays the acts, each of which is checked at its end, and with --keep stays.
 func perform(ctx context.Context, o options, env *environment) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -56,6 +56,9 @@ func perform(ctx context.Context, o options, env *environment) error {
 		return err
 	}
 	if err := second(ctx, o, env); err != nil {
+		return err
+	}
+	if err := third(ctx, o, env); err != nil {
 		return err
 	}
 	if !o.keep {
