@@ -89,7 +89,7 @@ func manifestFiles(t *testing.T) []string {
 			return err
 		}
 		switch entry.Name() {
-		case ".github", "kustomize", "notices": // what CI, kustomize or the controller reads is not a manifest
+		case ".github", "kustomize", "notices", "chart": // what CI, kustomize, the controller or Helm reads is not a manifest
 			return fs.SkipDir
 		}
 		if filepath.Ext(path) == ".yaml" {

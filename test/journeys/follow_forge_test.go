@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// TestFollowForge: a followed release that names a ReleaseSource is approved by pull requests there,
-// and reports to the commit that its applier names, if the branch has it. The source writes and
+// TestFollowForge: a followed release that names a ReleaseSource is approved by pull requests, and
+// reports to the commit that its applier names, if the branch has it. The source writes and
 // deletes no such release.
 func TestFollowForge(t *testing.T) {
 	w := &forgeWorld{world: newFollowingWorld(t)}
@@ -73,8 +73,8 @@ func TestFollowForge(t *testing.T) {
 	}
 }
 
-// TestFollowDecidedByNoClaim: a release that follows its workload has no gate about the commit, which
-// the applier names.
+// TestFollowDecidedByNoClaim: a release that follows its workload has no gate about its commit,
+// which the applier names.
 func TestFollowDecidedByNoClaim(t *testing.T) {
 	w := newWorld(t)
 	for _, policy := range []v1alpha1.GatePolicy{
