@@ -96,6 +96,7 @@ func newRoot() *cobra.Command {
 		newController(),
 		newDashboard(),
 		newEvents(),
+		newFollow(),
 		newGet(),
 		newHandback(),
 		newHistory(),
