@@ -126,7 +126,11 @@ func copyApplied(d Decision) (Decision, bool) {
 	if applied == "" {
 		return d, false
 	}
-	return d.do(CopyTemplate{Reason: Reason("revision " + d.snap.obs.Workload.Revision + " was applied"), Digest: applied}), true
+	d, planned := d.try(CopyTemplate{Reason: Reason("revision " + d.snap.obs.Workload.Revision + " was applied"), Digest: applied})
+	if !planned && d.snap.record.completed() { // while that is refused, the native controller may make pods of it
+		d = countReleased(d)
+	}
+	return d, true
 }
 
 // appliedTemplate returns the digest of a template that others have applied to the workload and
