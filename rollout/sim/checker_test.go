@@ -225,7 +225,7 @@ func (p *Past) given(string) { p.Bad, p.Barred = "", "" }
 func (p *Past) exposed(w *World) {
 	d := &w.Workload
 	known := func(r string) bool { return same(r, d.Template) }
-	bare := d.kind.name() == DaemonSet || d.Replicas == 0
+	bare := d.kind.name() == DaemonSet || d.Replicas == 0 || d.kind.name() == Deployment && total(w.Sets) == 0
 	switch waits := !p.isStable(d.Template) && !slices.ContainsFunc(p.Brought, known); {
 	case w.guards(d) && waits && bare:
 		p.Exposed = true

@@ -18,7 +18,7 @@ func judgeNative(n native, s *Set, replicas int32) {
 	if past(w).isStable(s.Revision) {
 		return // it was approved in full once
 	}
-	if past(w).Emptied {
+	if past(w).Emptied || past(w).Exposed {
 		past(w).OutOfBand, past(w).Acknowledged = true, true // scaled to 0 and up again, at a step that has no pod yet (T1): they are taken back
 		return
 	}
