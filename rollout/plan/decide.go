@@ -17,10 +17,10 @@ func decide(s *snapshot) Decision {
 	if d, ended := endReplaced(nothing(s)); ended {
 		return d
 	}
-	if d, first := followWorkload(nothing(s)); first {
-		return d
+	d, ended := followWorkload(nothing(s))
+	if !ended {
+		d, ended = answer(nothing(s))
 	}
-	d, ended := answer(nothing(s))
 	switch {
 	case ended && d.refused != nil && !d.snap.record.idle():
 		return failIfRefused(d)
