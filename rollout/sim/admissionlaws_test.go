@@ -28,12 +28,15 @@ func judgeUnforeseen(x *pass, c change) {
 func bringsApproved(w *World, c change) string {
 	before, now := c.workload.Template, w.Workload.Template
 	a, taken := c.action.(plan.TakeOver)
+	_, back := c.action.(plan.HandBack)
 	closes := taken && a.Template == nil && c.workload.isOpen() && !w.Workload.isOpen()
 	switch {
 	case same(now, c.pass.intent.UpdateRevision):
 		past(w).brought(now)
 		return ""
 	case past(w).OutOfBand || same(before, now) || past(w).isStable(now) || closes:
+		return ""
+	case w.follows() && !taken && !back: // others have applied it beside a write of something else
 		return ""
 	default:
 		return fmt.Sprintf("it had %s, and has %s", before, now)
