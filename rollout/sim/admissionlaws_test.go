@@ -36,7 +36,7 @@ func bringsApproved(w *World, c change) string {
 		return ""
 	case past(w).OutOfBand || same(before, now) || past(w).isStable(now) || closes:
 		return ""
-	case w.follows() && !taken && !back: // others have applied it beside a write of something else
+	case w.follows() && !taken && !back && same(now, past(w).Applied): // others have applied it beside a write of something else
 		return ""
 	default:
 		return fmt.Sprintf("it had %s, and has %s", before, now)
