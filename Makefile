@@ -29,10 +29,12 @@ INSIDE   := CGO_ENABLED=0 go build -o /dev/null -ldflags '-s -w'
 TOOL     := go tool -modfile=hack/tools/go.mod
 LINT     := $(TOOL) golangci-lint
 HELM     := go tool -modfile=hack/helm/go.mod helm
+HELM3    := go tool -modfile=hack/helm3/go.mod helm
+FLUX     := go tool -modfile=hack/flux/go.mod -n kustomize-controller
 WITHCP   := go run ./internal/testbed/controlplane/withcp
 # No test needs what debuggers do: without it a test binary is linked in two thirds of the time. What go vet finds, make lint does.
 FLAGS    := -timeout 60m -ldflags=-w -vet=off
-MODULES  := . test hack/tools hack/actionlint hack/helm hack/controlplane hack/node hack/dataplane hack/oldest hack/prometheus
+MODULES  := . test hack/tools hack/actionlint hack/helm hack/helm3 hack/flux hack/controlplane hack/node hack/dataplane hack/oldest hack/prometheus
 
 ##@ Use
 
@@ -145,11 +147,18 @@ nightly-orders: ## Every order of events, whole, in a seventh of the families (P
 nightly-kinds: ## Every order of events of StatefulSets and DaemonSets, and with traffic, as many states as a night has time for
 	hack/test ./rollout/sim -- -timeout 330m -run '^TestEveryOrderOf(EventsOfEachKind|Requests|Matches)$$' -states=4000 $(ARGS)
 
+.PHONY: nightly-appliers
+nightly-appliers: helm ## Releases that follow real Flux, Helm 3 and more charts, which take minutes to build or to run
+	$(HELM3) version >/dev/null
+	$(FLUX) >/dev/null
+	hack/test ./test/journeys -- -timeout 60m -ldflags=-w -run '^TestFollow' -every-applier $(ARGS)
+
 # Tests that have none of a flag refuse it: this finds a target that would never run, in seconds.
 .PHONY: verify-nightly
 verify-nightly: ## The nightly targets, without the tests
 	$(MAKE) nightly-moments nightly-answers nightly-walks nightly-orders nightly-kinds ARGS='-list=none -ldflags=-w -vet=off'
 	cd test && go test $(FLAGS) ./cluster -every-scenario -list=none
+	cd test && go test $(FLAGS) ./journeys -every-applier -list=none
 
 .PHONY: nightly-race
 nightly-race: ## The race detector for what make race leaves out
