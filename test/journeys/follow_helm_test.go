@@ -2,41 +2,60 @@ package journeys
 
 import (
 	"bytes"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
-// helmBinary builds the pinned Helm, once, and returns its path.
-var helmBinary = sync.OnceValues(func() (string, error) {
-	module, err := controlplane.InCheckout("hack/helm/go.mod")
-	if err != nil {
-		return "", err
-	}
-	out, err := exec.Command("go", "tool", "-modfile="+module, "-n", "helm").Output()
-	if err != nil {
-		return "", fmt.Errorf("build Helm: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
-})
+// helms has the versions of Helm that journeys run. Helm 3 takes minutes to build.
+var helms = []helm{
+	{name: "Helm4", binary: pinned("helm", "helm"), undoing: "--rollback-on-failure", again: "--force-conflicts"},
+	{name: "Helm3", binary: pinned("helm3", "helm"), undoing: "--atomic", again: "--force", slow: true},
+}
 
-// helm runs Helm in the namespace of the journey, with the chart of testdata.
-func (w *world) helm(args ...string) (string, error) {
-	w.Helper()
-	binary, err := helmBinary()
-	if err != nil {
-		w.Fatal(err)
+// helm is a version of Helm, which applies charts of testdata in the namespace of a journey.
+type helm struct {
+	*world
+
+	name   string
+	binary func() (string, error)
+	// undoing is the flag by which an upgrade that fails is undone, again one with which an upgrade
+	// changes nothing.
+	undoing, again string
+	// slow has only the nightly run build it.
+	slow bool
+}
+
+// onHelm runs a journey with each version of Helm.
+func onHelm(t *testing.T, journey func(h helm)) {
+	t.Helper()
+	t.Parallel()
+	for _, h := range helms {
+		t.Run(h.name, func(t *testing.T) {
+			if h.slow {
+				forNight(t)
+			}
+			h.world = newFollowingWorld(t)
+			h.startController()
+			journey(h)
+		})
 	}
-	cmd := exec.CommandContext(w.Context(), binary, append(args, "--namespace", w.namespace, "--kubeconfig", w.access.Kubeconfig)...)
-	home := w.TempDir()
+}
+
+// try runs Helm and returns what it prints.
+func (h helm) try(args ...string) (string, error) {
+	h.Helper()
+	binary, err := h.binary()
+	if err != nil {
+		h.Fatal(err)
+	}
+	cmd := exec.CommandContext(h.Context(), binary, append(args, "--namespace", h.namespace, "--kubeconfig", h.access.Kubeconfig)...)
+	home := h.TempDir()
 	cmd.Env = append(cmd.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -44,55 +63,66 @@ func (w *world) helm(args ...string) (string, error) {
 	return out.String(), err
 }
 
-// upgrade runs helm upgrade --install with a version of the image.
-func (w *world) upgrade(tag string, args ...string) {
-	w.Helper()
-	chart := filepath.Join("testdata", "charts", "web")
-	if out, err := w.helm(append([]string{"upgrade", "--install", "web", chart, "--set-string", "image.tag=" + tag}, args...)...); err != nil {
-		w.Fatalf("helm upgrade to %s: %v: %s", tag, err, out)
+// run runs Helm, which must succeed.
+func (h helm) run(args ...string) {
+	h.Helper()
+	if out, err := h.try(args...); err != nil {
+		h.Fatalf("helm %s: %v: %s", strings.Join(args, " "), err, out)
 	}
 }
 
-// TestFollowHelm: real Helm upgrades and rolls back a chart that sets its strategy, unchanged.
+// upgradeOf runs helm upgrade --install of a chart with a version of the image.
+func (h helm) upgradeOf(chart, tag string, args ...string) {
+	h.Helper()
+	h.run(append([]string{"upgrade", "--install", "web", filepath.Join("testdata", "charts", chart), "--set-string", "image.tag=" + tag}, args...)...)
+}
+
+// upgrade runs helm upgrade --install of the chart web.
+func (h helm) upgrade(tag string, args ...string) {
+	h.Helper()
+	h.upgradeOf("web", tag, args...)
+}
+
+// TestFollowHelm: real Helm, of versions 4 and 3, upgrades and rolls back a chart that sets its strategy, unchanged.
 // Before the first gate no more pods change than its step says, whatever Helm applies meanwhile.
 func TestFollowHelm(t *testing.T) {
-	w := newFollowingWorld(t)
-	w.startController()
-	w.upgrade("1")
-	w.await(web.serves("web:1", 4))
-	w.create(following(release("web:1", step(1), step("100%", none()))))
-	w.await(all(web.completed, labelled))
-	w.upgrade("2")
-	atGate := all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1}))
-	w.await(all(atGate, web.status("the Helm release", func(s *v1alpha1.BatchReleaseStatus) bool {
-		return s.CommitSubject == "Helm release web, web-1.2.3"
-	})))
-	w.upgrade("2")
-	w.upgrade("2", "--set", "strategy.rollingUpdate.maxSurge=3")
-	w.upgrade("2", "--force-conflicts")
-	w.lookedAgain()
-	w.await(atGate)
-	w.confirm("web")
-	w.await(all(web.completed, web.serves("web:2", 4)))
-	w.upgrade("3")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:2": 3, "web:3": 1})))
-	if out, err := w.helm("rollback", "web"); err != nil {
-		t.Fatalf("helm rollback: %v: %s", err, out)
-	}
-	w.await(all(web.completed, web.serves("web:2", 4), web.rolledBack(v1alpha1.TriggerGitRevert, "")))
-	w.await(web.spec("to be as in its chart", func(d *appsv1.Deployment) bool { return !d.Spec.Paused }))
+	onHelm(t, func(h helm) {
+		w := h.world
+		h.upgrade("1")
+		w.await(web.serves("web:1", 4))
+		w.create(following(release("web:1", step(1), step("100%", none()))))
+		w.await(all(web.completed, labelled))
+		h.upgrade("2")
+		atGate := all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1}))
+		w.await(all(atGate, web.status("the Helm release", func(s *v1alpha1.BatchReleaseStatus) bool {
+			return s.CommitSubject == "Helm release web, web-1.2.3"
+		})))
+		h.upgrade("2")
+		h.upgrade("2", "--set", "strategy.rollingUpdate.maxSurge=3")
+		h.upgrade("2", h.again)
+		w.lookedAgain()
+		w.await(atGate)
+		w.confirm("web")
+		w.await(all(web.completed, web.serves("web:2", 4)))
+		h.upgrade("3")
+		w.await(all(web.blocksAt(0), web.runs(pods{"web:2": 3, "web:3": 1})))
+		h.run("rollback", "web")
+		w.await(all(web.completed, web.serves("web:2", 4), web.rolledBack(v1alpha1.TriggerGitRevert, "")))
+		w.await(web.spec("to be as in its chart", func(d *appsv1.Deployment) bool { return !d.Spec.Paused }))
+	})
 }
 
 // TestFollowHelmWaits: helm upgrade --wait does not wait for the gates of a release: a Deployment
 // whose new template is held counts as ready. So a time limit undoes no release at a gate.
 func TestFollowHelmWaits(t *testing.T) {
-	w := newFollowingWorld(t)
-	w.startController()
-	w.upgrade("1", "--wait")
-	w.create(following(release("web:1", step(1), step("100%", none()))))
-	w.await(all(web.completed, labelled))
-	w.upgrade("2", "--rollback-on-failure", "--timeout", "1m")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-	w.upgrade("2", "--wait", "--timeout", "1m")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+	onHelm(t, func(h helm) {
+		w := h.world
+		h.upgrade("1", "--wait")
+		w.create(following(release("web:1", step(1), step("100%", none()))))
+		w.await(all(web.completed, labelled))
+		h.upgrade("2", h.undoing, "--timeout", "1m")
+		w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+		h.upgrade("2", "--wait", "--timeout", "1m")
+		w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+	})
 }
