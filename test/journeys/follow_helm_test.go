@@ -71,16 +71,16 @@ func (h helm) run(args ...string) {
 	}
 }
 
-// upgradeOf runs helm upgrade --install of a chart with a version of the image.
+// upgradeOf runs helm upgrade --install of the chart in a folder, with a version of the image.
 func (h helm) upgradeOf(chart, tag string, args ...string) {
 	h.Helper()
-	h.run(append([]string{"upgrade", "--install", "web", filepath.Join("testdata", "charts", chart), "--set-string", "image.tag=" + tag}, args...)...)
+	h.run(append([]string{"upgrade", "--install", "web", chart, "--set-string", "image.tag=" + tag}, args...)...)
 }
 
 // upgrade runs helm upgrade --install of the chart web.
 func (h helm) upgrade(tag string, args ...string) {
 	h.Helper()
-	h.upgradeOf("web", tag, args...)
+	h.upgradeOf(filepath.Join("testdata", "charts", "web"), tag, args...)
 }
 
 // TestFollowHelm: real Helm, of versions 4 and 3, upgrades and rolls back a chart that sets its strategy, unchanged.
