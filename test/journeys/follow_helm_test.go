@@ -2,6 +2,7 @@ package journeys
 
 import (
 	"bytes"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -71,16 +72,24 @@ func (h helm) run(args ...string) {
 	}
 }
 
+// chartWeb is the folder of the chart web.
+var chartWeb = filepath.Join("testdata", "charts", "web")
+
+// upgradeArgs returns the arguments for an upgrade to a chart with a version of the image.
+func upgradeArgs(chart, tag string) []string {
+	return []string{"upgrade", "--install", "web", chart, "--set-string", "image.tag=" + tag}
+}
+
 // upgradeOf runs helm upgrade --install of the chart in a folder, with a version of the image.
 func (h helm) upgradeOf(chart, tag string, args ...string) {
 	h.Helper()
-	h.run(append([]string{"upgrade", "--install", "web", chart, "--set-string", "image.tag=" + tag}, args...)...)
+	h.run(append(upgradeArgs(chart, tag), args...)...)
 }
 
 // upgrade runs helm upgrade --install of the chart web.
 func (h helm) upgrade(tag string, args ...string) {
 	h.Helper()
-	h.upgradeOf(filepath.Join("testdata", "charts", "web"), tag, args...)
+	h.upgradeOf(chartWeb, tag, args...)
 }
 
 // TestFollowHelm: real Helm, of versions 4 and 3, upgrades and rolls back a chart that sets its strategy, unchanged.
@@ -125,4 +134,43 @@ func TestFollowHelmWaits(t *testing.T) {
 		h.upgrade("2", "--wait", "--timeout", "1m")
 		w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
 	})
+}
+
+// TestFollowHelmReleased: where the chart has the BatchRelease too, Helm 4's --wait returns when the
+// release is done. A time limit that a gate exceeds fails the upgrade, in words that name the gate,
+// and --rollback-on-failure then takes it back.
+func TestFollowHelmReleased(t *testing.T) {
+	h := helms[0]
+	h.world = newFollowingWorld(t)
+	h.startController()
+	steps := `--set-json=release={"steps":[{"replicas":1},{"replicas":"100%","gates":[{"none":{}}]}]}`
+	h.upgrade("1", steps, "--wait", "--timeout=1m")
+	h.catchUp()
+	h.await(all(web.completed, labelled, web.serves("web:1", 4)))
+	ended := make(chan error, 1)
+	go func() {
+		out, err := h.try(append(upgradeArgs(chartWeb, "2"), steps, "--wait", "--timeout=2m")...)
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+		ended <- err
+	}()
+	h.await(web.blocksAt(0))
+	select {
+	case err := <-ended:
+		t.Errorf("want Helm to wait at the gate, it has returned: %v", err)
+		ended <- nil
+	default:
+	}
+	h.confirm("web")
+	if err := <-ended; err != nil {
+		t.Fatalf("helm upgrade: %v", err)
+	}
+	h.catchUp()
+	h.await(all(web.completed, web.serves("web:2", 4)))
+	out, err := h.try(append(upgradeArgs(chartWeb, "3"), steps, "--rollback-on-failure", "--timeout=5s")...)
+	if err == nil || !strings.Contains(out, "waiting for gate: manual") {
+		t.Errorf("want the upgrade to fail at its gate, have %v: %s", err, out)
+	}
+	h.await(all(web.completed, web.serves("web:2", 4), web.rolledBack(v1alpha1.TriggerGitRevert, "")))
 }
