@@ -91,6 +91,15 @@ func partialOf(t *testing.T, kind string) map[string]any {
 
 // differences returns the paths at which a manifest has something else than the cluster.
 func differences(path string, manifest, live any) []string {
+	if items, isList := manifest.([]any); isList {
+		if liveItems, _ := live.([]any); len(liveItems) == len(items) {
+			var found []string
+			for i := range items {
+				found = append(found, differences(fmt.Sprintf("%s/%d", path, i), items[i], liveItems[i])...)
+			}
+			return found
+		}
+	}
 	fields, isMap := manifest.(map[string]any)
 	if !isMap {
 		if fmt.Sprint(manifest) == fmt.Sprint(live) || reflect.DeepEqual(manifest, live) {
