@@ -76,7 +76,7 @@ func (h helm) follows(name string, c chartCase) {
 	}
 	if c.kind == "DaemonSet" {
 		h.ownNodes(4)
-		c.args = append(c.args, fmt.Sprintf(`--set-json=nodeSelector={"kubernetes.io/os":null,%q:%q}`, nodeLabel, h.namespace))
+		c.args = h.toOwnNodes()
 	}
 	image := func(tag string) string { return c.image + ":" + tag }
 	h.upgradeOf(chart, "1", c.args...)
@@ -98,4 +98,9 @@ func (h helm) follows(name string, c chartCase) {
 	h.await(all(web.blocksAt(0), web.runs(pods{image("2"): 3, image("3"): 1})))
 	h.run("rollback", "web")
 	h.await(all(web.completed, web.serves(image("2"), 4), web.rolledBack(v1alpha1.TriggerGitRevert, "")))
+}
+
+// toOwnNodes returns what has the chart exporter run on the journey's own nodes.
+func (h helm) toOwnNodes() []string {
+	return []string{fmt.Sprintf(`--set-json=nodeSelector={"kubernetes.io/os":null,%q:%q}`, nodeLabel, h.namespace)}
 }

@@ -174,3 +174,32 @@ func TestFollowHelmReleased(t *testing.T) {
 	}
 	h.await(all(web.completed, web.serves("web:2", 4), web.rolledBack(v1alpha1.TriggerGitRevert, "")))
 }
+
+// TestFollowHelmWaitsInPlace: for a StatefulSet at a gate --wait returns, too. For a DaemonSet
+// Helm 4 waits for the release, and fails when its time limit is over; Helm 3 returns.
+func TestFollowHelmWaitsInPlace(t *testing.T) {
+	charts := map[string]string{"store": "StatefulSet", "exporter": "DaemonSet"}
+	for chart, kind := range charts {
+		t.Run(kind, func(t *testing.T) {
+			onHelm(t, func(h helm) {
+				var args []string
+				if kind == "DaemonSet" {
+					h.ownNodes(4)
+					args = h.toOwnNodes()
+				}
+				folder, image := filepath.Join("testdata", "charts", chart), "registry.example.com/"+chart
+				h.upgradeOf(folder, "1", append(args, "--wait")...)
+				h.create(following(releaseTo(kind, podTemplate("", nil), step(1), step("100%", none()))))
+				h.await(all(web.completed, labelled))
+				h.upgradeOf(folder, "2", args...)
+				atGate := all(web.blocksAt(0), web.runs(pods{image + ":1": 3, image + ":2": 1}))
+				h.await(atGate)
+				out, err := h.try(append(append(upgradeArgs(folder, "2"), args...), "--wait", "--timeout=5s")...)
+				if waits := kind == "DaemonSet" && h.name == "Helm4"; waits != (err != nil) {
+					t.Errorf("want Helm to wait: %t, have %v: %s", waits, err, out)
+				}
+				h.await(atGate)
+			})
+		})
+	}
+}
