@@ -287,6 +287,7 @@ func (p nodes) unnamed(v *view) string {
 func (p nodes) mover(v *view) mover.Mover {
 	m := daemonset.From(p.d)
 	m.Unnamed = p.unnamed(v)
+	m.NameComes = m.Unnamed != "" && v.process.named.forged == nil
 	m.Digest, m.Listed, m.Live = digestOf(p.d.PodTemplate()), v.pods.listed, v.pods.live
 	m.Update, m.Replicas, m.Vacant = p.name(v, m.Digest), p.size(v), v.process.vacant.Nodes()
 	m.Status.Misscheduled -= p.lostMisscheduled(v)

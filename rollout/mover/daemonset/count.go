@@ -89,7 +89,8 @@ func (m Mover) Count(digest string) mover.Counts {
 		m.countStatus(&c, known)
 	}
 	c.Updated.Known, c.Others.Known, c.All.Known = known, true, true
-	c.Updated.Observed, c.Others.Observed, c.All.Observed = m.Observed, m.Observed, m.Observed
+	c.Updated.Observed, c.Others.Observed = m.Observed, m.Observed
+	c.All.Observed = m.Observed && !m.NameComes // or a release would begin under a name that is foretold
 	return c
 }
 

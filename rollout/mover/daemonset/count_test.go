@@ -126,3 +126,15 @@ func TestPodsAreCountedByTheStatusAtRest(t *testing.T) {
 		})
 	}
 }
+
+// TestBeginsUnderItsName: while nobody knows what the native controller calls the version, it counts
+// as not seen as a whole, so that no release begins under a name that is foretold.
+func TestBeginsUnderItsName(t *testing.T) {
+	t.Parallel()
+	for _, comes := range []bool{false, true} {
+		m := held(pod("v1"), pod("v1")).but(func(m *Mover) { m.Update, m.Unnamed, m.NameComes = "", "no name", comes })
+		if c := m.Count(m.Digest); c.All.Observed == comes || !c.Updated.Observed {
+			t.Errorf("name comes: %t, seen as a whole: %t", comes, c.All.Observed)
+		}
+	}
+}

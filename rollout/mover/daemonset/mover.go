@@ -22,6 +22,8 @@ type Mover struct {
 	// Unnamed says why Update is not known, though the native controller has seen the template; empty
 	// if it is.
 	Unnamed string
+	// NameComes reports whether it is so because no ControllerRevision of the template is known yet.
+	NameComes bool
 	// Vacant are nodes whose pod is gone, and whose next one is not made yet.
 	Vacant []string
 }
