@@ -116,8 +116,8 @@ type interrupted struct {
 	ending   ending
 }
 
-// releaseOn begins a release with a controller that halts before a write.
-func releaseOn(t *testing.T, cp *controlplane.ControlPlane, write int64) *interrupted {
+// newWorldOn returns a journey in a new namespace of a control plane of its own.
+func newWorldOn(t *testing.T, cp *controlplane.ControlPlane, namespace string) *world {
 	t.Helper()
 	cfg, err := cp.Config()
 	if err != nil {
@@ -127,13 +127,20 @@ func releaseOn(t *testing.T, cp *controlplane.ControlPlane, write int64) *interr
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := worldOn(t, cp.Access, cfg, fmt.Sprintf("write-%d-of-%d", write, time.Now().UnixNano()))
-	namespace := &corev1.Namespace{}
-	namespace.Name = w.namespace
-	if err := w.Create(t.Context(), namespace); err != nil {
+	w := worldOn(t, cp.Access, cfg, namespace)
+	object := &corev1.Namespace{}
+	object.Name = namespace
+	if err := w.Create(t.Context(), object); err != nil {
 		t.Fatalf("create namespace: %v", err)
 	}
-	cptest.Eventually(t, soon, func() error { return controlplane.ServiceAccountExists(t.Context(), clients, w.namespace) })
+	cptest.Eventually(t, soon, func() error { return controlplane.ServiceAccountExists(t.Context(), clients, namespace) })
+	return w
+}
+
+// releaseOn begins a release with a controller that halts before a write.
+func releaseOn(t *testing.T, cp *controlplane.ControlPlane, write int64) *interrupted {
+	t.Helper()
+	w := newWorldOn(t, cp, fmt.Sprintf("write-%d-of-%d", write, time.Now().UnixNano()))
 	w.electLeaders()
 	w.deployed(sixPods())
 	w.create(threeBatches())

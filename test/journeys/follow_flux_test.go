@@ -13,6 +13,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,12 +32,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-var (
-	// fluxBinary builds Flux's kustomize-controller.
-	fluxBinary = pinned("flux", "kustomize-controller")
-	// fluxKinds defines Flux's kinds on a control plane.
-	fluxKinds sync.Mutex
-)
+// fluxBinary builds Flux's kustomize-controller.
+var fluxBinary = pinned("flux", "kustomize-controller")
 
 // flux is a kustomize-controller of Flux, with a source that the test plays.
 type flux struct {
@@ -53,7 +51,6 @@ type flux struct {
 // fields of its Kustomization.
 func (h tool) startFlux(change map[string]any) flux {
 	h.Helper()
-	h.defineFlux()
 	f := flux{tool: h, artifacts: &sync.Map{}, revision: new(string), pushes: new(int), asked: new(int)}
 	f.server = httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
 		archive, found := f.artifacts.Load(request.URL.Path)
@@ -76,51 +73,56 @@ func (h tool) startFlux(change map[string]any) flux {
 	if err != nil {
 		h.Fatal(err)
 	}
-	cmd := exec.CommandContext(h.Context(), binary, "--watch-all-namespaces=false", "--metrics-addr=0", "--health-addr=0", "--log-level=error")
-	cmd.Env = append(cmd.Environ(), "KUBECONFIG="+h.access.Kubeconfig, "RUNTIME_NAMESPACE="+h.namespace, "TMPDIR="+h.TempDir())
-	cmd.SysProcAttr = controlplane.ChildAttributes()
-	log := &bytes.Buffer{}
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
+	args := []string{"--watch-all-namespaces=false", "--metrics-addr=0", "--health-addr=0", "--log-level=error"}
+	folder := h.TempDir()
+	program, err := controlplane.StartProgram(binary, args, []string{
+		"KUBECONFIG=" + h.access.Kubeconfig, "RUNTIME_NAMESPACE=" + h.namespace, "TMPDIR=" + folder,
+	}, folder)
+	if err != nil {
 		h.Fatalf("start Flux: %v", err)
 	}
-	h.Cleanup(func() { // the context of the test has ended, and with it the process
-		_ = cmd.Wait()
-		if h.Failed() {
-			h.Logf("Flux:\n%s", log)
+	h.Cleanup(func() {
+		program.Kill()
+		if log, err := os.ReadFile(program.Log()); h.Failed() {
+			h.Logf("Flux: %v\n%s", err, log)
 		}
 	})
 	return f
 }
 
-// defineFlux defines Flux's kinds, as its modules have them.
-func (w *world) defineFlux() {
-	w.Helper()
-	fluxKinds.Lock()
-	defer fluxKinds.Unlock()
-	const controller, source = "github.com/fluxcd/kustomize-controller", "github.com/fluxcd/source-controller"
-	folder, err := goOutput("flux", "list", "-m", "-f", "{{.Dir}}", controller)
+// fluxPlane starts a control plane with Flux's kinds, as its modules define them: on that of other
+// tests these are simpler.
+func fluxPlane(t *testing.T) *controlplane.ControlPlane {
+	t.Helper()
+	const controller, source, folder = "github.com/fluxcd/kustomize-controller", "github.com/fluxcd/source-controller", "config/crd/bases"
+	root, err := goOutput("flux", "list", "-m", "-f", "{{.Dir}}", controller)
 	if err != nil {
-		w.Fatal(err)
+		t.Fatal(err)
 	}
 	version, err := goOutput("flux", "list", "-m", "-f", "{{.Version}}", source+"/api")
 	if err != nil {
-		w.Fatal(err)
+		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(w.Context(), "go", "mod", "download", "-json", source+"@"+version).Output()
+	out, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", source+"@"+version).Output()
 	var downloaded struct{ Dir string }
 	if err = errors.Join(err, json.Unmarshal(out, &downloaded)); err != nil {
-		w.Fatalf("download %s: %v", source, err)
+		t.Fatalf("download %s: %v", source, err)
 	}
-	cfg, err := w.access.Config()
+	options, err := cptest.Options()
 	if err != nil {
-		w.Fatal(err)
+		t.Fatal(err)
 	}
-	const crds = "config/crd/bases"
-	if err := controlplane.Apply(w.Context(), cfg,
-		filepath.Join(folder, crds), filepath.Join(downloaded.Dir, crds)); err != nil {
-		w.Fatal(err)
+	options.Manifests = append(options.Manifests, filepath.Join(root, folder), filepath.Join(downloaded.Dir, folder))
+	cp, err := controlplane.Start(context.Background(), options) // Stop ends it
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := cp.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return cp
 }
 
 // fluxObject returns an object "web" of a kind of Flux's.
@@ -255,9 +257,16 @@ func (f flux) atRest(n int) {
 		f.reconciles()
 	}
 	f.lookedAgain()
-	if after := f.live(f.kind); after.GetResourceVersion() != before.GetResourceVersion() {
-		f.Errorf("want nobody to write the workload, have it at resource version %s after %s", after.GetResourceVersion(), before.GetResourceVersion())
+	if diff := cmp.Diff(writable(before), writable(f.live(f.kind))); diff != "" {
+		f.Errorf("want nobody to write the workload, -before +after:\n%s", diff)
 	}
+}
+
+// writable returns what of a workload the native controller does not write.
+func writable(live *unstructured.Unstructured) map[string]any {
+	annotations := live.GetAnnotations()
+	delete(annotations, "deployment.kubernetes.io/revision")
+	return map[string]any{"generation": live.GetGeneration(), "annotations": annotations, "labels": live.GetLabels()}
 }
 
 // putBack wants Sluice to answer what Flux applies with one write, in n reconciliations: a
@@ -285,9 +294,15 @@ func onFlux(t *testing.T, change map[string]any, journey func(f flux)) {
 	t.Helper()
 	forNight(t)
 	t.Parallel()
+	cp := fluxPlane(t)
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
 		t.Run(kind, func(t *testing.T) {
-			w := newFollowingWorld(t)
+			t.Parallel()
+			w := newWorldOn(t, cp, "flux-"+strings.ToLower(kind))
+			w.guardWorkloads()
+			w.holdTemplates()
+			w.applyShipped("follow/appliers.yaml")
+			w.applyShipped("follow/appliers_binding.yaml")
 			if kind == "DaemonSet" {
 				w.ownNodes(4)
 			}
@@ -310,7 +325,9 @@ func TestFollowFlux(t *testing.T) {
 	onFlux(t, nil, func(f flux) {
 		f.push("web:2")
 		atGate := all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1}))
-		f.await(atGate)
+		f.await(all(atGate, web.status("the commit that Flux applies", func(s *v1alpha1.BatchReleaseStatus) bool {
+			return s.Commit != "" && strings.HasSuffix(*f.revision, s.Commit)
+		})))
 		f.reconciles()
 		f.atRest(3)
 		f.await(atGate)
@@ -338,6 +355,7 @@ func TestFollowFlux(t *testing.T) {
 		}
 		f.await(all(web.quarantined, web.serves("web:3", 4)))
 		f.wantNeverFailed()
+
 	})
 }
 

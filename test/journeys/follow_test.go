@@ -24,6 +24,13 @@ import (
 func newFollowingWorld(t *testing.T) *world {
 	t.Helper()
 	w := newGuardedWorld(t)
+	w.holdTemplates()
+	return w
+}
+
+// holdTemplates binds the policies about followed workloads to the namespace of the journey.
+func (w *world) holdTemplates() {
+	w.Helper()
 	for policy, binding := range map[string]string{"follow/followed.yaml": "follow/followed_binding.yaml", "follow/own.yaml": "follow/own_binding.yaml"} {
 		w.applyShipped(policy)
 		bound := &admissionv1.MutatingAdmissionPolicyBinding{}
@@ -41,9 +48,8 @@ func newFollowingWorld(t *testing.T) *world {
 		return errors.Join(errors.New("want a new template held by the policy"), err)
 	})
 	if err := w.Delete(w.Context(), probe); err != nil {
-		t.Fatalf("delete probe: %v", err)
+		w.Fatalf("delete probe: %v", err)
 	}
-	return w
 }
 
 // following returns a release that follows its workload.

@@ -73,7 +73,7 @@ func (s *spawner) start(path string, args, env []string, dir, logs string) (*pro
 	cmd := exec.CommandContext(life, path, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, output, output
 	cmd.Env = append(append(os.Environ(), gcPercent), env...)
-	cmd.SysProcAttr = ChildAttributes()
+	cmd.SysProcAttr = childAttributes()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killAfter
 	if err := s.do(cmd.Start); err != nil {

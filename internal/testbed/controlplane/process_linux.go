@@ -2,8 +2,8 @@ package controlplane
 
 import "syscall"
 
-// ChildAttributes keeps the terminal's signals from the child, which Stop ends in order. It makes
+// childAttributes keeps the terminal's signals from the child, which Stop ends in order. It makes
 // the kernel kill the child when this process dies before Stop.
-func ChildAttributes() *syscall.SysProcAttr {
+func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

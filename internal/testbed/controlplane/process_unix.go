@@ -4,8 +4,8 @@ package controlplane
 
 import "syscall"
 
-// ChildAttributes keeps the terminal's signals from the child, which Stop ends in order. Unlike
+// childAttributes keeps the terminal's signals from the child, which Stop ends in order. Unlike
 // Linux, these systems leave a child alone when its parent is killed.
-func ChildAttributes() *syscall.SysProcAttr {
+func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
