@@ -17,7 +17,7 @@ type chartCase struct {
 	// image is that of its pods, without the tag: registry.example.com/ and the name of the chart by
 	// default.
 	image string
-	// args are those of helm upgrade besides.
+	// args are more arguments of helm upgrade.
 	args []string
 	// always has each push run it, not the nightly run alone.
 	always bool

@@ -132,7 +132,7 @@ func fluxObject(apiVersion, kind string, spec map[string]any) *unstructured.Unst
 	return object
 }
 
-// pushes has the source show a revision in which the workload has an image.
+// push has the source show a revision in which the workload has an image.
 func (f flux) push(image string) {
 	f.Helper()
 	workload := f.chart(image)

@@ -115,7 +115,7 @@ func renewed(n int) check {
 	}
 }
 
-// TestFollowTools: what a tool sends is held, sent again it changes nothing of that, and after the
+// TestFollowTools: a tool's request is held, a second one changes nothing of that, and after the
 // gate all pods are new.
 func TestFollowTools(t *testing.T) {
 	t.Parallel()
@@ -188,9 +188,8 @@ func (h tool) journey(r request) {
 	}
 }
 
-// TestFollowArgoCDDiff: while a release is at its gate, Argo CD shows the strategy of the chart as a
-// difference, and nothing else. With its server-side diff it shows none, nor does either after the
-// release.
+// TestFollowArgoCDDiff: Argo CD shows the strategy of the chart as a difference at a gate, and
+// nothing else. Its server-side diff shows none, and after the release neither does.
 func TestFollowArgoCDDiff(t *testing.T) {
 	shown := map[string][]string{
 		"Deployment": {"/spec/strategy"}, "StatefulSet": {"/spec/updateStrategy"}, "DaemonSet": {"/spec/updateStrategy"},

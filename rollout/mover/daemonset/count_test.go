@@ -127,8 +127,8 @@ func TestPodsAreCountedByTheStatusAtRest(t *testing.T) {
 	}
 }
 
-// TestBeginsUnderItsName: while nobody knows what the native controller calls the version, it counts
-// as not seen as a whole, so that no release begins under a name that is foretold.
+// TestBeginsUnderItsName: pods count as not observed until the native controller's name of the
+// version is known, so that no release begins under a name that is foretold.
 func TestBeginsUnderItsName(t *testing.T) {
 	t.Parallel()
 	for _, comes := range []bool{false, true} {
