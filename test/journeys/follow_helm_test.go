@@ -93,7 +93,8 @@ func (h helm) upgrade(tag string, args ...string) {
 }
 
 // TestFollowHelm: real Helm, of versions 4 and 3, upgrades and rolls back a chart that sets its
-// strategy, unchanged. Before the first gate no more pods change than its step says, whatever Helm applies meanwhile.
+// strategy, unchanged. Before the first gate no more pods change than its step says, whatever Helm
+// applies meanwhile.
 func TestFollowHelm(t *testing.T) {
 	onHelm(t, func(h helm) {
 		w := h.world
