@@ -355,7 +355,6 @@ func TestFollowFlux(t *testing.T) {
 		}
 		f.await(all(web.quarantined, web.serves("web:3", 4)))
 		f.wantNeverFailed()
-
 	})
 }
 
