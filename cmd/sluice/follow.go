@@ -71,7 +71,7 @@ func (f *followFlags) release(workload string) (*v1alpha1.BatchRelease, error) {
 		return nil, fmt.Errorf("%q names no workload: write KIND/NAME, such as deployment/web, with %s", workload, kinds.List(kinds.Names()))
 	}
 	if wrong := validation.NameIsDNSSubdomain(name, false); len(wrong) > 0 {
-		return nil, fmt.Errorf("%q is no name of a workload: %s", name, wrong[0])
+		return nil, fmt.Errorf("%q is not a name of a workload: %s", name, wrong[0])
 	}
 	release := &v1alpha1.BatchRelease{}
 	release.APIVersion, release.Kind = v1alpha1.GroupVersion.String(), "BatchRelease"

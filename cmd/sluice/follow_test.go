@@ -33,7 +33,7 @@ spec:
 `, ""},
 		"sts/db --steps=1,50%,100%": {exitOK, "- replicas: 1\n    - replicas: 50%\n    - replicas: 100%\n", ""},
 		"pod/web":                   {exitUsage, "", `"pod/web" names no workload: write KIND/NAME, such as deployment/web`},
-		"deployment/We_b":           {exitUsage, "", `"We_b" is no name of a workload: `},
+		"deployment/We_b":           {exitUsage, "", `"We_b" is not a name of a workload: `},
 		"ds/agent --steps=3,1":      {exitUsage, "", "--steps: spec.strategy.steps[1].replicas: "},
 		"":                          {exitUsage, "", "name one workload, such as deployment/web"},
 	} {
