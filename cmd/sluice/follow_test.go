@@ -4,6 +4,15 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // TestFollowCommand: it prints the release of a workload, and says what is wrong with what it was
@@ -43,4 +52,56 @@ spec:
 			t.Errorf("follow %s: got %d, %q and %q; want %d, %q and %q", args, code, stdout.String(), stderr.String(), want.code, want.out, want.err)
 		}
 	}
+}
+
+// TestStatusOfApplied: a release that is at its end is in progress again once others have applied a
+// template, though no controller has seen it yet.
+func TestStatusOfApplied(t *testing.T) {
+	t.Parallel()
+	s := &shop{T: t, namespace: cptest.Namespace(t), kubeconfig: cptest.Access(t).Kubeconfig, client: cptest.Client(t)}
+	viewer := s.viewer()
+	workload := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, Template: podTemplate("web", 1),
+		},
+	}
+	s.create(workload)
+	release := &v1alpha1.BatchRelease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web", Annotations: map[string]string{v1alpha1.FollowedAnnotation: digestOf(t, workload)}},
+		Spec: v1alpha1.BatchReleaseSpec{
+			WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, Follow: v1alpha1.FollowWorkload,
+			Strategy: v1alpha1.ReleaseStrategy{Steps: []v1alpha1.Step{{Replicas: intstr.FromString("100%")}}},
+		},
+	}
+	s.create(release)
+	release.Status.Phase, release.Status.ObservedGeneration, release.Status.Message = v1alpha1.PhaseCompleted, release.Generation, "all pods run"
+	if err := s.client.Status().Update(t.Context(), release); err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.ok(viewer, "status", "--watch=false"), "web: all pods run")
+
+	before := workload.DeepCopy()
+	workload.Annotations = map[string]string{v1alpha1.WaitingAnnotation: "false"} // as the policy notes it
+	workload.Spec.Template.Spec.Containers[0].Image = "web:2"
+	if err := s.client.Patch(t.Context(), workload, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"status", "--watch=false"}, {"status", "--timeout=2s"}} {
+		got := s.as(viewer, args...)
+		if got.code != exitUnderWay || got.stdout != "web: waits for the controller to look at the workload\n" {
+			t.Errorf("%v: want a release in progress, got %+v", args, got)
+		}
+	}
+	s.patch("web", map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.FollowedAnnotation: digestOf(t, workload)}}})
+	s.want(s.ok(viewer, "status"), "web: all pods run")
+}
+
+func digestOf(t *testing.T, workload *appsv1.Deployment) string {
+	t.Helper()
+	digest, err := podtemplate.Digest(&workload.Spec.Template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest
 }

@@ -15,7 +15,9 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/lookup"
 	"github.com/sluice-dev/sluice/cli/show"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
 // The exit codes by which "sluice status" tells how a release ended.
@@ -102,8 +104,13 @@ func (f *statusFlags) run(command *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
+		outcome := f.outcome(release, sources.Of(release))
+		if settled(outcome) && c.hasUnseen(command.Context(), release) {
+			say(unseen)
+			return f.endOf(release, sources.Of(release), show.UnderWay)
+		}
 		say(f.progress(release))
-		return f.endOf(release, sources.Of(release), f.outcome(release, sources.Of(release)))
+		return f.endOf(release, sources.Of(release), outcome)
 	}
 	return f.wait(command.Context(), c, release, say)
 }
@@ -131,12 +138,15 @@ func (f *statusFlags) wait(ctx context.Context, c *cluster, release *v1alpha1.Ba
 				return fmt.Errorf("list sources: %w", err)
 			}
 		}
-		if line := f.progress(release); line != said {
+		before, line := outcome, f.progress(release)
+		outcome = f.outcome(release, source())
+		if settled(outcome) && c.hasUnseen(ctx, release) { // the release changes once the controller sees it
+			outcome, line = show.UnderWay, unseen
+		}
+		if line != said {
 			say(line)
 			said = line
 		}
-		before := outcome
-		outcome = f.outcome(release, source())
 		if gone := outcome == show.Unknown && before != show.Unknown; gone || settled(outcome) {
 			return lookup.ErrDone
 		}
@@ -150,6 +160,25 @@ func (f *statusFlags) wait(ctx context.Context, c *cluster, release *v1alpha1.Ba
 	default:
 		return err
 	}
+}
+
+// unseen is the progress of a release whose controller has not seen what was applied.
+const unseen = "waits for the controller to look at the workload"
+
+// hasUnseen reports whether others have applied a template to a followed workload that the
+// controller has not seen yet, by the note of the policy. What can't be read has none.
+func (c *cluster) hasUnseen(ctx context.Context, release *v1alpha1.BatchRelease) bool {
+	kind := kinds.Named(release.Spec.WorkloadRef.Kind)
+	if release.Spec.Follow == "" || kind == nil {
+		return false
+	}
+	workload := kind.New()
+	err := c.Get(ctx, client.ObjectKey{Namespace: release.Namespace, Name: release.Spec.WorkloadRef.Name}, workload)
+	if _, waits := workload.GetAnnotations()[v1alpha1.WaitingAnnotation]; err != nil || !waits {
+		return false
+	}
+	digest, err := podtemplate.Digest(kind.Template(workload))
+	return err == nil && digest != release.Annotations[v1alpha1.FollowedAnnotation]
 }
 
 // outcome returns the outcome of the newest commit, or of the one that --commit names. A completed
