@@ -166,7 +166,7 @@ func (f *statusFlags) wait(ctx context.Context, c *cluster, release *v1alpha1.Ba
 const unseen = "waits for the controller to look at the workload"
 
 // hasUnseen reports whether others have applied a template to a followed workload that the
-// controller has not seen yet, by the note of the policy. What can't be read has none.
+// controller has not seen yet, by the note of the policy. A workload that can't be read has none.
 func (c *cluster) hasUnseen(ctx context.Context, release *v1alpha1.BatchRelease) bool {
 	kind := kinds.Named(release.Spec.WorkloadRef.Kind)
 	if release.Spec.Follow == "" || kind == nil {
