@@ -7,11 +7,12 @@ import (
 	"testing"
 )
 
-// everyScenario makes TestTrafficLosesNoRequest go on after its first scenarios.
+// everyScenario makes TestTrafficLosesNoRequest go on after its first scenario, and
+// TestDataPlaneFollowsRoutes run.
 var everyScenario = flag.Bool("every-scenario", false, "run each scenario of a release that moves requests")
 
 // perPush limits the scenarios unless there is -every-scenario.
-const perPush = 2
+const perPush = 1
 
 // enough is how many requests all scenarios send at least, none of which may fail.
 const enough = 200_000
@@ -44,8 +45,8 @@ const (
 // TestTrafficLosesNoRequest: a service is released behind a real data plane, under load from
 // clients that keep their connection and clients that don't, in every way that requests can be
 // shared, while what shares them is killed. No request fails, each version gets what its step says,
-// and none while it is to get none. By default there are a blue-green release that is rolled back,
-// and a canary; -every-scenario has all.
+// and none while it is to get none. By default there is a blue-green release that is rolled back;
+// -every-scenario has all. The demo that make test-node runs has a canary.
 func TestTrafficLosesNoRequest(t *testing.T) {
 	c := open(t)
 	c.needDataPlane()

@@ -21,8 +21,12 @@ import (
 const slow = 5 * time.Second
 
 // TestDataPlaneFollowsRoutes: releases rely on a data plane that shares requests as a route says,
-// follows it while pods come and go, and loses none of them.
+// follows it while pods come and go, and loses none of them. It tests the data plane alone, so that
+// it takes -every-scenario.
 func TestDataPlaneFollowsRoutes(t *testing.T) {
+	if !*everyScenario {
+		t.Skip("without -every-scenario")
+	}
 	c := open(t)
 	c.importImage("examples/service", nil, shopImage+"v1", shopImage+"v2")
 	s := c.startSplit()
