@@ -322,7 +322,9 @@ func (x *pass) Settle(_ context.Context, last plan.Plan, told []plan.Event) ([]p
 		}
 		return nil, nil
 	}
-	if !sameStatus(x.stored, &last.Status) {
+	if sameStatus(x.stored, &last.Status) {
+		x.process.handed, x.process.unwritten, x.process.writtenOver = false, nil, nil // somebody has written another one meanwhile
+	} else {
 		x.writeStatus(&last.Status)
 	}
 	if x.report.Ended == "" {

@@ -63,7 +63,7 @@ func (s *script) fields() []field {
 		flagField("newborn", &u.Newborn), flagField("minReady", &u.MinReady), flagField("graceful", &u.Graceful), flagField("ordered", &u.Ordered),
 		flagField("several", &u.Several), durationField("deadline", &u.Deadline), word("drift", &u.Drift), word("onFailure", &u.OnFailure),
 		word("deletionPolicy", &u.DeletionPolicy), word("supersede", &u.Supersede), word("podReplacement", &u.PodReplacement), word("stepBack", &u.StepBack),
-		trafficField("traffic", &u.Traffic), flagField("policied", &u.Policied), flagField("fromGit", &u.FromGit),
+		trafficField("traffic", &u.Traffic), flagField("policied", &u.Policied), flagField("fromGit", &u.FromGit), flagField("follow", &u.Follow),
 		word("sick", &s.sick), word("refused", &s.refused),
 	}
 }
