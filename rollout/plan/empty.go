@@ -44,7 +44,7 @@ func empties(s *snapshot) bool {
 	if !s.workload.native().EmptyTakesTemplate || s.record.isRollback() || len(s.steps().list()) == 0 || takesAll(s) {
 		return false
 	}
-	return (s.workload.Replicas == 0 || nothingLeft(s)) && stable != "" && stable != s.record.UpdateRevision && hasTemplate(s, stable)
+	return (s.workload.Replicas == 0 || nothingLeft(s) || onlyExposed(s)) && stable != "" && stable != s.record.UpdateRevision && hasTemplate(s, stable)
 }
 
 // takesAll reports whether the current step gives the new version all pods and all requests.
@@ -55,6 +55,17 @@ func takesAll(s *snapshot) bool { return s.steps().share().all() && s.steps().al
 // template, or to the next one (T1).
 func nothingLeft(s *snapshot) bool {
 	return s.record.entered() && s.pods.Updated.Wanted == 0 && s.pods.old() == 0
+}
+
+// onlyExposed reports whether a followed workload that was scaled up from 0 has no stable pod, nor
+// gets one as it is: its pods have what others had applied by then. No step approves them, so the
+// stable ones come first.
+func onlyExposed(s *snapshot) bool {
+	w, stable := s.workload, stableRevision(s)
+	if !follows(s) || !w.native().InPlaces || !s.hold().held() || !w.Hold.Emptied || s.pods.updated() > 0 || w.Mover.Runs(stable) > 0 {
+		return false
+	}
+	return !s.empty || !w.Mover.Refilled(stable, w.Behind)
 }
 
 // emptying reports whether the number of pods asks for another template on a workload that is
@@ -159,6 +170,8 @@ func emptiedReason(s *snapshot) Reason {
 	switch {
 	case empties(s) && s.workload.Replicas == 0:
 		return Reason("scaled to 0: the next pods are of the stable revision " + stableRevision(s))
+	case empties(s) && onlyExposed(s):
+		return Reason("the pods have what was applied while there were none: the next ones are of the stable revision " + stableRevision(s))
 	case empties(s):
 		return Reason("no version has pods: the next pods are of the stable revision " + stableRevision(s))
 	}
