@@ -84,7 +84,7 @@ func (c change) takesBack() bool {
 // own pace: one after the other, or maxUnavailable of the strategy.
 func staysServed(w *World, c change) string {
 	write, moves := c.moved()
-	if opened, is := write.(inplace.Window); !moves || is && opened.Why == mover.StableGone {
+	if !moves || opensToStable(write) {
 		return ""
 	}
 	least, lost := checkerOf(c.pass.world).window.leastAvailable(w), checkerOf(c.pass.world).window.lost
@@ -104,6 +104,12 @@ func staysServed(w *World, c change) string {
 		return fmt.Sprintf("%d -> %d available, at least %d", was, is, least)
 	}
 	return ""
+}
+
+// opensToStable reports whether a write lets every pod become stable, after a scale-up from 0.
+func opensToStable(write inplace.Write) bool {
+	opened, is := write.(inplace.Window)
+	return is && opened.Why == mover.StableGone
 }
 
 // came returns how many pods are available that were not when the pass saw them.
@@ -188,6 +194,9 @@ func reachesStep(w *World, c change) string {
 	}
 	if _, handed := c.action.(plan.HandBack); handed {
 		return "" // which is for handsBackAtEnd
+	}
+	if write, _ := c.moved(); status.Rollback != nil && past(w).Exposed && opensToStable(write) {
+		return "" // no step approves what others had applied when somebody scaled up from 0
 	}
 	was, is := c.reached(status.UpdateRevision)
 	limit := c.share()
