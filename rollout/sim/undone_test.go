@@ -72,6 +72,9 @@ func judgeUndone(w *World, revision string) {
 	if undone == "" || !same(revision, undone) || past(w).Stuck || w.Workload.Hold == nil {
 		return
 	}
+	if past(w).Exposed && !w.Workload.Hold.Emptied {
+		return // somebody has scaled up from 0 while others had applied it, and a rollback has put its template back
+	}
 	w.breach("I6 what was rolled back never grows", revision+" gets a pod")
 }
 
