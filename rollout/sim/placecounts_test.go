@@ -103,8 +103,12 @@ func (lawsOfPlaces) left(w *World) []string {
 	if belong != d.Replicas {
 		return []string{fmt.Sprintf("there are %d pods, wanted %d", belong, d.Replicas)}
 	}
+	want := d.Template
+	if keptOut(w) {
+		want = w.Release.Status.UpdateRevision
+	}
 	for i := range w.Places {
-		if p := &w.Places[i]; !p.available() || !same(p.Revision, d.Template) {
+		if p := &w.Places[i]; !p.available() || !same(p.Revision, want) {
 			return []string{p.Name + " is " + p.String()}
 		}
 	}
