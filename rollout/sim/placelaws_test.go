@@ -195,7 +195,7 @@ func reachesStep(w *World, c change) string {
 	if _, handed := c.action.(plan.HandBack); handed {
 		return "" // which is for handsBackAtEnd
 	}
-	if write, _ := c.moved(); status.Rollback != nil && past(w).Exposed && opensToStable(write) {
+	if write, _ := c.moved(); status.Rollback != nil && w.follows() && opensToStable(write) {
 		return "" // no step approves what others had applied when somebody scaled up from 0
 	}
 	was, is := c.reached(status.UpdateRevision)
