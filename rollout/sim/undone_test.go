@@ -73,7 +73,7 @@ func judgeUndone(w *World, revision string) {
 		return
 	}
 	if past(w).Exposed && !w.Workload.Hold.Emptied {
-		return // somebody has scaled up from 0 while others had applied it, and a rollback has put its template back
+		return // applied before a scale-up from 0, and a rollback has put its template back
 	}
 	w.breach("I6 what was rolled back never grows", revision+" gets a pod")
 }
