@@ -1,6 +1,11 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sluice-dev/sluice/rollout/mover"
+	"github.com/sluice-dev/sluice/rollout/mover/inplace"
+)
 
 func (lawsOfPlaces) has(w *World, revision string) bool {
 	return w.Workload.behind() <= 0 && same(w.Workload.Template, revision)
@@ -113,4 +118,10 @@ func (lawsOfPlaces) left(w *World) []string {
 		}
 	}
 	return nil
+}
+
+// opensToStable reports whether a write lets every pod become stable, after a scale-up from 0.
+func opensToStable(write inplace.Write) bool {
+	opened, is := write.(inplace.Window)
+	return is && opened.Why == mover.StableGone
 }

@@ -106,12 +106,6 @@ func staysServed(w *World, c change) string {
 	return ""
 }
 
-// opensToStable reports whether a write lets every pod become stable, after a scale-up from 0.
-func opensToStable(write inplace.Write) bool {
-	opened, is := write.(inplace.Window)
-	return is && opened.Why == mover.StableGone
-}
-
 // came returns how many pods are available that were not when the pass saw them.
 func (c change) came() int32 {
 	n := int32(0)
