@@ -25,7 +25,7 @@ var (
 	applications   = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
 )
 
-// argoNamespace is where Argo CD keeps Applications whose tracking IDs name no namespace.
+// argoNamespace has the Applications whose tracking IDs name no namespace.
 const argoNamespace = "argocd"
 
 // originKeys are the annotations that say where a template comes from.

@@ -25,7 +25,7 @@ type applies struct {
 	times int
 	// goal for how much later the 95th percentile of the first pods comes than natively.
 	goal time.Duration
-	// tried is how many writes are sent to each only to be admitted.
+	// tried counts the dry runs of a write to each, which measure admission.
 	tried int
 }
 

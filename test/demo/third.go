@@ -104,17 +104,7 @@ func (s *story) answer(ctx context.Context, gate *v1alpha1.Gate) error {
 }
 
 // helmProgram returns the path of the real Helm, which make demo builds.
-var helmProgram = sync.OnceValues(func() (string, error) {
-	module, err := controlplane.InCheckout("hack/helm/go.mod")
-	if err != nil {
-		return "", fmt.Errorf("find Helm: %w", err)
-	}
-	out, err := exec.Command("go", "tool", "-modfile="+module, "-n", "helm").Output()
-	if err != nil {
-		return "", fmt.Errorf("build Helm: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
-})
+var helmProgram = sync.OnceValues(func() (string, error) { return controlplane.GoOutput("helm", "tool", "-n", "helm") })
 
 // helm runs Helm from the root of the checkout.
 func (s *story) helm(ctx context.Context, args ...string) error {

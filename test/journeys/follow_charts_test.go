@@ -12,10 +12,9 @@ import (
 
 // chartCase is a chart of testdata, written as popular ones are, and what Helm installs of it.
 type chartCase struct {
-	// kind is that of the workload: a Deployment by default.
+	// kind of the workload: a Deployment by default.
 	kind string
-	// image is that of its pods, without the tag: registry.example.com/ and the name of the chart by
-	// default.
+	// image of its pods, without the tag; by default registry.example.com/ and the chart's name.
 	image string
 	// args are more arguments of helm upgrade.
 	args []string

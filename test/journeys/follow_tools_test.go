@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// restartedAnnotation is that of kubectl rollout restart.
+// restartedAnnotation on a template makes kubectl rollout restart replace its pods.
 const restartedAnnotation = "kubectl.kubernetes.io/restartedAt"
 
 // request brings a workload a new template, as one tool does.

@@ -1,0 +1,20 @@
+package controlplane
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// GoOutput returns what a subcommand of go prints for a module below hack, which pins a tool.
+func GoOutput(module, command string, args ...string) (string, error) {
+	file, err := InCheckout("hack/" + module + "/go.mod")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", append([]string{command, "-modfile=" + file}, args...)...).Output()
+	if err != nil {
+		return "", fmt.Errorf("go %s %s: %w", command, strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
