@@ -104,7 +104,9 @@ func (s *story) answer(ctx context.Context, gate *v1alpha1.Gate) error {
 }
 
 // helmProgram returns the path of the real Helm, which make demo builds.
-var helmProgram = sync.OnceValues(func() (string, error) { return controlplane.GoOutput("helm", "tool", "-n", "helm") })
+var helmProgram = sync.OnceValues(func() (string, error) {
+	return controlplane.GoOutput(context.Background(), "helm", "tool", "-n", "helm")
+})
 
 // helm runs Helm from the root of the checkout.
 func (s *story) helm(ctx context.Context, args ...string) error {

@@ -1,6 +1,7 @@
 package journeys
 
 import (
+	"context"
 	"flag"
 	"sync"
 	"testing"
@@ -22,5 +23,5 @@ func forNight(t *testing.T) {
 
 // pinned returns a function that builds a tool of a module below hack, once, and returns its path.
 func pinned(module, name string) func() (string, error) {
-	return sync.OnceValues(func() (string, error) { return controlplane.GoOutput(module, "tool", "-n", name) })
+	return sync.OnceValues(func() (string, error) { return controlplane.GoOutput(context.Background(), module, "tool", "-n", name) })
 }

@@ -95,11 +95,11 @@ func (h tool) startFlux(change map[string]any) flux {
 func fluxPlane(t *testing.T) *controlplane.ControlPlane {
 	t.Helper()
 	const controller, source, folder = "github.com/fluxcd/kustomize-controller", "github.com/fluxcd/source-controller", "config/crd/bases"
-	root, err := controlplane.GoOutput("flux", "list", "-m", "-f", "{{.Dir}}", controller)
+	root, err := controlplane.GoOutput(t.Context(), "flux", "list", "-m", "-f", "{{.Dir}}", controller)
 	if err != nil {
 		t.Fatal(err)
 	}
-	version, err := controlplane.GoOutput("flux", "list", "-m", "-f", "{{.Version}}", source+"/api")
+	version, err := controlplane.GoOutput(t.Context(), "flux", "list", "-m", "-f", "{{.Version}}", source+"/api")
 	if err != nil {
 		t.Fatal(err)
 	}
