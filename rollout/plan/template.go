@@ -79,6 +79,9 @@ func chooseTemplate(d Decision) (Decision, bool) {
 		return dropQueued(d).first(), true
 	case d.snap.obs.Resolved == nil || d.snap.obs.Resolved.Given != d.snap.given:
 		d = d.need(Needs{Resolve: &Template{Given: true}})
+		if d.refused != nil && d.snap.record.completed() {
+			d = countReleased(d)
+		}
 		return d, d.refused == nil || !d.snap.record.rollingBack() // a rollback does not wait for a template to be tried
 	case d.snap.obs.Resolved.unusable(): // what is in progress goes on with the template it has
 		return dropQueued(d).wakeAt(d.snap.now.Add(refusalRetry), WakeTemplate), d.snap.record.Resolved == nil
