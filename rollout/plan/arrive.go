@@ -45,16 +45,20 @@ func takeBack(d Decision) Decision {
 	})
 }
 
-// sweepGates deletes the gates of earlier attempts and the undecided ones of the last: an approval
-// would count for nothing. A refused deletion, or a pass on a lagging cache, may have left them.
+// sweepGates deletes the gates of earlier attempts, and undecided ones: an approval would count for
+// nothing. A refused deletion, a pass on a lagging cache, or a process that died before it wrote the
+// status of a next attempt may have left them.
 func sweepGates(d Decision) Decision {
 	for _, gate := range d.snap.obs.Gates {
-		void, last := gate.Spec.Attempt < d.snap.record.Attempt, gate.Spec.Attempt == d.snap.record.Attempt
-		over := void || last && gate.Status.Decision != v1alpha1.DecisionPassed
+		over := gate.Spec.Attempt < d.snap.record.Attempt || gate.Status.Decision != v1alpha1.DecisionPassed
+		reads := ReadGates
+		if gate.Spec.Attempt > d.snap.record.Attempt { // or the cache has the release as it was before it
+			reads |= ReadRelease
+		}
 		switch {
 		case !over || gate.DeletionTimestamp != nil:
-		case !d.snap.live(ReadGates):
-			return d.read(ReadGates)
+		case !d.snap.live(reads):
+			return d.read(reads)
 		default:
 			d = d.do(CloseGate{Reason: "the release is completed", Name: gate.Name})
 		}

@@ -43,12 +43,15 @@ func TestRestLeavesACompletedReleaseAlone(t *testing.T) {
 			done().but(hold).cached(), outcome{Script: []string{"needs release"}, Is: rests},
 		},
 		"a gate that nobody decides any more, and that a pass that died has left, is closed; passed ones stay": {
-			done().gates(gate(1, 0, 0), gate(1, 1, 0, passed), gate(1, 1, 1, leaving), gate(2, 0, 0)),
-			outcome{Script: []string{"close gate web-v2-1-0-0: the release is completed"}, Is: rests},
+			done().gates(gate(1, 0, 0), gate(1, 1, 0, passed), gate(1, 1, 1, leaving), gate(2, 0, 0), gate(2, 1, 0, passed)),
+			outcome{Script: []string{"close gate web-v2-1-0-0: the release is completed", "close gate web-v2-2-0-0: the release is completed"}, Is: rests},
 		},
 		"one of an earlier attempt is closed, though it has passed: its deletion may have been refused": {
 			done().status(func(s *v1alpha1.BatchReleaseStatus) { s.Attempt = 2 }).gates(gate(1, 0, 0, passed), gate(2, 0, 0, passed)),
 			outcome{Script: []string{"close gate web-v2-1-0-0: the release is completed"}, Is: rests},
+		},
+		"one of a later attempt only by a live read of the release: a cache may not show that it has begun": {
+			done().gates(gate(2, 0, 0)).but(func(o *Observation) { o.Live &^= ReadRelease }), outcome{Script: []string{"needs release"}, Is: rests},
 		},
 		"but not on the word of a cache either: it may have passed": {
 			done().gates(gate(1, 0, 0)).but(func(o *Observation) { o.Live &^= ReadGates }), outcome{Script: []string{"needs gates"}, Is: rests},

@@ -269,7 +269,7 @@ func keyOfPast(e *encoder, p *Past) {
 		e.steps(e.world.Sound.Strategy.Steps)
 		e.flag(p.Cleared)
 	}
-	e.flag(p.Sizes.Fell, p.Sizes.Spoilt, p.Losses, p.OutOfBand, p.Exposed, p.Acknowledged, p.Answered, p.Turned, p.Entered, p.Sent, p.Stuck, e.world.noted, p.Allowed, p.Emptied, p.Own.Paused, p.Own.Disputed)
+	e.flag(p.Sizes.Fell, p.Sizes.Spoilt, p.Losses, p.OutOfBand, p.Exposed, p.Acknowledged, p.Answered, p.Turned, p.Entered, p.Sent, p.Stuck, p.Unkept, e.world.noted, p.Allowed, p.Emptied, p.Own.Paused, p.Own.Disputed)
 	e.number(p.Attempt)
 	e.number(int64(p.Had))
 	e.number(int64(p.Step))

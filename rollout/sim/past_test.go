@@ -25,6 +25,8 @@ type Past struct {
 	// given again. Stuck says that another release began while that rollback could not go on: it had
 	// failed, a gate of it was rejected, or its status was lost.
 	Undone string
+	// Unkept reports whether the API server has refused to record Undone in the history.
+	Unkept bool
 	Stuck  bool
 	// Sent says that a rollback to Bad was sent elsewhere on its way: nobody has said anything against
 	// what Bad was before.

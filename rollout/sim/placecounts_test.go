@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sluice-dev/sluice/rollout/mover"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
@@ -118,6 +119,14 @@ func (lawsOfPlaces) left(w *World) []string {
 		}
 	}
 	return nil
+}
+
+// allUnapproved reports whether no pod runs a version that was approved, and the write makes such
+// ones: the native controller made all pods of what others had applied while there were none.
+func (c change) allUnapproved() bool {
+	write, _ := c.moved()
+	approved := func(p Place) bool { return p.stands() && past(c.pass.world).isStable(p.Revision) }
+	return opensToStable(write) && !slices.ContainsFunc(c.places, approved)
 }
 
 // opensToStable reports whether a write lets every pod become stable, after a scale-up from 0.

@@ -188,7 +188,7 @@ func reachesStep(w *World, c change) string {
 	if _, handed := c.action.(plan.HandBack); handed {
 		return "" // which is for handsBackAtEnd
 	}
-	if write, _ := c.moved(); status.Rollback != nil && w.follows() && opensToStable(write) {
+	if status.Rollback != nil && w.follows() && c.allUnapproved() {
 		return "" // no step approves what others had applied when somebody scaled up from 0
 	}
 	was, is := c.reached(status.UpdateRevision)

@@ -17,14 +17,21 @@ import (
 // was rolled back once that is released again.
 func (p *Past) fixed(w *World, status *v1alpha1.BatchReleaseStatus) {
 	was := w.Release.Status
+	refused, _ := w.API.refusing()
+	p.Unkept = (p.Unkept || refused == Templates) && p.Undone != "" && !isKept(w, p.Undone)
 	if status.Attempt == was.Attempt {
 		return
 	}
 	rejected := slices.ContainsFunc(was.Gates, func(g v1alpha1.GateReference) bool { return g.Decision == v1alpha1.DecisionRejected })
 	p.Stuck = p.Turned || was.Rollback != nil && (was.Phase == v1alpha1.PhaseFailed || rejected) || p.Stuck && was.Rollback == nil
-	if status.Rollback == nil && same(p.Undone, status.UpdateRevision) {
+	if p.Unkept || status.Rollback == nil && same(p.Undone, status.UpdateRevision) { // nothing has the name of what is not kept
 		p.Undone = ""
 	}
+}
+
+// isKept reports whether the history has a revision.
+func isKept(w *World, revision string) bool {
+	return slices.ContainsFunc(w.Kept, func(k plan.Kept) bool { return same(k.Revision, revision) })
 }
 
 // fixedRevision returns the revision that was rolled back, where another one is released; empty if none
@@ -51,6 +58,9 @@ func undoneGoesFirst(w *World, c change) string {
 		}
 		for j := range c.places {
 			good := &c.places[j]
+			if w.follows() && w.Workload.places().goesBack() && good.Index > p.Index {
+				continue // appliers can have pods made above it, and a partition updates the highest first
+			}
 			if good.available() && past(w).isStable(good.Revision) && !same(good.Revision, undone) && !same(good.Revision, c.pass.intent.UpdateRevision) && !staysAlone(w, findPlace(w.Places, good.UID)) {
 				return fmt.Sprintf("%s goes, and %s is %s", good.Name, p.Name, p)
 			}
@@ -72,7 +82,7 @@ func judgeUndone(w *World, revision string) {
 	if undone == "" || !same(revision, undone) || past(w).Stuck || w.Workload.Hold == nil {
 		return
 	}
-	if past(w).Exposed && !w.Workload.Hold.Emptied {
+	if past(w).Exposed && !w.Workload.Hold.Emptied && w.Workload.Status.Current == revision {
 		return // applied before a scale-up from 0, and a rollback has put its template back
 	}
 	w.breach("I6 what was rolled back never grows", revision+" gets a pod")
@@ -83,7 +93,7 @@ func judgeUndone(w *World, revision string) {
 func untoldUndone(w *World) string {
 	status := w.Release.Status
 	undone := fixedRevision(w, status)
-	lost := w.follows() && w.Kind() == DaemonSet && !slices.ContainsFunc(w.Kept, func(k plan.Kept) bool { return same(k.Revision, undone) })
+	lost := (past(w).Exposed || w.follows() && w.Kind() == DaemonSet) && !isKept(w, undone)
 	if undone == "" || lost || status.Held == nil || w.Workload.Hold == nil || status.Phase == v1alpha1.PhaseCompleted {
 		return ""
 	}

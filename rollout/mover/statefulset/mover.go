@@ -1,6 +1,8 @@
 package statefulset
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -110,10 +112,20 @@ func (m Mover) Refilled(_ string, behind int64) bool {
 
 // Refill implements mover.Mover. A StatefulSet that is scaled up before the native controller has
 // seen that it has no pods and the stable template gets pods of the version before. The native
-// controller replaces them itself: everything may be stable.
+// controller replaces them itself: everything may be stable. One that does not serve goes at once,
+// as it may stop the native controller (S4).
 func (m Mover) Refill(mover.Beginning) mover.Write {
-	if !m.Observed || m.Current == m.Update || m.partition() <= 0 {
+	switch {
+	case !m.Observed || m.Current == m.Update:
+		return nil
+	case m.partition() > 0:
+		return inplace.Window{Partition: 0, Why: mover.StableGone}
+	case !m.listed():
 		return nil
 	}
-	return inplace.Window{Partition: 0, Why: mover.StableGone}
+	down := slices.DeleteFunc(m.places(), func(p inplace.Place) bool { return p.Updated || p.Available() })
+	if writes := inplace.Replacing(down, mover.StableGone, true); len(writes) > 0 {
+		return writes[0]
+	}
+	return nil
 }

@@ -181,6 +181,7 @@ func TestPodsThatGoAwayDoNotRun(t *testing.T) {
 
 func TestWhatAStatefulSetIsScaledToFromNone(t *testing.T) {
 	t.Parallel()
+	broken := held("1a").open(0)
 	tests := map[string]struct {
 		scene  *scene
 		filled bool
@@ -190,7 +191,10 @@ func TestWhatAStatefulSetIsScaledToFromNone(t *testing.T) {
 		"pods came before the stable template was seen: the native controller replaces them": {
 			held("11"), false, inplace.Window{Why: mover.StableGone},
 		},
-		"... as soon as it sees that":     {held("11").open(0), false, nil},
+		"... as soon as it sees that": {held("11").open(0), false, nil},
+		"... and one that does not serve would stop it": {
+			broken, false, inplace.Replace{Pods: broken.Pods[1:], Why: mover.StableGone, Updated: true},
+		},
 		"it has not seen the last change": {held("11").but(func(s *scene) { s.Observed = false }), false, nil},
 		"... though there is one revision": {
 			held("11").but(sameRevision).but(func(s *scene) { s.Observed = false }), false, nil,
@@ -202,7 +206,7 @@ func TestWhatAStatefulSetIsScaledToFromNone(t *testing.T) {
 			if got := test.scene.Refilled("v2", 0); got != test.filled {
 				t.Errorf("filled is %t, want %t", got, test.filled)
 			}
-			if got := test.scene.Refill(mover.Beginning{Stable: "v2", Replicas: test.scene.Mover.Replicas}); got != test.want {
+			if got := test.scene.Refill(mover.Beginning{Stable: "v2", Replicas: test.scene.Mover.Replicas}); !cmp.Equal(got, test.want) {
 				t.Errorf("it writes %v, want %v", got, test.want)
 			}
 		})
