@@ -282,7 +282,6 @@ func endRollback(d Decision) Decision {
 		return d
 	}
 	to := d.snap.record.RolledBackTo()
-	d = keepLeft(d)
 	d = d.with(func(r *record) { r.StableRevision = to })
 	d, _ = markRolledBack(d, to)
 	d, _ = markStable(d, to)
