@@ -232,7 +232,7 @@ func (p *Past) exposed(w *World) {
 	case !waits && d.behind() <= 0 && d.Status.Current == d.Status.Update:
 		p.Exposed = false
 	}
-	alone := bare && d.Hold == nil && podsOf(w, d.Template) > 0 && runsAlone(w, d.Template)
+	alone := (bare || p.Exposed) && d.Hold == nil && podsOf(w, d.Template) > 0 && runsAlone(w, d.Template)
 	if w.guards(d) && alone { // the native controller has made all pods of it, on new nodes or for lost ones
 		p.nowStable(d.Template)
 	}
