@@ -148,9 +148,10 @@ nightly-kinds: ## Every order of events of StatefulSets and DaemonSets, and with
 	hack/test ./rollout/sim -- -timeout 330m -run '^TestEveryOrderOf(EventsOfEachKind|Requests|Matches)$$' -states=4000 $(ARGS)
 
 .PHONY: nightly-appliers
-nightly-appliers: helm ## Releases that follow real Flux, Helm 3 and more charts, which take minutes to build or to run
+nightly-appliers: helm ## Releases that follow real Flux, Argo CD, Helm 3 and more charts, which take minutes to build or to run
 	$(HELM3) version >/dev/null
 	$(FLUX) >/dev/null
+	export GOTOOLCHAIN=auto; go -C hack/argocd mod tidy -diff && go -C hack/argocd vet .
 	hack/test ./test/journeys -- -timeout 60m -ldflags=-w -run '^TestFollow' -every-applier $(ARGS)
 
 # Tests that have none of a flag refuse it: this finds a target that would never run, in seconds.

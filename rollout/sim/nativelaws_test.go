@@ -42,6 +42,9 @@ func judgeSaturated(n native) {
 	if !emptied || d.Hold == nil || past(w).OutOfBand || !same(n.Template, d.Template) || !same(status.UpdateRevision, d.Template) || status.Rollback != nil {
 		return
 	}
+	if w.follows() && status.Phase == v1alpha1.PhaseCompleted && past(w).isStable(d.Template) {
+		return // whoever applies it has gone back from a release that is not on record
+	}
 	if most(allowedSteps(w, status), d.Replicas) < d.Replicas {
 		w.breach("I2 the native controller finds no complete ReplicaSet beside others", d.Template)
 	}
