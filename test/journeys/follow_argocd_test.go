@@ -127,8 +127,8 @@ func (a argoCD) syncs() synced {
 	return s
 }
 
-// selfHeals syncs n times, which changes no pod. It wants the diff of Argo CD to show the strategy of
-// the manifest while Sluice has another one, nothing otherwise, and its server-side diff nothing.
+// selfHeals syncs n times, which changes no pod. It wants Argo CD's diff to show the manifest's
+// strategy if Sluice has set another one, and nothing else; its server-side diff shows nothing.
 func (a argoCD) selfHeals(n int, strategy bool) {
 	a.Helper()
 	pods := a.now().uids()
