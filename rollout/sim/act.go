@@ -48,7 +48,7 @@ func carryOut(x *pass, action plan.Action) {
 	done := x.report.Ended == "" && !x.refused
 	if done {
 		x.process.refusals = x.process.refusals.After(action)
-		if _, scales := scaleOf(action); scales && x.refusedEver {
+		if _, moves := action.(plan.MovePods); moves && x.refusedEver {
 			x.partly = true
 		}
 	}

@@ -129,8 +129,13 @@ func (c change) allUnapproved() bool {
 	return opensToStable(write) && !slices.ContainsFunc(c.places, approved)
 }
 
-// opensToStable reports whether a write lets every pod become stable, after a scale-up from 0.
+// opensToStable reports whether a write lets pods become stable, after a scale-up from 0.
 func opensToStable(write inplace.Write) bool {
-	opened, is := write.(inplace.Window)
-	return is && opened.Why == mover.StableGone
+	switch write := write.(type) {
+	case inplace.Window:
+		return write.Why == mover.StableGone
+	case inplace.Replace:
+		return write.Why == mover.StableGone
+	}
+	return false
 }

@@ -199,6 +199,9 @@ func reachesStep(w *World, c change) string {
 	if status.Rollback != nil { // what does not serve is replaced whatever the step says
 		is = min(is, was+c.served())
 	}
+	if w.Kind() == DaemonSet {
+		is = min(is, max(was, int32(len(w.Nodes)))) // nothing comes back on a node that has gone
+	}
 	if is > was && is-checkerOf(c.pass.world).window.grown-c.uncounted() > limit {
 		return fmt.Sprintf("%d -> %d updated pods, at most %d", was, is, limit)
 	}
@@ -212,7 +215,14 @@ func comesBackReleased(w *World, c change) string {
 	if len(checkerOf(c.pass.world).window.workloads) > 0 || past(w).OutOfBand {
 		return ""
 	}
+	write, _ := c.moved()
 	for _, p := range c.replaced() {
+		if opensToStable(write) {
+			if revision := d.places().comes(d, &d.Spec, &p); !past(w).isStable(revision) {
+				return fmt.Sprintf("%s comes back with %s, which was never stable", p.Name, revision)
+			}
+			continue
+		}
 		if c.takesBack() {
 			if same(d.places().comes(d, &d.Spec, &p), c.pass.intent.UpdateRevision) {
 				return p.Name + " is to go back, and comes back as it was"
@@ -238,6 +248,9 @@ func neverTakesBack(w *World, c change) string {
 	p, status := past(w), c.pass.intent
 	if p.OutOfBand || len(c.replaced()) == 0 || !c.takesBack() {
 		return ""
+	}
+	if write, _ := c.moved(); opensToStable(write) && w.follows() && w.Workload.Hold.Emptied {
+		return "" // what others had applied when somebody scaled up from 0 does not serve
 	}
 	if !w.Workload.places().goesBack() {
 		return "there is no way back"

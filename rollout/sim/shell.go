@@ -129,7 +129,7 @@ type pass struct {
 	// unasked says that it was not answered.
 	unasked   bool
 	refusedIn int64
-	// partly says that others of its turn were done before it, or that a ReplicaSet was scaled after
+	// partly says that others of its turn were done before it, or that pods were moved after
 	// it.
 	partly bool
 	// raced says that a policy has changed between a dry run and its write.
