@@ -52,7 +52,11 @@ func (r *Reconciler) deleteReleases(ctx context.Context, source *v1alpha1.Releas
 		if err := r.live.List(ctx, &list, client.InNamespace(namespace), mine); err != nil {
 			return leaving{}, fmt.Errorf("list releases of the source in %s: %w", namespace, err)
 		}
-		made := slices.DeleteFunc(list.Items, func(b v1alpha1.BatchRelease) bool { return b.Spec.Follow != "" })
+		follows := map[string]bool{}
+		made := slices.DeleteFunc(list.Items, func(b v1alpha1.BatchRelease) bool {
+			follows[b.Name] = b.Spec.Follow != ""
+			return follows[b.Name]
+		})
 		for i := range made {
 			if err := r.deleteRelease(ctx, &made[i]); err != nil {
 				return leaving{}, err
@@ -62,7 +66,10 @@ func (r *Reconciler) deleteReleases(ctx context.Context, source *v1alpha1.Releas
 		if err := r.live.List(ctx, &held, client.InNamespace(namespace), mine); err != nil {
 			return leaving{}, fmt.Errorf("list gates of the source in %s: %w", namespace, err)
 		}
-		left.releases, left.gates = left.releases+len(made), left.gates+len(held.Items)
+		gates := slices.DeleteFunc(held.Items, func(g v1alpha1.Gate) bool {
+			return follows[g.Spec.ReleaseRef.Name] && g.DeletionTimestamp == nil // it stays with its release
+		})
+		left.releases, left.gates = left.releases+len(made), left.gates+len(gates)
 	}
 	return left, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -101,4 +102,37 @@ func TestSourceOfNothingDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	cptest.Eventually(t, soon, w.sourceGone)
+}
+
+// TestSourceOfFollowedDeleted: a release that follows its workload, and its gates, keep no source
+// that they name.
+func TestSourceOfFollowedDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.push(app("web", "web:1"))
+	w.controller(gitsync.Options{})
+	source := w.source(nil)
+	w.wantReady(w.sync("shop"), v1alpha1.ReasonSynced)
+	other := w.release("web").DeepCopy()
+	other.ResourceVersion, other.UID, other.Name, other.ManagedFields, other.Annotations = "", "", "other", nil, nil
+	other.Spec.WorkloadRef.Name, other.Spec.Follow, other.Spec.Template = "other", v1alpha1.FollowWorkload, nil
+	gate := &v1alpha1.Gate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "other-1-0-0", Labels: other.Labels, Finalizers: []string{v1alpha1.ForgeFinalizer}},
+		Spec: v1alpha1.GateSpec{
+			ReleaseRef: v1alpha1.ReleaseReference{Name: "other", UID: "1"}, Revision: "1", Attempt: 1, Type: v1alpha1.GatePullRequest,
+			Policy: v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}},
+		},
+	}
+	for _, object := range []client.Object{other, gate, source} {
+		do := func() error { return w.Create(t.Context(), object) }
+		if object == source {
+			do = func() error { return w.Delete(t.Context(), object) }
+		}
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cptest.Eventually(t, soon, w.sourceGone)
+	if have := w.release("other"); have == nil || have.DeletionTimestamp != nil {
+		t.Error("want the followed release to stay")
+	}
 }
