@@ -144,14 +144,19 @@ func releaseTable(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
 	return strings.Join(rows, "\n")
 }
 
-// claimed returns the commit and subject that whoever applied the revision names.
+// claimed returns the commit and subject that whoever applied the revision names. The annotations
+// may be about one that was applied since.
 func claimed(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) string {
-	var cells []string
-	if release.Status.UpdateRevision == g.Spec.Revision && release.Status.Commit != "" {
-		cells = append(cells, commit(release.Status.Commit))
+	status := &release.Status
+	if status.UpdateRevision != g.Spec.Revision {
+		return "nothing"
 	}
-	if subject := release.Annotations[v1alpha1.SubjectAnnotation]; subject != "" {
-		cells = append(cells, Code(subject))
+	var cells []string
+	if status.Commit != "" {
+		cells = append(cells, commit(status.Commit))
+	}
+	if status.CommitSubject != "" {
+		cells = append(cells, Code(status.CommitSubject))
 	}
 	return cmp.Or(strings.Join(cells, " "), "nothing")
 }

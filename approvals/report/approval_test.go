@@ -141,6 +141,24 @@ func TestNothingIsInjected(t *testing.T) {
 	})
 }
 
+// TestClaimIsOfTheRevision: a pull request shows what the applier of its revision says, and nothing
+// of a template that was applied since.
+func TestClaimIsOfTheRevision(t *testing.T) {
+	t.Parallel()
+	g, release, batch := asked()
+	release.Spec.Follow, release.Status.CommitSubject = v1alpha1.FollowWorkload, "Mine bitcoins |\n@octocat"
+	release.Annotations[v1alpha1.SubjectAnnotation] = "Fix a typo"
+	for revision, want := range map[string]string{
+		g.Spec.Revision: commit(release.Status.Commit) + " `Mine bitcoins ¦ @octocat`",
+		"another":       "nothing",
+	} {
+		g.Spec.Revision = revision
+		if _, body := Approval(g, release, batch); !strings.Contains(body, "| Applied, as the workload says | "+want+" |\n") {
+			t.Errorf("revision %s: want %s in\n%s", revision, want, body)
+		}
+	}
+}
+
 func TestCommitMessage(t *testing.T) {
 	t.Parallel()
 	g, _, _ := asked()
