@@ -82,11 +82,15 @@ func TestFollowDecidedByNoClaim(t *testing.T) {
 		{CheckRun: &v1alpha1.CheckRunGate{Name: "ci", App: "ci"}},
 		pullRequest(v1alpha1.PullRequestGate{ForbidSelfApproval: true}),
 	} {
-		r := following(release("", step(1, policy), step("100%", none())))
-		r.Namespace = w.namespace
-		err := w.Create(w.Context(), r)
-		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.strategy.steps: ") || !strings.Contains(err.Error(), "its commit is a claim of its applier") {
-			t.Errorf("want %+v refused at the path of the steps, got %v", policy, err)
+		for path, gates := range map[string][2]v1alpha1.Step{
+			"spec.strategy.steps": {step(1, policy), step(1)}, "spec.rollback.steps": {step(1), step(1, policy)},
+		} {
+			r := following(release("", gates[0], step("100%", none())))
+			r.Namespace, r.Spec.Rollback = w.namespace, &v1alpha1.RollbackStrategy{Steps: []v1alpha1.Step{gates[1], step("100%", none())}}
+			err := w.Create(w.Context(), r)
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), path+": ") || !strings.Contains(err.Error(), "its commit is a claim of its applier") {
+				t.Errorf("want %+v refused at %s, got %v", policy, path, err)
+			}
 		}
 	}
 }
