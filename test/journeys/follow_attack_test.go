@@ -160,7 +160,7 @@ func TestFollowStatus(t *testing.T) {
 	})
 }
 
-// TestFollowUndone: kubectl rollout undo, restart, pause and resume of a followed workload.
+// TestFollowUndone: kubectl rollout undo and restart of a followed workload.
 func TestFollowUndone(t *testing.T) {
 	onFollowed(t, func(h tool) {
 		h.judged = nil // pods of a restart have the image of those before
