@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -211,6 +212,21 @@ func TestRecordInTheWay(t *testing.T) {
 	for range 3 {
 		if err := c.records(t); !errors.Is(err, turns.ErrRefused) || c.deletes != 1 {
 			t.Fatalf("a finalizer keeps it: %d deleted, error %v, want one, and that it is refused", c.deletes, err)
+		}
+	}
+}
+
+// TestRecordIsReadAsWritten: what is recorded of a kept template is read as it was.
+func TestRecordIsReadAsWritten(t *testing.T) {
+	t.Parallel()
+	want := plan.Record{
+		Outcome: v1alpha1.OutcomeReleased, Attempt: 3, Commit: "c1", Author: "Ada", Subject: "One", CommittedAt: "2026-03-02T11:00:00Z", Reference: "{}",
+		Claimed: true, StartedAt: "2026-03-02T12:00:00Z", ReleasedAt: "2026-03-02T13:00:00Z", ApprovedBy: "Grace", Forced: "manual",
+	}
+	for _, want := range []plan.Record{want, {}} {
+		got := keptFrom(&metav1.ObjectMeta{Annotations: recorded(7, want)})
+		if diff := cmp.Diff(want, got.Record); diff != "" || got.Number != 7 {
+			t.Errorf("number %d, -written +read:\n%s", got.Number, diff)
 		}
 	}
 }

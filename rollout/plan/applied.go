@@ -19,6 +19,13 @@ const (
 // follows reports whether the template comes from the workload.
 func follows(s *snapshot) bool { return s.release.Spec.Follow == v1alpha1.FollowWorkload }
 
+// claimsCommit reports whether the released template was copied from the workload: its commit is
+// what the applier says, also once the release follows no more.
+func claimsCommit(s *snapshot) bool {
+	copied := s.release.Annotations[v1alpha1.FollowedAnnotation]
+	return follows(s) || copied != "" && s.record.releases(copied)
+}
+
 // labelled reports whether the label names the release: the admission policy acts on the workload.
 func labelled(s *snapshot) bool { return s.workload.Follower == s.release.Name }
 

@@ -57,3 +57,27 @@ func TestReferenceIsRecorded(t *testing.T) {
 		t.Errorf("want it in the history, got %q", got)
 	}
 }
+
+// TestClaimIsRecorded: the commit of a template that was copied from the workload goes into the
+// history as a claim, also if the release follows no more, and that of Git's next one does not.
+func TestClaimIsRecorded(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		follow v1alpha1.FollowPolicy
+		copied string
+		want   bool
+	}{
+		"followed":    {v1alpha1.FollowWorkload, "another", true},
+		"mid-release": {"", held(10).look().record.Resolved.Digest, true},
+		"Git's":       {"", "", false},
+		"Git's next":  {"", "another", false},
+	} {
+		s := held(10).but(from("c2", "Ann", "Two")).but(func(o *Observation) {
+			o.Release.Spec.Follow, o.Release.Status.Commit = tc.follow, "c2"
+			o.Release.Annotations[v1alpha1.FollowedAnnotation] = tc.copied
+		})
+		if got := releasedRecord(s.look()); got.Claimed != tc.want || got.Commit != "c2" {
+			t.Errorf("%s: got %+v, want commit c2, claimed: %t", name, got, tc.want)
+		}
+	}
+}

@@ -245,6 +245,12 @@ func TestAGateNamesTheCommitThatRanBefore(t *testing.T) {
 				{Revision: "v3", Number: 3, Record: Record{Outcome: v1alpha1.OutcomeRolledBack, Commit: "c3"}}, {Revision: "v1", Number: 1},
 			}, "",
 		},
+		"not what an applier claimed while the release followed its workload": {
+			[]Kept{
+				{Revision: "v0", Number: 1, Record: released("c0", 1)},
+				{Revision: "v1", Number: 2, Record: Record{Outcome: v1alpha1.OutcomeReleased, Commit: "c1", Attempt: 2, Claimed: true}},
+			}, "c0",
+		},
 		"none that is known": {[]Kept{{Revision: "v1", Number: 1}}, ""},
 	}
 	for name, tc := range tests {

@@ -68,12 +68,13 @@ func (h history) nextNumber() int64 {
 }
 
 // stableCommit returns the commit that ran before the release: the stable revision's or, where a
-// person rolled that out without Git, the one that was released last.
+// person rolled that out without Git, or its commit is a claim, the one that was released last.
 func (h history) stableCommit(stable, update string) string {
-	if kept := h.of(stable); kept != nil && kept.Commit != "" {
+	known := func(k *Kept) bool { return k.Commit != "" && !k.Claimed }
+	if kept := h.of(stable); kept != nil && known(kept) {
 		return kept.Commit
 	}
-	if last := h.newest(func(k *Kept) bool { return k.stable() && k.Commit != "" && k.Revision != update }); last != nil {
+	if last := h.newest(func(k *Kept) bool { return k.stable() && known(k) && k.Revision != update }); last != nil {
 		return last.Commit
 	}
 	return ""
@@ -130,6 +131,8 @@ type Record struct {
 	CommittedAt string
 	// Reference is the ReferenceCommit of the commit as JSON; empty if it has none.
 	Reference string
+	// Claimed reports whether Commit is what the applier of a followed workload says.
+	Claimed bool
 	// StartedAt is when the release or rollback with the outcome began, as RFC 3339.
 	StartedAt string
 	// ReleasedAt is when the template became stable, as RFC 3339; empty if it never did.

@@ -148,6 +148,7 @@ func recordStable(d Decision) (Decision, bool) {
 func releasedRecord(s *snapshot) Record {
 	record := origin(s, s.record.Commit)
 	record.Outcome, record.Attempt = v1alpha1.OutcomeReleased, s.record.Attempt
+	record.Claimed = record.Commit != "" && claimsCommit(s)
 	if s.record.isRollback() {
 		record.Outcome = v1alpha1.OutcomeRolledBackTo
 	}
