@@ -21,9 +21,12 @@ func follows(s *snapshot) bool { return s.release.Spec.Follow == v1alpha1.Follow
 
 // claimsCommit reports whether the released template was copied from the workload: its commit is
 // what the applier says, also once the release follows no more.
-func claimsCommit(s *snapshot) bool {
-	copied := s.release.Annotations[v1alpha1.FollowedAnnotation]
-	return follows(s) || copied != "" && s.record.releases(copied)
+func claimsCommit(s *snapshot) bool { return follows(s) || copiedBefore(s.release, &s.record) }
+
+// copiedBefore reports whether the template of a record was the last to be copied from the workload.
+func copiedBefore(release *v1alpha1.BatchRelease, r *record) bool {
+	copied := release.Annotations[v1alpha1.FollowedAnnotation]
+	return copied != "" && r.releases(copied)
 }
 
 // labelled reports whether the label names the release: the admission policy acts on the workload.

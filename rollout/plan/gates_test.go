@@ -277,6 +277,26 @@ func TestAGateNamesTheCommitThatRanBefore(t *testing.T) {
 	}
 }
 
+// TestAGateNamesNoClaimedCommit: a release that stops to follow its workload in mid-release, as Git
+// has the same template, gets no gate about the commit that the applier claimed.
+func TestAGateNamesNoClaimedCommit(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ copied, inGit, want string }{
+		"claimed":       {"digest-v2", "c2", ""},
+		"as Git has it": {"digest-v2", "c1", "c1"},
+		"of Git":        {"digest-v1", "c2", "c1"},
+		"never copied":  {"", "c2", "c1"},
+	} {
+		s := doneStep().but(func(o *Observation) {
+			o.Release.Status.Commit, o.Release.Status.Resolved.Digest = "c1", "digest-v2"
+			o.Release.Annotations = map[string]string{v1alpha1.FollowedAnnotation: tc.copied, v1alpha1.CommitAnnotation: tc.inGit}
+		})
+		if got := s.look().gates().spec(indexed{policy: v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}}).Commit; got != tc.want {
+			t.Errorf("%s: commit %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 // TestARefusedApprovalIsTold: an approval that was merged in vain is told as such: nothing goes on
 // before somebody does something.
 func TestARefusedApprovalIsTold(t *testing.T) {

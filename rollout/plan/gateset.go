@@ -97,7 +97,7 @@ func (g gates) name(at indexed) string {
 }
 
 // spec returns the spec of a gate of this attempt. The commit of a followed workload is a claim of
-// its applier, by which no gate decides.
+// its applier, by which no gate decides, also once the release gets its template from Git.
 func (g gates) spec(at indexed) v1alpha1.GateSpec {
 	spec := v1alpha1.GateSpec{
 		ReleaseRef: v1alpha1.ReleaseReference{Name: g.release.Name, UID: g.release.UID},
@@ -110,6 +110,9 @@ func (g gates) spec(at indexed) v1alpha1.GateSpec {
 	}
 	if g.release.Spec.Follow == "" {
 		spec.Commit, spec.StableCommit = g.record.Commit, g.history.stableCommit(g.record.StableRevision, g.record.UpdateRevision)
+		if copiedBefore(g.release, g.record) && spec.Commit != g.release.Annotations[v1alpha1.CommitAnnotation] {
+			spec.Commit = ""
+		}
 	}
 	return spec
 }
