@@ -72,8 +72,8 @@ const (
 	// ReferenceAnnotation on a BatchRelease or ControllerRevision is a ReferenceCommit as JSON: the
 	// commit that the commit was made from, as its trailers claim. It decides nothing.
 	ReferenceAnnotation = Prefix + "commit-reference"
-	// ClaimedAnnotation on a ControllerRevision is true if its commit is what the applier of a followed
-	// workload says. It decides nothing.
+	// ClaimedAnnotation on a ControllerRevision is true if the applier of a followed workload named its
+	// commit, which decides nothing.
 	ClaimedAnnotation = Prefix + "commit-claimed"
 	// FileAnnotation on a BatchRelease is the file that defines it.
 	FileAnnotation = Prefix + "file"

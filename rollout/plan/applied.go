@@ -23,7 +23,7 @@ func follows(s *snapshot) bool { return s.release.Spec.Follow == v1alpha1.Follow
 // what the applier says, also once the release follows no more.
 func claimsCommit(s *snapshot) bool { return follows(s) || copiedBefore(s.release, &s.record) }
 
-// copiedBefore reports whether the template of a record was the last to be copied from the workload.
+// copiedBefore reports whether a record's template was the last to be copied from the workload.
 func copiedBefore(release *v1alpha1.BatchRelease, r *record) bool {
 	copied := release.Annotations[v1alpha1.FollowedAnnotation]
 	return copied != "" && r.releases(copied)
