@@ -216,7 +216,7 @@ func TestRecordInTheWay(t *testing.T) {
 	}
 }
 
-// TestRecordIsReadAsWritten: what is recorded of a kept template is read as it was.
+// TestRecordIsReadAsWritten: the record of a kept template is read as it was written.
 func TestRecordIsReadAsWritten(t *testing.T) {
 	t.Parallel()
 	want := plan.Record{

@@ -20,8 +20,8 @@ import (
 
 const claimedCommit = "0123456789abcdef0123456789abcdef01234567"
 
-// TestHostileOrigin: whatever a workload names as its applier, Sluice reads nothing but objects of
-// Flux and Argo CD, at most two of them. It takes a commit from one that lists the workload.
+// TestHostileOrigin: for any applier that a workload names, Sluice reads only objects of Flux and
+// Argo CD, at most two of them. It takes a commit from one that lists the workload.
 func TestHostileOrigin(t *testing.T) {
 	t.Parallel()
 	const flux, helm, argo = "kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io", "argocd.argoproj.io/tracking-id"

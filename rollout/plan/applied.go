@@ -19,8 +19,8 @@ const (
 // follows reports whether the template comes from the workload.
 func follows(s *snapshot) bool { return s.release.Spec.Follow == v1alpha1.FollowWorkload }
 
-// claimsCommit reports whether the released template was copied from the workload: its commit is
-// what the applier says, also once the release follows no more.
+// claimsCommit reports whether the applier named the commit: the released template was copied from
+// the workload, though the release may follow it no more.
 func claimsCommit(s *snapshot) bool { return follows(s) || copiedBefore(s.release, &s.record) }
 
 // copiedBefore reports whether a record's template was the last to be copied from the workload.

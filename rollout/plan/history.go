@@ -131,7 +131,7 @@ type Record struct {
 	CommittedAt string
 	// Reference is the ReferenceCommit of the commit as JSON; empty if it has none.
 	Reference string
-	// Claimed reports whether Commit is what the applier of a followed workload says.
+	// Claimed reports whether the applier of a followed workload named Commit.
 	Claimed bool
 	// StartedAt is when the release or rollback with the outcome began, as RFC 3339.
 	StartedAt string
