@@ -37,11 +37,14 @@ func unguarded(s *snapshot) bool {
 	return !absent(s) && follows(s) && labelled(s) && !s.workload.Guarded && !s.workload.native().Contained
 }
 
-// appliedWaits reports whether a followed workload that no release holds has another template than
-// its pods, and its native controller is kept from rolling it out.
-func appliedWaits(s *snapshot) bool {
+// appliedWaits reports whether a template that was applied to a followed workload waits there.
+func appliedWaits(s *snapshot) bool { return follows(s) && templateWaits(s) }
+
+// templateWaits reports whether a workload that no release holds has another template than its
+// pods, and its native controller is kept from rolling it out.
+func templateWaits(s *snapshot) bool {
 	w, stable := s.workload, stableRevision(s)
-	if !follows(s) || w.Hold != nil || !w.native().Contained || stable == "" {
+	if w.Hold != nil || !w.native().Contained || stable == "" {
 		return false
 	}
 	return s.pods.old() > 0 || stable != w.Revision && s.pods.updated() < max(w.Replicas, 1)
@@ -110,12 +113,18 @@ func beginFollowing(d Decision) (Decision, bool) {
 	return d, done || s.record.idle()
 }
 
-// stopFollowing takes the label off a workload that the release no longer follows.
+// stopFollowing takes the label off a workload that the release no longer follows, and then forgets
+// the template that was copied last: if the release follows again, it copies the one that runs then.
 func stopFollowing(d Decision) (Decision, bool) {
-	if s := d.snap; !labelled(s) || s.hold().held() {
+	s := d.snap
+	switch _, copied := s.release.Annotations[v1alpha1.FollowedAnnotation]; {
+	case labelled(s) && !s.hold().held():
+		return letFollowedGo(d, unfollowReason)
+	case copied && !labelled(s):
+		return d.do(Annotate{Reason: unfollowReason, Remove: []string{v1alpha1.FollowedAnnotation}}), true
+	default:
 		return d, false
 	}
-	return letFollowedGo(d, unfollowReason)
 }
 
 // letFollowedGo gives a followed workload that no release holds back to its native controller. A
@@ -123,7 +132,7 @@ func stopFollowing(d Decision) (Decision, bool) {
 func letFollowedGo(d Decision, why Reason) (Decision, bool) {
 	s := d.snap
 	back := HandBack{Reason: why, Hold: Hold{HeldWorkload: s.workload.native().Own}, Unfollow: true}
-	if stable := stableRevision(s); appliedWaits(s) && s.release.Spec.DeletionPolicy != v1alpha1.DeletionProceed && hasTemplate(s, stable) {
+	if stable := stableRevision(s); templateWaits(s) && s.release.Spec.DeletionPolicy != v1alpha1.DeletionProceed && hasTemplate(s, stable) {
 		back.Template = &Template{Revision: stable}
 	}
 	return d.do(back), true
