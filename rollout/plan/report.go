@@ -112,7 +112,7 @@ func stalledBeside(s *snapshot) stall {
 	case drifts(s) && s.release.Spec.Drift == v1alpha1.DriftRevert && driftOwner(s) != "":
 		return stall{v1alpha1.StallWorkloadShared, sharedWords(s, "reverts changes"), false}
 	case !absent(s) && mayNotFollow(s):
-		return stall{v1alpha1.StallWorkloadShared, sharedWords(s, "follows it"), false}
+		return stall{v1alpha1.StallWorkloadShared, sharedWords(s, followsIt), false}
 	case unguarded(s):
 		return stall{v1alpha1.StallUnguarded, UnguardedWords(kindOf(s), s.workload.Name), false}
 	case s.record.Traffic != nil && s.record.Traffic.Problem != nil:

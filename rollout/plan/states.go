@@ -121,11 +121,15 @@ var resting = group{when: func(s *snapshot) bool { return s.record.idle() }, row
 	},
 	{
 		when: func(s *snapshot) bool { return s.record.completed() && s.record.isRollback() }, value: v1alpha1.StateCompleted, reason: just(v1alpha1.ReasonRolledBack),
-		message: func(r *report) string { return "revision " + r.s.record.UpdateRevision + " runs again" }, event: notice{onEntry, false}, traits: ready,
+		message: runsAgainWords, event: notice{onEntry, false}, traits: ready,
 	},
 	{
 		when: func(s *snapshot) bool { return s.record.completed() }, value: v1alpha1.StateCompleted, reason: just(v1alpha1.ReasonCompleted),
 		message: func(r *report) string { return "all pods run revision " + r.s.record.UpdateRevision }, event: notice{onEntry, false}, traits: ready,
+	},
+	{
+		when: mayNotFollow, value: v1alpha1.StateIdle, reason: just(v1alpha1.ReasonWorkloadShared),
+		message: func(r *report) string { return sharedWords(r.s, followsIt) }, stall: stalls{cause: v1alpha1.StallWorkloadShared, yields: true},
 	},
 	{
 		when: func(s *snapshot) bool { return s.given == "" && !follows(s) }, value: v1alpha1.StateIdle,

@@ -29,7 +29,7 @@ func TestChooseTemplate(t *testing.T) {
 	checkPlans(t, map[string]planned{
 		"without any template there is nothing to release": {
 			running(10).but(func(o *Observation) { o.Given = "" }),
-			outcome{Is: "- - - NoTemplate", Stalled: "NoTemplate: spec.template is missing: there is nothing to release"},
+			outcome{Is: "- - - NoTemplate", Stalled: "NoTemplate: spec.template is missing: there is nothing to release; to release what others apply to the workload, set spec.follow: Workload"},
 		},
 		"a template that is taken out stops nothing": {
 			completed(10).but(func(o *Observation) { o.Given = "" }),

@@ -17,7 +17,8 @@ const (
 	handBackWords  = "handing the workload back"
 	notTakenOver   = "the workload is not taken over: "
 	pastGitWords   = "spec.template differs from Git: somebody changed it out of band; its ReleaseSource will restore it"
-	noTemplateText = "spec.template is missing: there is nothing to release"
+	noTemplateText = "spec.template is missing: there is nothing to release; to release what others apply to the workload, set spec.follow: Workload"
+	followsIt      = "follows it"
 	quarantineText = "spec.template was rolled back: a different template starts the next release"
 )
 
@@ -101,6 +102,16 @@ func nativeRolloutWords(r *report) string {
 	default:
 		return "the workload's own rollout is in progress: " + run
 	}
+}
+
+// runsAgainWords describes the end of a rollback. It also says if others have applied the template
+// again that was rolled back.
+func runsAgainWords(r *report) string {
+	message := "revision " + r.s.record.UpdateRevision + " runs again"
+	if appliedWaits(r.s) && isQuarantined(r.s) && !r.s.record.releases(r.s.workload.Digest) {
+		message += "; revision " + r.s.workload.Revision + " was rolled back and applied again, and is not released: apply another template"
+	}
+	return message
 }
 
 func beginReason(r *report) string {

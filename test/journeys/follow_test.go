@@ -195,6 +195,9 @@ func TestFollowRolledBack(t *testing.T) {
 		h.lookedAgain()
 		h.await(all(web.completed, web.quarantined, web.serves("web:1", 4), web.attempt(3)))
 		if h.kind != "DaemonSet" {
+			h.await(web.status("the template that is applied again", func(s *v1alpha1.BatchReleaseStatus) bool {
+				return strings.Contains(s.Message, "applied again, and is not released")
+			}))
 			h.kubectl("scale", h.kind, "web", "--replicas=6")
 			h.await(all(web.completed, web.serves("web:1", 6)))
 			h.kubectl("scale", h.kind, "web", "--replicas=4")
@@ -337,7 +340,12 @@ func TestFollowShared(t *testing.T) {
 		second := following(releaseTo(h.kind, corev1.PodTemplateSpec{}, step("100%", none())))
 		second.Name = "z-other"
 		h.create(second)
-		h.await(stalls("z-other", v1alpha1.ReasonWorkloadShared, "only that one follows it"))
+		h.await(all(stalls("z-other", v1alpha1.ReasonWorkloadShared, "only that one follows it"), func(s *scene) error {
+			if status := s.releases["z-other"].Status; status.Reason != v1alpha1.ReasonWorkloadShared || !strings.Contains(status.Message, "delete one of the two") {
+				return fmt.Errorf("want a status that says so, have %s: %s", status.Reason, status.Message)
+			}
+			return nil
+		}))
 		h.applies("web:2")
 		h.await(all(labelled, web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
 	})
