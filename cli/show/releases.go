@@ -107,6 +107,8 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 		return "sync"
 	case changedOutOfBand(release):
 		return "retry"
+	case status.State == v1alpha1.StateWorkloadNotFound:
+		return "workload"
 	case status.PausePoint != nil:
 		return "pod/" + status.PausePoint.Pod
 	case status.State == v1alpha1.StateApprovalRefused:

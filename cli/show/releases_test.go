@@ -37,6 +37,9 @@ func TestWaitsFor(t *testing.T) {
 		"PausePoint": {"the pod that it holds before, by a name to give to kubectl", func(r *v1alpha1.BatchRelease) {
 			r.Status.PausePoint = &v1alpha1.PausePoint{Pod: "web-abc"}
 		}, "pod/web-abc"},
+		"WorkloadNotFound": {"its workload does not exist", func(r *v1alpha1.BatchRelease) {
+			r.Status.State = v1alpha1.StateWorkloadNotFound
+		}, "workload"},
 		"Suspended": {"whatever the gates say, it stands", func(r *v1alpha1.BatchRelease) {
 			r.Spec.Suspend, r.Status.CurrentStepState, r.Status.Gates = true, v1alpha1.StepBlocking, manual
 		}, "resume"},

@@ -158,6 +158,8 @@ func origin(release *v1alpha1.BatchRelease) []Node {
 			node.Text = strings.TrimSuffix("rolled back: "+node.Text, ": ")
 		}
 		nodes = append(nodes, node)
+	} else if subject := bySubject(CommitOf(release)); subject != "" && release.Spec.Follow != "" {
+		nodes = append(nodes, Node{Name: "applied by", Text: subject})
 	}
 	nodes = append(nodes, jumpNode(release)...)
 	if status.Queued != nil {

@@ -78,6 +78,9 @@ func (f *followFlags) release(workload string) (*v1alpha1.BatchRelease, error) {
 	release.Namespace, release.Name = f.namespace, name
 	release.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: kind.Name, Name: name}
 	release.Spec.Follow = v1alpha1.FollowWorkload
+	if len(f.steps) == 0 {
+		return nil, errors.New("--steps is empty: name the pods of each batch, such as --steps=1,50%")
+	}
 	for _, step := range f.steps {
 		if step = strings.TrimSpace(step); step != "100%" {
 			release.Spec.Strategy.Steps = append(release.Spec.Strategy.Steps, v1alpha1.Step{Replicas: intstr.Parse(step)})

@@ -44,6 +44,7 @@ spec:
 		"pod/web":                   {exitUsage, "", `"pod/web" names no workload: write KIND/NAME, such as deployment/web`},
 		"deployment/We_b":           {exitUsage, "", `"We_b" is not a name of a workload: `},
 		"ds/agent --steps=3,1":      {exitUsage, "", "--steps: spec.strategy.steps[1].replicas: "},
+		"ds/agent --steps=":         {exitUsage, "", "--steps is empty"},
 		"":                          {exitUsage, "", "name one workload, such as deployment/web"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -170,7 +170,8 @@ func (f *handbackFlags) checkController(ctx context.Context, c client.Reader) er
 		return fmt.Errorf("can't tell whether a controller runs: no Lease %s is in the cluster, and a controller without leader election has none; "+
 			"check that none runs, and pass --force", v1alpha1.LeaseName)
 	case holder != "":
-		return fmt.Errorf("a controller runs: %s holds the Lease %s; stop it first, or delete the BatchReleases, and it hands their workloads back", holder, lease)
+		return fmt.Errorf("a controller runs: %s holds the Lease %s; delete the BatchReleases, and it hands their workloads back, or stop it first; "+
+			"for a workload that no BatchRelease names, add --force", holder, lease)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -84,7 +85,8 @@ func (f *kubeFlags) connect(warnings io.Writer) (*cluster, error) {
 	case err != nil:
 		return nil, fmt.Errorf("find cluster: %w", err)
 	case f.guessed(config):
-		return nil, errors.New("find cluster: no kubeconfig names one; set --kubeconfig or $KUBECONFIG, or create ~/.kube/config")
+		looked := strings.Join(loader.ConfigAccess().GetLoadingPrecedence(), ", ")
+		return nil, fmt.Errorf("find cluster: no kubeconfig names one (%s); set --kubeconfig or $KUBECONFIG, or create ~/.kube/config", looked)
 	}
 	namespace, _, err := loader.Namespace()
 	if err != nil {
