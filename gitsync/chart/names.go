@@ -68,8 +68,12 @@ func (n names) texts(rendered map[string]string) []Text {
 // at matches the place of a template in the errors of Helm.
 var at = regexp.MustCompile(`([^\s()"']+/templates/[^\s()"':]+):(\d+)(?::(\d+))?`)
 
-// repeated matches the place at the beginning of an error, which is a field of the Problem.
-var repeated = regexp.MustCompile(`^(?:execution|parse) error at \([^)]*\): `)
+// repeated matches the place at the beginning of an error, which is a field of the Problem. executing
+// matches it in an error that names no other place.
+var (
+	repeated  = regexp.MustCompile(`^(?:execution|parse) error at \([^)]*\): `)
+	executing = regexp.MustCompile(`^\S+:\d+:\d+ executing "[^"]*" `)
+)
 
 // problem returns the error of a template with the last of the places that it names: the others
 // lead there.
@@ -82,6 +86,9 @@ func (n names) problem(err error) Problem {
 	place := places[len(places)-1]
 	file, itself := n.file(place[1])
 	found := Problem{File: file, Message: repeated.ReplaceAllString(message, "")}
+	if itself && len(places) == 1 {
+		found.Message = executing.ReplaceAllString(found.Message, "")
+	}
 	if itself {
 		found.Line, _ = strconv.Atoi(place[2]) // digits
 		if place[3] != "" {
