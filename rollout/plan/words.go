@@ -321,8 +321,8 @@ func refusalWords(r *Refusal) string {
 
 // UnguardedWords says that no admission policy acts on a followed workload, and what to do.
 func UnguardedWords(kind, name string) string {
-	return fmt.Sprintf("no admission policy holds the templates that others apply to %s %q: install config/follow, which needs Kubernetes 1.34, "+
-		"or keep its controller from rolling by %s in its manifest", kind, name, containing[kind])
+	return fmt.Sprintf("no admission policy holds the templates that others apply to %s %q: install config/follow, which needs Kubernetes 1.34 "+
+		"and must name the controller's account, or keep its controller from rolling by %s in its manifest", kind, name, containing[kind])
 }
 
 // containing is the field that keeps the native controller of a kind from rolling.
