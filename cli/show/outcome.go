@@ -119,7 +119,7 @@ func underWayStanding(status *v1alpha1.BatchReleaseStatus) string {
 	switch {
 	case status.State.OnHold(), status.Stops() != "":
 		return onHold
-	case status.State.Waits(), status.State == v1alpha1.StateWorkloadNotFound && status.Phase == "":
+	case status.State.Waits(), lacksWorkload(status) && status.Phase == "":
 		return waiting
 	case status.Phase == v1alpha1.PhaseRollingUpdate:
 		return rolling

@@ -107,7 +107,7 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 		return "sync"
 	case changedOutOfBand(release):
 		return "retry"
-	case status.State == v1alpha1.StateWorkloadNotFound:
+	case lacksWorkload(status):
 		return "workload"
 	case status.PausePoint != nil:
 		return "pod/" + status.PausePoint.Pod
@@ -141,6 +141,11 @@ func changedPastGit(status *v1alpha1.BatchReleaseStatus) bool {
 // it holds.
 func changedOutOfBand(release *v1alpha1.BatchRelease) bool {
 	return release.Status.StoppedFor(v1alpha1.StopWorkloadChanged)
+}
+
+// lacksWorkload reports whether the workload does not exist.
+func lacksWorkload(status *v1alpha1.BatchReleaseStatus) bool {
+	return status.State == v1alpha1.StateWorkloadNotFound
 }
 
 // stalled reports whether only a change can help.

@@ -68,8 +68,8 @@ func (n names) texts(rendered map[string]string) []Text {
 // at matches the place of a template in the errors of Helm.
 var at = regexp.MustCompile(`([^\s()"']+/templates/[^\s()"':]+):(\d+)(?::(\d+))?`)
 
-// repeated matches the place at the beginning of an error, which is a field of the Problem. executing
-// matches it in an error that names no other place.
+// repeated matches the place at the beginning of an error, which is a field of the Problem.
+// executing matches it in an error that names no other place.
 var (
 	repeated  = regexp.MustCompile(`^(?:execution|parse) error at \([^)]*\): `)
 	executing = regexp.MustCompile(`^\S+:\d+:\d+ executing "[^"]*" `)

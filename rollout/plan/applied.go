@@ -113,8 +113,8 @@ func beginFollowing(d Decision) (Decision, bool) {
 	return d, done || s.record.idle()
 }
 
-// stopFollowing takes the label off a workload that the release no longer follows, and then forgets
-// the template that was copied last: if the release follows again, it copies the one that runs then.
+// stopFollowing takes the label off a workload that the release no longer follows, and then the
+// note of the template that was copied last: a release that follows again copies the one that runs.
 func stopFollowing(d Decision) (Decision, bool) {
 	s := d.snap
 	switch _, copied := s.release.Annotations[v1alpha1.FollowedAnnotation]; {
