@@ -159,7 +159,7 @@ func origin(release *v1alpha1.BatchRelease) []Node {
 		}
 		nodes = append(nodes, node)
 	} else if subject := bySubject(CommitOf(release)); subject != "" && release.Spec.Follow != "" {
-		nodes = append(nodes, Node{Name: "applied by", Text: subject})
+		nodes = append(nodes, Node{Name: "origin", Text: subject})
 	}
 	nodes = append(nodes, jumpNode(release)...)
 	if status.Queued != nil {

@@ -232,10 +232,10 @@ func TestTreeTellsTheTruth(t *testing.T) {
 				Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "FilesInvalid", Message: "web.yaml:3: unknown field", LastTransitionTime: at(time.Minute),
 			}}
 		}, []string{"✖ releasesource/shop  FilesInvalid: web.yaml:3: unknown field (60s)"}},
-		"AppliedBy": {"a template without a commit has whoever applied it", func(w *Whole) {
+		"Origin": {"a template without a commit has what its workload says", func(w *Whole) {
 			w.Release.Annotations = map[string]string{v1alpha1.SubjectAnnotation: "Helm release web, web-1.2.3"}
 			w.Release.Spec.Follow, w.Release.Status.Commit = v1alpha1.FollowWorkload, ""
-		}, []string{"├─ applied by            Helm release web, web-1.2.3\n"}},
+		}, []string{"├─ origin                Helm release web, web-1.2.3\n"}},
 		"WorkloadNotFound": {"the controller has looked, and waits for a workload", func(w *Whole) {
 			w.Release.Status = v1alpha1.BatchReleaseStatus{State: v1alpha1.StateWorkloadNotFound, Message: `Deployment "web" does not exist`}
 		}, []string{`▸ batchrelease/web  Waiting: Deployment "web" does not exist`}},
