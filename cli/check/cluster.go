@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/install"
 	"github.com/sluice-dev/sluice/internal/subset"
 )
@@ -39,17 +41,26 @@ type Cluster struct {
 func (c *Cluster) Check(ctx context.Context, now time.Time) ([]Finding, error) {
 	findings := []Finding{c.server()}
 	controller, account := c.controller(ctx, now)
-	objects, err := install.Objects(install.Options{Namespace: account, Image: "any", Replicas: 1, CRDs: true, Policy: true})
+	options := install.Options{Namespace: account, Image: "any", Replicas: 1, CRDs: true, Policy: true, Follow: c.follows(ctx)}
+	objects, err := install.Objects(options)
 	if err != nil {
 		return nil, fmt.Errorf("read own manifests: %w", err)
 	}
 	for _, object := range objects {
-		switch object.GetKind() {
-		case "CustomResourceDefinition", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
+		if kindWords[object.GetKind()] != "" {
 			findings = append(findings, c.installed(ctx, object))
 		}
 	}
 	return append(findings, controller, c.rights(ctx, objects, "system:serviceaccount:"+account+":sluice-controller")), nil
+}
+
+// follows reports whether a release is seen that follows its workload.
+func (c *Cluster) follows(ctx context.Context) bool {
+	var releases v1alpha1.BatchReleaseList
+	if err := c.Client.List(ctx, &releases, client.InNamespace(c.Namespace)); err != nil {
+		return false // another check says so
+	}
+	return slices.ContainsFunc(releases.Items, func(r v1alpha1.BatchRelease) bool { return r.Spec.Follow != "" })
 }
 
 // server judges the version of the API server.
@@ -72,6 +83,9 @@ func (c *Cluster) server() Finding {
 // installed compares an object with the one that this version of Sluice comes with.
 func (c *Cluster) installed(ctx context.Context, want *unstructured.Unstructured) Finding {
 	subject, remedy := kindWords[want.GetKind()]+" "+want.GetName(), "sluice install | kubectl apply --server-side -f -"
+	if strings.HasPrefix(want.GetKind(), "Mutating") {
+		remedy = "sluice install --follow | kubectl apply --server-side -f -"
+	}
 	have := &unstructured.Unstructured{}
 	have.SetGroupVersionKind(want.GroupVersionKind())
 	err := c.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
@@ -92,9 +106,11 @@ func (c *Cluster) installed(ctx context.Context, want *unstructured.Unstructured
 	return Finding{OK, subject, "installed", ""}
 }
 
-// kindWords are what people call these kinds.
+// kindWords are what people call the kinds that are compared.
 var kindWords = map[string]string{
 	"CustomResourceDefinition":         "kind",
+	"MutatingAdmissionPolicy":          "policy",
+	"MutatingAdmissionPolicyBinding":   "policy binding",
 	"ValidatingAdmissionPolicy":        "policy",
 	"ValidatingAdmissionPolicyBinding": "policy binding",
 }

@@ -80,6 +80,8 @@ func Release(release *v1alpha1.BatchRelease) []Finding {
 	switch {
 	case len(findings) > 0:
 		return findings
+	case release.Status.Phase == "" && release.Status.Reason != "":
+		return []Finding{{Warning, subject, release.Status.Reason + ": " + release.Status.Message, page}}
 	case release.Status.Phase == "":
 		return []Finding{judged(subject, nil)}
 	}

@@ -9,6 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -30,6 +31,10 @@ func TestCheck(t *testing.T) {
 	source.Spec.URL = "file://" + t.TempDir()
 	s.create(source)
 	s.deploy("web")
+	follower := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "none"}}
+	follower.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "none"}
+	follower.Spec.Follow, follower.Spec.Strategy.Steps = v1alpha1.FollowWorkload, []v1alpha1.Step{{Replicas: intstr.FromString("100%")}}
+	s.create(follower)
 	cptest.Eventually(t, soon, func() error {
 		err := s.client.Get(t.Context(), client.ObjectKeyFromObject(source), source)
 		if err == nil && !meta.IsStatusConditionFalse(source.Status.Conditions, v1alpha1.ConditionReady) {
@@ -41,7 +46,7 @@ func TestCheck(t *testing.T) {
 	spaces := regexp.MustCompile(` {2,}`)
 	admin := s.as("admin", "check", "--as-group=system:masters")
 	s.want(spaces.ReplaceAllString(admin.stdout, "|"), "ok|Kubernetes|version v1.", "ok|kind batchreleases.rollouts.sluice.dev|installed\n",
-		"|policy gates.rollouts.sluice.dev|", "ok|controller|somebody holds the Lease ", "|rights of system:serviceaccount:",
+		"|policy gates.rollouts.sluice.dev|", "|policy followed-workloads.rollouts.sluice.dev|", "warning|batchrelease/none|WorkloadNotFound: Deployment", "ok|controller|somebody holds the Lease ", "|rights of system:serviceaccount:",
 		"|releasesource/shop repository|", "warning|releasesource/shop forge|there is none", "-> set spec.forge", "ok|batchrelease/web|all pods run revision ")
 	if admin.code != exitError || admin.stderr != "sluice: some checks failed\n" {
 		t.Errorf("want exit code %d for a source that can't be read, got %d, %q", exitError, admin.code, admin.stderr)
