@@ -183,6 +183,7 @@ func TestChartErrors(t *testing.T) {
 		"syntax":                 {with("{{ if }}"), nil, "web/templates/x.yaml:2: "},
 		"unknown function":       {with(`{{ env "HOME" }}`), nil, "web/templates/x.yaml:2: "},
 		"required":               {with(`a: {{ required "set a password" .Values.password }}`), nil, "web/templates/x.yaml:2: set a password"},
+		"no value":               {with(`a: {{ .Values.a.b }}`), nil, "web/templates/x.yaml:2: at <.Values.a.b>: nil pointer"},
 		"fail in a helper":       {map[string]string{"web/templates/_x.tpl": "{{ define \"x\" }}\n{{ .Values.a.b.c }}\n{{ end }}", "web/templates/x.yaml": "{{ include \"x\" . }}"}, nil, "web/templates/_x.tpl:2: "},
 		"broken output":          {with("kind: Deployment\n  a: [\n{{ 1 }}"), nil, "web/templates/x.yaml: line 3 of what web/templates/x.yaml makes: broken YAML"},
 		"lookup":                 {with(`a: {{ lookup "v1" "Secret" "kube-system" "token" }}`), nil, "web/templates/x.yaml:2: "},
@@ -234,6 +235,17 @@ func TestChartErrors(t *testing.T) {
 				t.Errorf("want an error that begins with\n%s\ngot\n%v", tt.want, result.Errors)
 			}
 		})
+	}
+}
+
+// TestChartWithoutItsWorkload: the error of a release names the chart once, if the chart can't be
+// read that would make its workload.
+func TestChartWithoutItsWorkload(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"web/templates/deployment.yaml": "kind: Deployment\n  a: [\n", "web/templates/r.yaml": release("web", strategy), "web/release.yaml": ""}
+	result := readWeb(t, chartFiles(files), v1alpha1.HelmChart{})
+	if len(result.Errors) != 2 || !strings.HasSuffix(result.Errors[1].Error(), "is not in any file that can be read, and web/Chart.yaml can't") {
+		t.Errorf("want the chart once at the end of the second error, got %v", result.Errors)
 	}
 }
 

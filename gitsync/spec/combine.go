@@ -170,8 +170,8 @@ func (p *pass) complete(l located, namespace string, all workloads) *Release {
 		p.fail(l.file, l.at, fmt.Sprintf("%s is in %s and in %s", key, place(found[0].file, found[0].at.line), place(found[1].file, found[1].at.line)))
 		return nil
 	case len(found) == 0 && l.template == nil:
-		p.fail(l.file, l.at, "spec.template is missing, and "+key.String()+", whose template it would be, is not in "+p.whereRead()+
-			cmp.Or(p.absent(l, key), p.parted(l, key, all)))
+		p.fail(l.file, l.at, "spec.template is missing, and "+key.String()+", whose template it would be, is not in "+
+			p.whereRead(cmp.Or(p.absent(l, key), p.parted(l, key, all))))
 		return nil
 	case len(found) == 0 || found[0].faulty && l.template != nil:
 		if release := p.makeRelease(l, namespace, located{}); p.checkVariables(release) {

@@ -65,14 +65,19 @@ func concernsReleases(text []byte) bool {
 // isTemplate reports whether a text is one that Helm or another program makes manifests of.
 func isTemplate(text []byte) bool { return bytes.Contains(text, []byte("{{")) }
 
-// whereRead says in which files a workload was looked for.
-func (p *pass) whereRead() string {
+// whereRead says in which files a workload was looked for, and then why it is not found, unless it
+// has named that file already.
+func (p *pass) whereRead(why string) string {
 	for _, doubt := range p.doubts {
-		if doubt.Any {
-			return "any file that can be read, and " + doubt.File + " can't"
+		if !doubt.Any {
+			continue
 		}
+		if strings.HasPrefix(why, " as "+doubt.File+" ") {
+			why = ""
+		}
+		return "any file that can be read, and " + doubt.File + " can't" + why
 	}
-	return "the repository"
+	return "the repository" + why
 }
 
 // doubtBuild takes note of the releases that a kustomization or chart which is not built may hold,

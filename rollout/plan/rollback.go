@@ -269,7 +269,10 @@ func agree(d Decision) Decision {
 
 func revertMessage(s *snapshot) string {
 	commit := s.release.Annotations[v1alpha1.CommitAnnotation]
-	if commit == "" {
+	switch {
+	case commit == "" && follows(s):
+		return "the template that was applied is one that was stable before"
+	case commit == "":
 		return "spec.template is one that was stable before"
 	}
 	return "commit " + commit + " brings back a template that was stable before"
