@@ -120,7 +120,7 @@ func stopFollowing(d Decision) (Decision, bool) {
 	switch _, copied := s.release.Annotations[v1alpha1.FollowedAnnotation]; {
 	case labelled(s) && !s.hold().held():
 		return letFollowedGo(d, unfollowReason)
-	case copied && !labelled(s):
+	case copied && !labelled(s) && s.record.idle(): // until then gates must know that its commit is a claim
 		return d.do(Annotate{Reason: unfollowReason, Remove: []string{v1alpha1.FollowedAnnotation}}), true
 	default:
 		return d, false
