@@ -32,9 +32,10 @@ func copiedBefore(release *v1alpha1.BatchRelease, r *record) bool {
 // labelled reports whether the label names the release: the admission policy acts on the workload.
 func labelled(s *snapshot) bool { return s.workload.Follower == s.release.Name }
 
-// unguarded reports whether the policies no longer act on a workload that they did act on.
+// unguarded reports whether the policies no longer act on a workload that they did act on. What
+// Sluice has set on one that it holds guards it against no applier.
 func unguarded(s *snapshot) bool {
-	return !absent(s) && follows(s) && labelled(s) && !s.workload.Guarded && !s.workload.native().Contained
+	return !absent(s) && follows(s) && labelled(s) && !s.workload.Guarded && (s.hold().held() || !s.workload.native().Contained)
 }
 
 // appliedWaits reports whether a template that was applied to a followed workload waits there.
@@ -92,6 +93,11 @@ func followWorkload(d Decision) (Decision, bool) {
 		if d, first := beginFollowing(d); first {
 			return d, true
 		}
+	case unguarded(s):
+		var first bool
+		if d, first = guardAgain(d); first {
+			return d, true
+		}
 	}
 	if d, first := copyApplied(d); first || !waitsForNothing(d.snap) {
 		return d, first
@@ -111,6 +117,16 @@ func beginFollowing(d Decision) (Decision, bool) {
 	}
 	d, done := d.try(label)
 	return d, done || s.record.idle()
+}
+
+// guardAgain labels the workload once more, which shows whether policies act on it again. It reports
+// whether that comes first.
+func guardAgain(d Decision) (Decision, bool) {
+	label := Follow{Reason: followReason}
+	if known := d.snap.refusal(label); known != nil {
+		return d.wakeAt(known.Until, WakeRefused), false
+	}
+	return d.do(label), true
 }
 
 // stopFollowing takes the label off a workload that the release no longer follows, and then the

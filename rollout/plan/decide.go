@@ -19,7 +19,10 @@ func decide(s *snapshot) Decision {
 	}
 	d, ended := followWorkload(nothing(s))
 	if !ended {
-		d, ended = answer(nothing(s))
+		wakes := d.wakes
+		d = nothing(s)
+		d.wakes = wakes
+		d, ended = answer(d)
 	}
 	switch {
 	case ended && d.refused != nil && !d.snap.record.idle():

@@ -2,9 +2,16 @@ package journeys
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // TestFollowStopped: a release that no longer follows gives its workload the stable template, if
@@ -44,4 +51,56 @@ func TestFollowAgain(t *testing.T) {
 		h.applies("web:3")
 		h.await(all(web.blocksAt(0), web.runs(pods{"web:2": 3, "web:3": 1})))
 	})
+}
+
+// TestFollowUnbound: somebody takes the policies away while a release holds the workload. Once
+// Sluice has written it again, the release says so, and it goes on when they are back.
+func TestFollowUnbound(t *testing.T) {
+	onFollowed(t, func(h tool) {
+		h.applies("web:2")
+		atGate := all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1}))
+		h.await(atGate)
+		h.unbind()
+		h.kubectl("set", "image", h.kind+"/web", "web=web:3")
+		h.await(all(stalls("web", v1alpha1.ReasonUnguarded, "config/follow"), atGate))
+		h.holdTemplates()
+		h.await(all(atGate, notStalled))
+		h.kubectl("set", "image", h.kind+"/web", "web=web:3")
+		h.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:3": 1})))
+	})
+}
+
+func notStalled(s *scene) error {
+	stalled := meta.FindStatusCondition(s.releases["web"].Status.Conditions, v1alpha1.ConditionStalled)
+	if stalled != nil && stalled.Status == metav1.ConditionTrue {
+		return fmt.Errorf("want no stall, have %s: %s", stalled.Reason, stalled.Message)
+	}
+	return nil
+}
+
+// unbind removes the bindings of the policies about followed workloads, and waits until no policy
+// holds a new template.
+func (h tool) unbind() {
+	h.Helper()
+	for _, policy := range []string{"followed", "own"} {
+		binding := &admissionv1.MutatingAdmissionPolicyBinding{}
+		binding.Name = h.namespace + "-" + policy
+		if err := h.Delete(h.Context(), binding); err != nil {
+			h.Fatalf("unbind %s: %v", policy, err)
+		}
+	}
+	probe := deployment(0)
+	probe.Name, probe.Labels = "unheld", map[string]string{v1alpha1.FollowLabel: "unheld"}
+	h.create(probe)
+	cptest.Eventually(h, soon, func() error {
+		tried := probe.DeepCopy()
+		err := h.Patch(h.Context(), tried, strategicPatch(`{"spec":{"template":{"metadata":{"annotations":{"new":"1"}}}}}`), client.DryRunAll)
+		if err == nil && tried.Spec.Paused {
+			return errors.New("want a new template that no policy holds")
+		}
+		return err
+	})
+	if err := h.Delete(h.Context(), probe); err != nil {
+		h.Fatal(err)
+	}
 }

@@ -71,7 +71,7 @@ func (w *world) bind(file, name string, binding client.Object, resources **admis
 		w.Fatalf("bind the policy: %v", err)
 	}
 	w.Cleanup(func() {
-		if err := w.Delete(context.Background(), binding); err != nil {
+		if err := w.Delete(context.Background(), binding); client.IgnoreNotFound(err) != nil {
 			w.Errorf("unbind the policy: %v", err)
 		}
 	})
