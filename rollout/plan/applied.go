@@ -102,6 +102,9 @@ func followWorkload(d Decision) (Decision, bool) {
 	if d, first := copyApplied(d); first || !waitsForNothing(d.snap) {
 		return d, first
 	}
+	if !d.snap.live(ReadRelease) { // a cache may not show yet that another template was copied
+		return d.read(ReadRelease), true
+	}
 	return d.do(HandBack{Reason: "all pods run the template that was applied", Hold: Hold{HeldWorkload: d.snap.workload.native().Own}}), true
 }
 

@@ -78,11 +78,7 @@ func chooseTemplate(d Decision) (Decision, bool) {
 		// take it for superseded.
 		return dropQueued(d).first(), true
 	case d.snap.obs.Resolved == nil || d.snap.obs.Resolved.Given != d.snap.given:
-		d = d.need(Needs{Resolve: &Template{Given: true}})
-		if d.refused != nil && d.snap.record.completed() {
-			d = countReleased(d)
-		}
-		return d, d.refused == nil || !d.snap.record.rollingBack() // a rollback does not wait for a template to be tried
+		return tryGiven(d)
 	case d.snap.obs.Resolved.unusable(): // what is in progress goes on with the template it has
 		return dropQueued(d).wakeAt(d.snap.now.Add(refusalRetry), WakeTemplate), d.snap.record.Resolved == nil
 	}
@@ -105,6 +101,16 @@ func chooseTemplate(d Decision) (Decision, bool) {
 	}
 	d = startTemplate(d, template)
 	return d, d.statusFirst
+}
+
+// tryGiven asks what the API server makes of the given template. It reports whether there is
+// nothing else to decide until that is known: a rollback does not wait for it.
+func tryGiven(d Decision) (Decision, bool) {
+	d = d.need(Needs{Resolve: &Template{Given: true}})
+	if d.refused != nil && d.snap.record.completed() {
+		d = countReleased(d)
+	}
+	return d, d.refused == nil || !d.snap.record.rollingBack()
 }
 
 // dropQueued removes the template that waits from the record.

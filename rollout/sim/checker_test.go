@@ -226,13 +226,14 @@ func (p *Past) exposed(w *World) {
 	d := &w.Workload
 	known := func(r string) bool { return same(r, d.Template) }
 	bare := d.kind.name() == DaemonSet || d.Replicas == 0 || d.kind.name() == Deployment && total(w.Sets) == 0
-	switch waits := !p.isStable(d.Template) && !slices.ContainsFunc(p.Brought, known); {
-	case w.guards(d) && waits && bare:
+	brought := d.Hold != nil && slices.ContainsFunc(p.Brought, known)
+	alone := (bare || p.Exposed) && d.Hold == nil && podsOf(w, d.Template) > 0 && runsAlone(w, d.Template)
+	switch waits := !p.isStable(d.Template) && !brought; {
+	case w.guards(d) && (waits && bare || alone && p.Exposed):
 		p.Exposed = true
 	case !waits && d.behind() <= 0 && d.Status.Current == d.Status.Update:
 		p.Exposed = false
 	}
-	alone := (bare || p.Exposed) && d.Hold == nil && podsOf(w, d.Template) > 0 && runsAlone(w, d.Template)
 	if w.guards(d) && alone { // the native controller has made all pods of it, on new nodes or for lost ones
 		p.nowStable(d.Template)
 	}

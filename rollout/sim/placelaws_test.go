@@ -164,7 +164,7 @@ func keepsCurrent(w *World, c change) string {
 		return ""
 	}
 	status := c.workload.Status
-	if n := c.workload.Replicas; status.Replicas != n || status.Updated != n || status.Ready != n {
+	if n := c.workload.Replicas; n == 0 && w.follows() || status.Replicas != n || status.Updated != n || status.Ready != n {
 		return ""
 	}
 	if same(now.Status.Current, status.Update) || same(now.Status.Current, now.Template) { // or it is the one that is released
@@ -311,7 +311,7 @@ func placesStand(w *World, c change) string {
 	if a, is := c.action.(plan.TakeOver); is && intent.Rollback == nil && a.Template != nil && c.workload.Hold == nil && c.pass.stored.Held == nil {
 		return "the workload is taken over"
 	}
-	if write, moves := c.moved(); moves && !write.Updates() {
+	if write, moves := c.moved(); moves && !write.Updates() && !opensToStable(write) {
 		if was, is := w.Workload.places().serving(&c.workload, c.places), w.Workload.places().serving(&w.Workload, w.Places); is < was {
 			return fmt.Sprintf("pods are about to be updated: %d -> %d available ones stay", was, is)
 		}

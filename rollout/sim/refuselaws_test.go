@@ -98,7 +98,7 @@ func (p *Process) heldBack(generation int64, now time.Time) heldBack {
 		switch kind, _, _ := strings.Cut(r.Write.Key, "/"); {
 		case strings.HasPrefix(kind, "TakeOver"):
 			back.takeOver = true
-		case kind == "TryTemplate", strings.HasPrefix(kind, "TryTemplate:"): // nothing moves before it is known
+		case kind == "TryTemplate", strings.HasPrefix(kind, "TryTemplate:"), kind == "CopyTemplate": // nothing moves before it is known
 			back.takeOver, back.grow, back.shrink = true, true, true
 		case kind == "TakePods":
 			back.shrink = true

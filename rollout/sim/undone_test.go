@@ -82,8 +82,8 @@ func judgeUndone(w *World, revision string) {
 	if undone == "" || !same(revision, undone) || past(w).Stuck || w.Workload.Hold == nil {
 		return
 	}
-	if past(w).Exposed && !w.Workload.Hold.Emptied && w.Workload.Status.Current == revision {
-		return // applied before a scale-up from 0, and a rollback has put its template back
+	if w.follows() && !w.Workload.Hold.Emptied && w.Workload.Status.Current == revision {
+		return // all pods ran it after a scale-up from 0, and come back in it
 	}
 	w.breach("I6 what was rolled back never grows", revision+" gets a pod")
 }

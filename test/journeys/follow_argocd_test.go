@@ -29,7 +29,7 @@ var argoBinary = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("find the folder to build in: %w", err)
 	}
 	binary := filepath.Join(folder, "sluice", "argocd")
-	build := exec.Command("go", "-C", module, "build", "-o", binary, ".") //nolint:noctx // tests share it
+	build := exec.Command("go", "-C", module, "build", "-o", binary, ".")
 	build.Env = append(build.Environ(), "GOTOOLCHAIN=auto", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w: %s", module, err, out)
