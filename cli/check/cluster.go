@@ -7,10 +7,12 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/install"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/internal/subset"
 )
 
@@ -51,7 +54,35 @@ func (c *Cluster) Check(ctx context.Context, now time.Time) ([]Finding, error) {
 			findings = append(findings, c.installed(ctx, object))
 		}
 	}
-	return append(findings, controller, c.rights(ctx, objects, "system:serviceaccount:"+account+":sluice-controller")), nil
+	findings = append(findings, controller, c.rights(ctx, objects, "system:serviceaccount:"+account+":sluice-controller"))
+	return append(findings, c.unreleased(ctx)...), nil
+}
+
+// unreleased finds workloads with the label of a followed one that no release follows: their next
+// template waits for ever.
+func (c *Cluster) unreleased(ctx context.Context) []Finding {
+	var findings []Finding
+	for _, kind := range kinds.Names() {
+		labelled := &metav1.PartialObjectMetadataList{}
+		labelled.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(kind + "List"))
+		if err := c.Client.List(ctx, labelled, client.InNamespace(c.Namespace), client.HasLabels{v1alpha1.FollowLabel}); err != nil {
+			continue // other checks say what the user may not look at
+		}
+		for i := range labelled.Items {
+			w := &labelled.Items[i]
+			name := w.Labels[v1alpha1.FollowLabel]
+			var release v1alpha1.BatchRelease
+			if err := c.Client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: name}, &release); !apierrors.IsNotFound(err) {
+				continue
+			}
+			subject := strings.ToLower(kind) + "/" + w.Name
+			findings = append(findings, Finding{
+				Warning, subject, fmt.Sprintf("the label %s names BatchRelease %q, which does not exist: a new template waits", v1alpha1.FollowLabel, name),
+				fmt.Sprintf("sluice handback %s -n %s --force, or sluice follow %s", subject, w.Namespace, subject),
+			})
+		}
+	}
+	return findings
 }
 
 // follows reports whether a release is seen that follows its workload.

@@ -80,7 +80,7 @@ func Release(release *v1alpha1.BatchRelease) []Finding {
 	switch {
 	case len(findings) > 0:
 		return findings
-	case release.Status.Phase == "" && release.Status.Reason != "":
+	case release.Status.Phase == "" && release.Status.State != "":
 		return []Finding{{Warning, subject, release.Status.Reason + ": " + release.Status.Message, page}}
 	case release.Status.Phase == "":
 		return []Finding{judged(subject, nil)}

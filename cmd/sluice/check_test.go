@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,10 @@ func TestCheck(t *testing.T) {
 	follower.Spec.WorkloadRef = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "none"}
 	follower.Spec.Follow, follower.Spec.Strategy.Steps = v1alpha1.FollowWorkload, []v1alpha1.Step{{Replicas: intstr.FromString("100%")}}
 	s.create(follower)
+	s.create(&appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "left", Labels: map[string]string{v1alpha1.FollowLabel: "gone"}},
+		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "left"}}, Template: podTemplate("left", 1)},
+	})
 	cptest.Eventually(t, soon, func() error {
 		err := s.client.Get(t.Context(), client.ObjectKeyFromObject(source), source)
 		if err == nil && !meta.IsStatusConditionFalse(source.Status.Conditions, v1alpha1.ConditionReady) {
@@ -47,7 +52,8 @@ func TestCheck(t *testing.T) {
 	admin := s.as("admin", "check", "--as-group=system:masters")
 	s.want(spaces.ReplaceAllString(admin.stdout, "|"), "ok|Kubernetes|version v1.", "ok|kind batchreleases.rollouts.sluice.dev|installed\n",
 		"|policy gates.rollouts.sluice.dev|", "|policy followed-workloads.rollouts.sluice.dev|", "warning|batchrelease/none|WorkloadNotFound: Deployment", "ok|controller|somebody holds the Lease ", "|rights of system:serviceaccount:",
-		"|releasesource/shop repository|", "warning|releasesource/shop forge|there is none", "-> set spec.forge", "ok|batchrelease/web|all pods run revision ")
+		"|releasesource/shop repository|", "warning|releasesource/shop forge|there is none", "-> set spec.forge", `warning|deployment/left|the label rollouts.sluice.dev/follow names BatchRelease "gone"`,
+		"ok|batchrelease/web|all pods run revision ")
 	if admin.code != exitError || admin.stderr != "sluice: some checks failed\n" {
 		t.Errorf("want exit code %d for a source that can't be read, got %d, %q", exitError, admin.code, admin.stderr)
 	}

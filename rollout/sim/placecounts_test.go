@@ -139,3 +139,35 @@ func opensToStable(write inplace.Write) bool {
 	}
 	return false
 }
+
+// neverTakesBack checks I5: within an attempt updated pods go back only with spec.replicas, where
+// somebody has scaled the workload up while pods were replaced, by a jump back that is to take them
+// away, and one of them where there was no old pod left.
+func neverTakesBack(w *World, c change) string {
+	p, status := past(w), c.pass.intent
+	if p.OutOfBand || len(c.replaced()) == 0 || !c.takesBack() {
+		return ""
+	}
+	if write, _ := c.moved(); opensToStable(write) && w.follows() && w.Workload.Hold.Emptied {
+		return "" // what others had applied when somebody scaled up from 0 does not serve
+	}
+	if !w.Workload.places().goesBack() {
+		return "there is no way back"
+	}
+	was, is := c.reached(status.UpdateRevision)
+	if step, back := steppedBack(w, status); back && is >= p.Sizes.least(step, w.Workload.Replicas) {
+		return ""
+	}
+	least := min(was, checkerOf(c.pass.world).window.least(w)-1)
+	switch {
+	case p.Sizes.Fell || c.pass.stored.Replicas > w.Workload.Replicas:
+		step := stepsOf(w, status)[status.CurrentStepIndex]
+		least = -checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return -p.Sizes.least(step, d.Replicas) })
+	case p.Let:
+		least = min(least, -checkerOf(c.pass.world).window.extreme(w, func(d *Workload) int32 { return -approvedPods(w, status, d.Replicas) }))
+	}
+	if is >= least {
+		return ""
+	}
+	return fmt.Sprintf("%d -> %d updated pods, at least %d", was, is, least)
+}
