@@ -53,8 +53,8 @@ func TestFollowAgain(t *testing.T) {
 	})
 }
 
-// TestFollowUnbound: somebody takes the policies away while a release holds the workload. Once
-// Sluice has written it again, the release says so, and it goes on when they are back.
+// TestFollowUnbound: a release whose policies go away in mid-release says so once Sluice has
+// written its workload again, and goes on when they are back.
 func TestFollowUnbound(t *testing.T) {
 	onFollowed(t, func(h tool) {
 		h.applies("web:2")
