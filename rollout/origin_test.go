@@ -39,7 +39,7 @@ func TestHostileOrigin(t *testing.T) {
 	for name, tc := range map[string]struct {
 		labels   map[string]string
 		tracking string
-		// answer is that of the API server to each request; nil for 403.
+		// answer has what the API server answers to each request; nil for 403.
 		answer map[string]any
 		want   string
 	}{

@@ -137,7 +137,7 @@ func (c *Cluster) installed(ctx context.Context, want *unstructured.Unstructured
 	return Finding{OK, subject, "installed", ""}
 }
 
-// kindWords are what people call the kinds that are compared.
+// kindWords has the words of people for the kinds that are compared.
 var kindWords = map[string]string{
 	"CustomResourceDefinition":         "kind",
 	"MutatingAdmissionPolicy":          "policy",

@@ -32,8 +32,8 @@ func copiedBefore(release *v1alpha1.BatchRelease, r *record) bool {
 // labelled reports whether the label names the release: the admission policy acts on the workload.
 func labelled(s *snapshot) bool { return s.workload.Follower == s.release.Name }
 
-// unguarded reports whether the policies no longer act on a workload that they did act on. What
-// Sluice has set on one that it holds guards it against no applier.
+// unguarded reports whether the policies no longer act on a workload that they did act on. While
+// Sluice holds one, that keeps the native controller from rolling, and no applier from writing.
 func unguarded(s *snapshot) bool {
 	return !absent(s) && follows(s) && labelled(s) && !s.workload.Guarded && (s.hold().held() || !s.workload.native().Contained)
 }

@@ -46,8 +46,8 @@ func takeBack(d Decision) Decision {
 }
 
 // sweepGates deletes the gates of earlier attempts, and undecided ones: an approval would count for
-// nothing. A refused deletion, a pass on a lagging cache, or a process that died before it wrote the
-// status of a next attempt may have left them.
+// nothing. A refused deletion, a pass on a lagging cache, or a process that died before it wrote
+// the status of a next attempt may have left them.
 func sweepGates(d Decision) Decision {
 	for _, gate := range d.snap.obs.Gates {
 		over := gate.Spec.Attempt < d.snap.record.Attempt || gate.Status.Decision != v1alpha1.DecisionPassed
