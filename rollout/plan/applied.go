@@ -122,8 +122,8 @@ func beginFollowing(d Decision) (Decision, bool) {
 	return d, done || s.record.idle()
 }
 
-// guardAgain labels the workload once more, which shows whether policies act on it again. It reports
-// whether that comes first.
+// guardAgain labels the workload once more, which shows whether policies act on it again. It
+// reports whether that comes first.
 func guardAgain(d Decision) (Decision, bool) {
 	label := Follow{Reason: followReason}
 	if known := d.snap.refusal(label); known != nil {
