@@ -1,8 +1,8 @@
 // Command argocd applies a manifest as Argo CD does, by its GitOps engine. It is for tests: Argo
 // CD's own controller also needs its server of repositories and Redis.
 //
-// For each line that it reads, it applies the file once and prints a line: the differences that Argo
-// CD shows before that, by its diff and by its server-side diff, and how the sync ends.
+// For each line that it reads, it applies the file once and prints a line: the differences that
+// Argo CD shows before that, by its diff and by its server-side diff, and how the sync ends.
 package main
 
 import (
