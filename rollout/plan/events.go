@@ -195,7 +195,16 @@ func releaseBegins(r *report) *Event {
 		return nil
 	}
 	return &Event{Reason: v1alpha1.ReasonTakingOver, Message: bounded(fmt.Sprintf("%s is released in %s",
-		versionWords(is.UpdateRevision, is.Commit), plural(len(r.s.steps().list()), "batch", "batches")))}
+		begunWords(r), plural(len(r.s.steps().list()), "batch", "batches")))}
+}
+
+// begunWords names a version that begins. The native controller of a StatefulSet or DaemonSet gives
+// it a name only later, which may differ from what Sluice has computed.
+func begunWords(r *report) string {
+	if r.s.workload.native().InPlaces && r.s.history.of(r.status.UpdateRevision) == nil {
+		return fromCommit("a new template", r.status.Commit)
+	}
+	return versionWords(r.status.UpdateRevision, r.status.Commit)
 }
 
 // stepBegins returns the event of a step that was entered; nil if none was. The status says the
@@ -227,11 +236,13 @@ func stepEnds(r *report) *Event {
 func sameDirection(r *report) bool { return (r.status.Rollback != nil) == (r.before.Rollback != nil) }
 
 // versionWords names a version by its revision, and its commit if it has one.
-func versionWords(revision, commit string) string {
+func versionWords(revision, commit string) string { return fromCommit("revision "+revision, commit) }
+
+func fromCommit(what, commit string) string {
 	if commit == "" {
-		return "revision " + revision
+		return what
 	}
-	return "revision " + revision + " of commit " + plain.Commit(commit)
+	return what + " of commit " + plain.Commit(commit)
 }
 
 func plural(n int, one, more string) string {

@@ -172,6 +172,11 @@ func TestFollow(t *testing.T) {
 		}
 		h.lookedAgain()
 		h.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1}), web.takenOver))
+		named := "a new template"
+		if h.kind == "Deployment" {
+			named = "revision"
+		}
+		h.awaitEvent(v1alpha1.ReasonTakingOver, named)
 		h.confirm("web")
 		h.await(all(web.completed, web.serves("web:2", 4), h.asInChart("web:2")))
 		h.applies("web:2")
