@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
@@ -198,10 +199,10 @@ func releaseBegins(r *report) *Event {
 		begunWords(r), plural(len(r.s.steps().list()), "batch", "batches")))}
 }
 
-// begunWords names a version that begins. The native controller of a StatefulSet or DaemonSet gives
-// it a name only later, which may differ from what Sluice has computed.
+// begunWords names a version that begins. The native controller of a DaemonSet gives it a name only
+// later, by the Kubernetes version's own fields of a template: it may differ from the computed one.
 func begunWords(r *report) string {
-	if r.s.workload.native().InPlaces && r.s.history.of(r.status.UpdateRevision) == nil {
+	if kindOf(r.s) == kinds.DaemonSet && r.s.history.of(r.status.UpdateRevision) == nil {
 		return fromCommit("a new template", r.status.Commit)
 	}
 	return versionWords(r.status.UpdateRevision, r.status.Commit)

@@ -172,9 +172,9 @@ func TestFollow(t *testing.T) {
 		}
 		h.lookedAgain()
 		h.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1}), web.takenOver))
-		named := "a new template"
-		if h.kind == "Deployment" {
-			named = "revision"
+		named := "revision"
+		if h.kind == "DaemonSet" {
+			named = "a new template"
 		}
 		h.awaitEvent(v1alpha1.ReasonTakingOver, named)
 		h.confirm("web")
