@@ -44,7 +44,10 @@ type Cluster struct {
 func (c *Cluster) Check(ctx context.Context, now time.Time) ([]Finding, error) {
 	findings := []Finding{c.server()}
 	controller, account := c.controller(ctx, now)
-	options := install.Options{Namespace: account, Image: "any", Replicas: 1, CRDs: true, Policy: true, Follow: c.follows(ctx)}
+	var releases v1alpha1.BatchReleaseList
+	unread := c.Client.List(ctx, &releases, client.InNamespace(c.Namespace)) // another check says so
+	follows := slices.ContainsFunc(releases.Items, func(r v1alpha1.BatchRelease) bool { return r.Spec.Follow != "" })
+	options := install.Options{Namespace: account, Image: "any", Replicas: 1, CRDs: true, Policy: true, Follow: follows}
 	objects, err := install.Objects(options)
 	if err != nil {
 		return nil, fmt.Errorf("read own manifests: %w", err)
@@ -55,12 +58,15 @@ func (c *Cluster) Check(ctx context.Context, now time.Time) ([]Finding, error) {
 		}
 	}
 	findings = append(findings, controller, c.rights(ctx, objects, "system:serviceaccount:"+account+":sluice-controller"))
-	return append(findings, c.unreleased(ctx)...), nil
+	if unread == nil {
+		findings = append(findings, c.unreleased(ctx, releases.Items)...)
+	}
+	return findings, nil
 }
 
-// unreleased finds workloads with the label of a followed one that no release follows: their next
-// template waits for ever.
-func (c *Cluster) unreleased(ctx context.Context) []Finding {
+// unreleased finds workloads whose label says that a release follows them which does not exist:
+// their next template waits for ever.
+func (c *Cluster) unreleased(ctx context.Context, releases []v1alpha1.BatchRelease) []Finding {
 	var findings []Finding
 	for _, kind := range kinds.Names() {
 		labelled := &metav1.PartialObjectMetadataList{}
@@ -71,8 +77,7 @@ func (c *Cluster) unreleased(ctx context.Context) []Finding {
 		for i := range labelled.Items {
 			w := &labelled.Items[i]
 			name := w.Labels[v1alpha1.FollowLabel]
-			var release v1alpha1.BatchRelease
-			if err := c.Client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: name}, &release); !apierrors.IsNotFound(err) {
+			if slices.ContainsFunc(releases, func(r v1alpha1.BatchRelease) bool { return r.Namespace == w.Namespace && r.Name == name }) {
 				continue
 			}
 			subject := strings.ToLower(kind) + "/" + w.Name
@@ -83,15 +88,6 @@ func (c *Cluster) unreleased(ctx context.Context) []Finding {
 		}
 	}
 	return findings
-}
-
-// follows reports whether a release is seen that follows its workload.
-func (c *Cluster) follows(ctx context.Context) bool {
-	var releases v1alpha1.BatchReleaseList
-	if err := c.Client.List(ctx, &releases, client.InNamespace(c.Namespace)); err != nil {
-		return false // another check says so
-	}
-	return slices.ContainsFunc(releases.Items, func(r v1alpha1.BatchRelease) bool { return r.Spec.Follow != "" })
 }
 
 // server judges the version of the API server.

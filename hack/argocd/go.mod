@@ -4,6 +4,8 @@ module github.com/sluice-dev/sluice/hack/argocd
 
 go 1.27.0
 
+tool github.com/sluice-dev/sluice/hack/argocd
+
 require (
 	github.com/argoproj/argo-cd/gitops-engine/v3 v3.6.1
 	github.com/go-logr/logr v1.4.3

@@ -19,10 +19,7 @@ func decide(s *snapshot) Decision {
 	}
 	d, ended := followWorkload(nothing(s))
 	if !ended {
-		wakes := d.wakes
-		d = nothing(s)
-		d.wakes = wakes
-		d, ended = answer(d)
+		d, ended = answer(Decision{snap: s, wakes: d.wakes})
 	}
 	switch {
 	case ended && d.refused != nil && !d.snap.record.idle():

@@ -8,10 +8,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // TestFollowStopped: a release that no longer follows gives its workload the stable template, if
@@ -89,18 +87,5 @@ func (h tool) unbind() {
 			h.Fatalf("unbind %s: %v", policy, err)
 		}
 	}
-	probe := deployment(0)
-	probe.Name, probe.Labels = "unheld", map[string]string{v1alpha1.FollowLabel: "unheld"}
-	h.create(probe)
-	cptest.Eventually(h, soon, func() error {
-		tried := probe.DeepCopy()
-		err := h.Patch(h.Context(), tried, strategicPatch(`{"spec":{"template":{"metadata":{"annotations":{"new":"1"}}}}}`), client.DryRunAll)
-		if err == nil && tried.Spec.Paused {
-			return errors.New("want a new template that no policy holds")
-		}
-		return err
-	})
-	if err := h.Delete(h.Context(), probe); err != nil {
-		h.Fatal(err)
-	}
+	h.awaitHeld(false)
 }

@@ -36,16 +36,22 @@ func (w *world) holdTemplates() {
 		bound := &admissionv1.MutatingAdmissionPolicyBinding{}
 		w.bind(binding, w.namespace+"-"+strings.TrimSuffix(filepath.Base(policy), ".yaml"), bound, &bound.Spec.MatchResources)
 	}
+	w.awaitHeld(true)
+}
+
+// awaitHeld waits until the policies hold new templates, or no longer do.
+func (w *world) awaitHeld(held bool) {
+	w.Helper()
 	probe := deployment(0)
 	probe.Name, probe.Labels = "probe", map[string]string{v1alpha1.FollowLabel: "probe"}
 	w.create(probe)
 	cptest.Eventually(w, soon, func() error {
 		tried := probe.DeepCopy()
 		err := w.Patch(w.Context(), tried, strategicPatch(`{"spec":{"template":{"metadata":{"annotations":{"new":"1"}}}}}`), client.DryRunAll)
-		if err == nil && tried.Spec.Paused {
-			return nil
+		if err == nil && tried.Spec.Paused != held {
+			return fmt.Errorf("want a new template held: %t", held)
 		}
-		return errors.Join(errors.New("want a new template held by the policy"), err)
+		return err
 	})
 	if err := w.Delete(w.Context(), probe); err != nil {
 		w.Fatalf("delete probe: %v", err)
