@@ -21,6 +21,7 @@ import (
 	"github.com/argoproj/argo-cd/gitops-engine/v3/pkg/utils/kube"
 	"github.com/argoproj/argo-cd/gitops-engine/v3/pkg/utils/tracing"
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -44,7 +45,6 @@ type difference struct{ Live, Predicted json.RawMessage }
 // syncer applies a file.
 type syncer struct {
 	engine     engine.GitOpsEngine
-	cache      cache.ClusterCache
 	config     *rest.Config
 	file       string
 	namespace  string
@@ -69,9 +69,9 @@ func run(ctx context.Context) error {
 	if s.config, err = clientcmd.BuildConfigFromFlags("", *kubeconfig); err != nil {
 		return err
 	}
-	s.cache = cache.NewClusterCache(s.config, cache.SetNamespaces([]string{s.namespace}),
+	objects := cache.NewClusterCache(s.config, cache.SetNamespaces([]string{s.namespace}),
 		cache.SetPopulateResourceInfoHandler(func(*unstructured.Unstructured, bool) (any, bool) { return nil, true }))
-	s.engine = engine.NewEngine(s.config, s.cache)
+	s.engine = engine.NewEngine(s.config, objects)
 	stop, err := s.engine.Run()
 	if err != nil {
 		return err
@@ -106,14 +106,8 @@ func (s syncer) try(ctx context.Context, revision string, a *answer) error {
 	}
 	key := kube.GetResourceKey(target)
 	ours := func(r *cache.Resource) bool { return r.ResourceKey() == key }
-	live, err := s.cache.GetManagedLiveObjs([]*unstructured.Unstructured{target}, ours)
-	if err != nil {
+	if err := s.compare(ctx, target, a); err != nil {
 		return err
-	}
-	if found := live[key]; found != nil {
-		if err := s.compare(ctx, target, found, a); err != nil {
-			return err
-		}
 	}
 	results, err := s.engine.Sync(ctx, []*unstructured.Unstructured{target.DeepCopy()}, ours, revision, s.namespace,
 		sync.WithServerSideApply(s.serverSide), sync.WithServerSideApplyManager(manager))
@@ -126,9 +120,17 @@ func (s syncer) try(ctx context.Context, revision string, a *answer) error {
 	return err
 }
 
-// compare fills in the differences of the two kinds of diff.
-func (s syncer) compare(ctx context.Context, target, live *unstructured.Unstructured, a *answer) error {
+// compare fills in the differences of the two kinds of diff. It reads the object itself, as the
+// engine's cache may not show yet what the last sync wrote.
+func (s syncer) compare(ctx context.Context, target *unstructured.Unstructured, a *answer) error {
 	kubectl := &kube.KubectlCmd{Log: logr.Discard(), Tracer: tracing.NopTracer{}}
+	live, err := kubectl.GetResource(ctx, s.config, target.GroupVersionKind(), target.GetName(), s.namespace)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	_, parser, err := kubectl.LoadOpenAPISchema(s.config)
 	if err != nil {
 		return err
