@@ -314,6 +314,8 @@ func (r *Reconciler) carryOut(ctx context.Context, v *view, action plan.Action) 
 		return r.history.mark(ctx, v, a)
 	case plan.PruneRevision:
 		return r.history.forget(ctx, v, a)
+	case plan.RetryMember:
+		return r.objects.retryMember(ctx, v, a)
 	case plan.Annotate:
 		return r.objects.annotate(ctx, v, a)
 	case plan.Follow:

@@ -40,6 +40,7 @@ const (
 	indexWorkload = "rollout.workload"
 	indexOwner    = "rollout.owner"
 	indexRelease  = "rollout.release"
+	indexTrain    = "rollout.train"
 )
 
 // kindKept is what templates are kept as.
@@ -129,6 +130,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, opts Options) error {
 		Owns(&v1alpha1.Gate{}).
 		WatchesRawSource(source.Channel(r.podsChanged, &handler.EnqueueRequestForObject{})).
 		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesBeside), builder.WithPredicates(leaves)).
+		Watches(&v1alpha1.BatchRelease{}, trainEvents(r.client)).
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.maps.releasesOfReplicaSet), builder.WithPredicates(r.maps.news())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: cmp.Or(opts.Concurrency, DefaultConcurrency), RateLimiter: kube.BackOff(),
@@ -153,6 +155,7 @@ func setUpIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		value  client.IndexerFunc
 	}{
 		{&v1alpha1.BatchRelease{}, indexWorkload, workloadOf},
+		{&v1alpha1.BatchRelease{}, indexTrain, trainOf},
 		{&appsv1.ReplicaSet{}, indexOwner, controllerUID},
 		{&v1alpha1.Gate{}, indexRelease, releaseUID},
 		{kept, indexOwner, keptFor},
@@ -166,7 +169,11 @@ func setUpIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 func workloadOf(obj client.Object) []string {
-	return []string{workloadKey(obj.(*v1alpha1.BatchRelease).Spec.WorkloadRef)}
+	release := obj.(*v1alpha1.BatchRelease)
+	if len(release.Spec.Members) > 0 {
+		return nil
+	}
+	return []string{workloadKey(release.Spec.WorkloadRef)}
 }
 
 // workloadKey tells a workload from others of its namespace.
@@ -200,7 +207,11 @@ var leaves = predicate.Funcs{
 }
 
 func (r *watchMaps) releasesBeside(ctx context.Context, obj client.Object) []reconcile.Request {
-	return r.releasesOf(ctx, obj.GetNamespace(), workloadKey(obj.(*v1alpha1.BatchRelease).Spec.WorkloadRef))
+	release := obj.(*v1alpha1.BatchRelease)
+	if len(release.Spec.Members) > 0 {
+		return nil
+	}
+	return r.releasesOf(ctx, obj.GetNamespace(), workloadKey(release.Spec.WorkloadRef))
 }
 
 func (r *watchMaps) releasesOfWorkload(ctx context.Context, obj client.Object) []reconcile.Request {

@@ -32,6 +32,8 @@ func (r *observer) satisfy(ctx context.Context, v *view, needs plan.Needs) error
 		{plan.ReadKept, r.readKept},
 		{plan.ReadFailing, r.readFailing},
 		{plan.ReadTrouble, r.readTrouble},
+		{plan.ReadTrain, r.readTrain},
+		{plan.ReadMembers, r.readMembers},
 	}
 	for _, fact := range reads {
 		if !needs.Has(fact.what) {

@@ -32,7 +32,7 @@ func (r *observer) observe(ctx context.Context, name types.NamespacedName, p *pr
 		v.release.Status = *status
 	}
 	steps := []func(context.Context, *view) error{
-		r.observeGiven, r.observeWorkload, r.observeSiblings, r.observeKept, r.observeParts, r.observeGates, r.routeReader.observeRouted,
+		r.observeGiven, r.observeWorkload, r.observeSiblings, r.observeKept, r.observeParts, r.observeGates, r.observeTrain, r.routeReader.observeRouted,
 	}
 	for _, step := range steps {
 		if err := step(ctx, v); err != nil {
@@ -55,20 +55,21 @@ func (r *observer) observeRelease(ctx context.Context, name types.NamespacedName
 func (*observer) observeGiven(_ context.Context, v *view) error { return observeGiven(v) }
 
 func observeGiven(v *view) error {
-	template := v.release.Spec.Template
-	if template == nil || len(template.Raw) == 0 {
-		return nil
-	}
-	known := &v.process.given
-	if known.uid != v.release.UID || known.generation != v.release.Generation {
-		digest, err := podtemplate.Given(template.Raw)
+	var err error
+	v.given, err = v.process.given.of(v.release)
+	return err
+}
+
+// of returns the digest of what a release is given, once for each generation.
+func (g *givenDigest) of(release *v1alpha1.BatchRelease) (string, error) {
+	if g.uid != release.UID || g.generation != release.Generation {
+		digest, err := podtemplate.GivenOf(&release.Spec)
 		if err != nil {
-			return fmt.Errorf("digest of spec.template: %w", err)
+			return "", fmt.Errorf("digest of spec.template: %w", err)
 		}
-		*known = givenDigest{v.release.UID, v.release.Generation, digest}
+		*g = givenDigest{release.UID, release.Generation, digest}
 	}
-	v.given = known.digest
-	return nil
+	return g.digest, nil
 }
 
 func (r *observer) observeWorkload(ctx context.Context, v *view) error {
@@ -100,6 +101,9 @@ func (v *view) workloadName() types.NamespacedName {
 
 // observeSiblings lists the other releases that name the workload.
 func (r *observer) observeSiblings(ctx context.Context, v *view) error {
+	if len(v.release.Spec.Members) > 0 {
+		return nil
+	}
 	var list v1alpha1.BatchReleaseList
 	err := r.client.List(ctx, &list, client.InNamespace(v.release.Namespace),
 		client.MatchingFields{indexWorkload: workloadKey(v.release.Spec.WorkloadRef)}, client.UnsafeDisableDeepCopy)

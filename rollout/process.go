@@ -28,6 +28,7 @@ type process struct {
 	uid           types.UID
 	whole         wholeTemplate
 	given         givenDigest
+	members       map[string]*givenDigest
 	refused       refusedTemplate
 	tried         triedHold
 	refusals      plan.Refusals

@@ -22,7 +22,7 @@ type RollbackRecord struct {
 
 // RollbackTrigger names the cause of a rollback.
 //
-// +kubebuilder:validation:Enum=Annotation;GitRevert;Deadline;GateRejected;Drift;History
+// +kubebuilder:validation:Enum=Annotation;GitRevert;Deadline;GateRejected;Drift;History;Train;Member
 type RollbackTrigger string
 
 // The triggers of a rollback.
@@ -39,16 +39,20 @@ const (
 	TriggerDrift RollbackTrigger = "Drift"
 	// TriggerHistory: the status was lost, and the history lists the given template as rolled back.
 	TriggerHistory RollbackTrigger = "History"
+	// TriggerTrain: the train of the release returns.
+	TriggerTrain RollbackTrigger = "Train"
+	// TriggerMember: a member of the train failed, or returned on its own.
+	TriggerMember RollbackTrigger = "Member"
 )
 
 // LeavesGit reports whether a rollback with trigger t leaves Git with the rolled back commit: a
-// user requested it in the cluster, or it began automatically. Any other rollback, and a release,
+// user requested it in the cluster, or it began automatically. That of a member is its train's. Any other rollback, and a release,
 // ends with the template in Git.
 func (t RollbackTrigger) LeavesGit() bool {
 	switch t {
-	case TriggerAnnotation, TriggerDeadline, TriggerGateRejected, TriggerHistory:
+	case TriggerAnnotation, TriggerDeadline, TriggerGateRejected, TriggerHistory, TriggerMember:
 		return true
-	case TriggerGitRevert, TriggerDrift:
+	case TriggerGitRevert, TriggerDrift, TriggerTrain:
 		return false
 	default:
 		return false

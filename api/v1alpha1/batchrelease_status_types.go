@@ -242,6 +242,13 @@ type BatchReleaseStatus struct {
 	// +optional
 	Jump *Jump `json:"jump,omitempty"`
 
+	// Run describes the run of a train.
+	// +optional
+	Run *TrainRun `json:"run,omitempty"`
+	// Train describes how far a member of a train is in its run; unset outside of one.
+	// +optional
+	Train *TrainProgress `json:"train,omitempty"`
+
 	// Traffic describes the distribution of requests; unset if no route is shared.
 	// +optional
 	Traffic *TrafficStatus `json:"traffic,omitempty"`

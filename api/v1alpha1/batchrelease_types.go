@@ -43,21 +43,51 @@ type BatchReleaseList struct {
 
 // BatchReleaseSpec describes the template to release, its workload and the steps.
 //
-// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.maxSurge)",fieldPath=".strategy.maxSurge",message="is for Deployments: pods of a StatefulSet or DaemonSet are replaced in place, within maxUnavailable"
-// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.podReplacement)",fieldPath=".strategy.podReplacement",message="is for Deployments: a pod of a StatefulSet or DaemonSet is created when the one before it is gone"
-// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.traffic)",fieldPath=".strategy.traffic",message="is for Deployments: no Service can tell the versions of a StatefulSet or DaemonSet apart by pod-template-hash"
-// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind == 'Deployment' || !has(self.strategy.allowMixedVersions) || !self.strategy.allowMixedVersions",fieldPath=".strategy.allowMixedVersions",message="is for Deployments with strategy Recreate: a StatefulSet or DaemonSet has no such strategy"
-// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind != 'StatefulSet' || !has(self.strategy.order) || self.strategy.order.size() == 0",fieldPath=".strategy.order",message="is not for StatefulSets: their pods go by ordinal, the highest first"
-// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind != 'StatefulSet' || !has(self.strategy.pausePoints) || !self.strategy.pausePoints",fieldPath=".strategy.pausePoints",message="is not for StatefulSets: their pods go by ordinal, the highest first; use steps"
+// +kubebuilder:validation:XValidation:rule="!has(self.workloadRef) || self.workloadRef.kind == 'Deployment' || !has(self.strategy.maxSurge)",fieldPath=".strategy.maxSurge",message="is for Deployments: pods of a StatefulSet or DaemonSet are replaced in place, within maxUnavailable"
+// +kubebuilder:validation:XValidation:rule="!has(self.workloadRef) || self.workloadRef.kind == 'Deployment' || !has(self.strategy.podReplacement)",fieldPath=".strategy.podReplacement",message="is for Deployments: a pod of a StatefulSet or DaemonSet is created when the one before it is gone"
+// +kubebuilder:validation:XValidation:rule="!has(self.workloadRef) || self.workloadRef.kind == 'Deployment' || !has(self.strategy.traffic)",fieldPath=".strategy.traffic",message="is for Deployments: no Service can tell the versions of a StatefulSet or DaemonSet apart by pod-template-hash"
+// +kubebuilder:validation:XValidation:rule="!has(self.workloadRef) || self.workloadRef.kind == 'Deployment' || !has(self.strategy.allowMixedVersions) || !self.strategy.allowMixedVersions",fieldPath=".strategy.allowMixedVersions",message="is for Deployments with strategy Recreate: a StatefulSet or DaemonSet has no such strategy"
+// +kubebuilder:validation:XValidation:rule="!has(self.workloadRef) || self.workloadRef.kind != 'StatefulSet' || !has(self.strategy.order) || self.strategy.order.size() == 0",fieldPath=".strategy.order",message="is not for StatefulSets: their pods go by ordinal, the highest first"
+// +kubebuilder:validation:XValidation:rule="!has(self.workloadRef) || self.workloadRef.kind != 'StatefulSet' || !has(self.strategy.pausePoints) || !self.strategy.pausePoints",fieldPath=".strategy.pausePoints",message="is not for StatefulSets: their pods go by ordinal, the highest first; use steps"
 // +kubebuilder:validation:XValidation:rule="!has(self.follow) || !has(self.strategy.supersede) || self.strategy.supersede != 'Queue'",fieldPath=".strategy.supersede",message="Queue is not for a release that follows its workload, which has the next template already: use Restart"
 // +kubebuilder:validation:XValidation:rule="!has(self.follow) || !self.strategy.steps.exists(s, has(s.gates) && s.gates.exists(g, has(g.commitStatus) || has(g.checkRun) || (has(g.pullRequest) && has(g.pullRequest.forbidSelfApproval) && g.pullRequest.forbidSelfApproval)))",fieldPath=".strategy.steps",message="commitStatus, checkRun and forbidSelfApproval are not for a release that follows its workload: its commit is a claim of its applier"
 // +kubebuilder:validation:XValidation:rule="!has(self.follow) || !has(self.rollback) || !self.rollback.steps.exists(s, has(s.gates) && s.gates.exists(g, has(g.commitStatus) || has(g.checkRun) || (has(g.pullRequest) && has(g.pullRequest.forbidSelfApproval) && g.pullRequest.forbidSelfApproval)))",fieldPath=".rollback.steps",message="commitStatus, checkRun and forbidSelfApproval are not for a release that follows its workload: its commit is a claim of its applier"
 // +kubebuilder:validation:XValidation:rule="!has(self.follow) || !has(self.drift) || self.drift != 'Revert'",fieldPath=".drift",message="Revert is not for a release that follows its workload: a changed template is the next release"
-// +kubebuilder:validation:XValidation:rule="self.workloadRef.kind != 'DaemonSet' || !has(self.strategy.stepBack) || self.strategy.stepBack != 'RemovePods'",fieldPath=".strategy.stepBack",message="RemovePods is not for DaemonSets: a pod that is replaced has the new template, until a rollback"
+// +kubebuilder:validation:XValidation:rule="!has(self.workloadRef) || self.workloadRef.kind != 'DaemonSet' || !has(self.strategy.stepBack) || self.strategy.stepBack != 'RemovePods'",fieldPath=".strategy.stepBack",message="RemovePods is not for DaemonSets: a pod that is replaced has the new template, until a rollback"
+//
+// +kubebuilder:validation:XValidation:rule="has(self.workloadRef) != has(self.members)",message="a release has a workloadRef or, as a train, members: give one of them"
+// +kubebuilder:validation:XValidation:rule="has(self.members) == has(oldSelf.members)",message="a release can't become a train, nor a train a release: give it another name"
+// +kubebuilder:validation:XValidation:rule="!has(self.members) || !has(self.template) && !has(self.follow) && !has(self.rollback) && !has(self.train) && !has(self.releaseTo)",message="template, follow, rollback, train and releaseTo are not for trains: their members have them"
+// +kubebuilder:validation:XValidation:rule="has(self.members) || !has(self.memberTemplates) && !has(self.strategy.lockstep) && !has(self.strategy.maxMembers) && (!has(self.strategy.onFailure) || self.strategy.onFailure != 'RollbackDependents')",message="memberTemplates, lockstep, maxMembers and onFailure RollbackDependents are for trains: a release with members"
+// +kubebuilder:validation:XValidation:rule="!has(self.train) || !has(self.follow)",message="a member of a train can't follow its workload: give it a template in Git"
 type BatchReleaseSpec struct {
 	// WorkloadRef names the workload, in the namespace of the release. It can't be changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="workloadRef is immutable: make a new BatchRelease for another workload"
-	WorkloadRef WorkloadReference `json:"workloadRef"`
+	// +optional
+	WorkloadRef WorkloadReference `json:"workloadRef,omitzero"`
+
+	// Members are other releases of the namespace, which one commit releases together, in the steps
+	// and with the gates of this one. A release with members is a train, and has no workload. Default:
+	// none.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=200
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Members []TrainMember `json:"members,omitempty"`
+
+	// MemberTemplates are the templates that the members have at the commit. The ReleaseSource of the
+	// train writes them.
+	// +kubebuilder:validation:MaxItems=2000
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	MemberTemplates []MemberTemplate `json:"memberTemplates,omitempty"`
+
+	// Train is the name of the train that releases this one. The ReleaseSource of the train writes it.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Train string `json:"train,omitempty"`
 
 	// Template is the pod template to release (a core/v1 PodTemplateSpec). It is stored unchanged, and
 	// the API server checks it when the release starts. Fields that are newer than Sluice are neither
@@ -239,8 +269,9 @@ type ReleaseStrategy struct {
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 
 	// OnFailure defines the reaction to a release without progress within the deadline. Pause leaves
-	// it where it is, Rollback returns to the stable template. Default Pause. A failed rollback always
-	// stays where it is.
+	// it where it is, Rollback returns to the stable template. In a train, all members return;
+	// RollbackDependents returns the one that failed, and the members that come after it. Default
+	// Pause. A failed rollback always stays where it is.
 	// +kubebuilder:default=Pause
 	// +optional
 	OnFailure FailurePolicy `json:"onFailure,omitempty"`
@@ -264,6 +295,18 @@ type ReleaseStrategy struct {
 	// +optional
 	Supersede SupersedePolicy `json:"supersede,omitempty"`
 
+	// Lockstep limits how far the members of a train are apart. Default: only the order of its members
+	// and its gates do.
+	// +optional
+	Lockstep *Lockstep `json:"lockstep,omitempty"`
+
+	// MaxMembers limits the members of one run of a train. A commit that changes more waits until the
+	// limit is raised, so that a squash of many changes does not release everything at once. Default:
+	// no limit.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MaxMembers *int32 `json:"maxMembers,omitempty"`
+
 	// StepBack defines the reaction to updated pods beyond the target of a jump back. KeepPods keeps
 	// them. RemovePods replaces them with pods of the old version, which a DaemonSet can't. Default
 	// KeepPods.
@@ -273,13 +316,15 @@ type ReleaseStrategy struct {
 
 // FailurePolicy defines the reaction to a failed release.
 //
-// +kubebuilder:validation:Enum=Pause;Rollback
+// +kubebuilder:validation:Enum=Pause;Rollback;RollbackDependents
 type FailurePolicy string
 
 // The failure policies.
 const (
 	FailurePause    FailurePolicy = "Pause"
 	FailureRollback FailurePolicy = "Rollback"
+	// FailureRollbackDependents is for trains.
+	FailureRollbackDependents FailurePolicy = "RollbackDependents"
 )
 
 // PreflightPolicy defines the reaction to a release that does not fit.

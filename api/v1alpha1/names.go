@@ -102,6 +102,9 @@ const (
 	// OrderAnnotation on a pod marks its deletion cost as set by Sluice, and holds the previous cost.
 	OrderAnnotation = Prefix + "order"
 
+	// TrainLabel on a BatchRelease names its train, as spec.train does. Gitsync sets it.
+	TrainLabel = Prefix + "train"
+
 	// ReleaseLabel on a ControllerRevision or Gate names its BatchRelease.
 	ReleaseLabel = Prefix + "release"
 	// RevisionLabel on a ControllerRevision or Gate is the pod template hash.

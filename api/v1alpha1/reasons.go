@@ -124,6 +124,20 @@ const (
 	// forge does not reveal who closed a pull request.
 	// Action: release another template, or roll back.
 	ReasonGateRejected = "GateRejected"
+	// ReasonWaitingForTrain: a member of a train waits for the train: it has done its step, or has a new
+	// template. The message names the train.
+	// Action: see the train, which says for whom it waits. See docs/trains.md.
+	ReasonWaitingForTrain = "WaitingForTrain"
+	// ReasonTrainReturns: the train of the release returns. Members that come after this one return
+	// first.
+	// Action: none.
+	ReasonTrainReturns = "TrainReturns"
+	// ReasonTooManyMembers: a commit changes more members of the train than `strategy.maxMembers`.
+	// Action: raise the limit in Git if that is meant, or split the commit.
+	ReasonTooManyMembers = "TooManyMembers"
+	// ReasonMemberFailed: a member of the train failed.
+	// Action: see the member; sluice retry or sluice rollback of the train. See docs/trains.md.
+	ReasonMemberFailed = "MemberFailed"
 	// ReasonHandingBack: all steps are done and Sluice is handing the workload back.
 	// Action: none.
 	ReasonHandingBack = "HandingBack"

@@ -41,6 +41,7 @@ var states = map[ReleaseState]stateTraits{
 	StateFailed:           wentWrong,
 	StateShifting:         0,
 	StateFinishing:        0,
+	StateWaitingForTrain:  waits,
 }
 
 // AtRest reports whether nothing is in progress and nothing waits. A release without a state, which

@@ -4,7 +4,7 @@ import "slices"
 
 // ReleaseState is the state of a release: its present activity, or the thing for which it waits.
 //
-// +kubebuilder:validation:Enum=WorkloadNotFound;WorkloadHeld;Idle;Quarantined;Completed;Drifted;Waiting;ChangedPastGit;NativeRollout;Starting;WillNotFit;Rolling;PausePoint;Blocked;ApprovalRefused;Rejected;Stopped;Failed;Shifting;Finishing
+// +kubebuilder:validation:Enum=WorkloadNotFound;WorkloadHeld;Idle;Quarantined;Completed;Drifted;Waiting;ChangedPastGit;NativeRollout;Starting;WillNotFit;Rolling;PausePoint;Blocked;ApprovalRefused;Rejected;Stopped;Failed;Shifting;Finishing;WaitingForTrain
 type ReleaseState string
 
 // The states of a release. The message says more about each.
@@ -51,11 +51,14 @@ const (
 	StateShifting ReleaseState = "Shifting"
 	// StateFinishing: every pod runs the new revision, and the workload is handed back.
 	StateFinishing ReleaseState = "Finishing"
+	// StateWaitingForTrain: the step of a member is done, and its train does not let it start the next
+	// one, or hand its workload back.
+	StateWaitingForTrain ReleaseState = "WaitingForTrain"
 )
 
 // StopCause is a cause that stops a release.
 //
-// +kubebuilder:validation:Enum=InvalidStrategy;Suspended;Frozen;WorkloadChanged;ChangedPastGit
+// +kubebuilder:validation:Enum=InvalidStrategy;Suspended;Frozen;WorkloadChanged;ChangedPastGit;TrainReturns;TooManyMembers
 type StopCause string
 
 // The causes that stop a release.
@@ -70,6 +73,10 @@ const (
 	StopWorkloadChanged StopCause = "WorkloadChanged"
 	// StopChangedPastGit: spec.template differs from Git.
 	StopChangedPastGit StopCause = "ChangedPastGit"
+	// StopTrainReturns: the train of the release returns, and it is not its turn yet.
+	StopTrainReturns StopCause = "TrainReturns"
+	// StopTooManyMembers: a commit changes more members of the train than strategy.maxMembers.
+	StopTooManyMembers StopCause = "TooManyMembers"
 )
 
 // Awaited is the event for which a new template waits on a held workload.

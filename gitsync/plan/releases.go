@@ -221,11 +221,8 @@ func holds(live *v1alpha1.BatchRelease, release *spec.Release) bool {
 }
 
 func hasTemplate(live *v1alpha1.BatchRelease, release *spec.Release) bool {
-	if live.Spec.Template == nil {
-		return false
-	}
-	given, err := podtemplate.Given(live.Spec.Template.Raw)
-	return err == nil && given == release.TemplateDigest
+	given, err := podtemplate.GivenOf(&live.Spec)
+	return err == nil && given != "" && given == release.TemplateDigest
 }
 
 func toValue(typed any) any {

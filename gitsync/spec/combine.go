@@ -45,15 +45,24 @@ func (p *pass) combine() (made []*Release, earlier map[*Release]*Release) {
 	p.noteUnreleased(workloads)
 	p.dropRepeated(releases, "BatchRelease")
 	p.dropRivals(releases)
+	trains := p.board(releases)
 	p.dropSharers(releases)
+	complete := map[objectKey]*Release{}
 	for key, ls := range releases {
+		if ls[0].train != nil {
+			continue
+		}
 		if release := p.complete(ls[0], key.namespace, workloads); release != nil {
-			made = append(made, release)
+			made, complete[key] = append(made, release), release
 			if before := p.earlier(release, ls[0]); before != nil {
 				earlier[release] = before
 			}
 			delete(given, key)
 		}
+	}
+	for _, train := range p.makeTrains(trains, releases, complete) {
+		made = append(made, train)
+		delete(given, objectKey{train.Namespace, train.Name})
 	}
 	for key, file := range given {
 		p.doubts = append(p.doubts, Doubt{File: file, Names: []string{key.name}})
@@ -122,6 +131,9 @@ func (p *pass) dropRivals(releases map[objectKey][]located) {
 	byWorkload := map[workloadKey][]located{}
 	names := map[workloadKey][]objectKey{}
 	for key, ls := range releases {
+		if ls[0].train != nil {
+			continue
+		}
 		workload := workloadOf(ls[0], key.namespace)
 		byWorkload[workload] = append(byWorkload[workload], ls[0])
 		names[workload] = append(names[workload], key)

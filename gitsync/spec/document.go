@@ -160,6 +160,9 @@ func (c *parsed) addObject(doc document, path string, data []byte, object map[st
 	if len(m.routes) > 0 {
 		m.sharing = doc.find(path + routesPath)
 	}
+	if m.kind == releaseKind {
+		m.stepsAt = doc.find(path + stepsPath)
+	}
 	c.manifests = append(c.manifests, m)
 }
 

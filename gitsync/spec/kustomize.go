@@ -298,6 +298,9 @@ func (p *pass) take(made *build, file string, built builtObject) {
 	if m != nil && len(m.routes) > 0 {
 		m.sharing = find(p.tree, origin, routesPath)
 	}
+	if m != nil && m.kind == releaseKind {
+		m.stepsAt = find(p.tree, origin, stepsPath)
+	}
 	if m != nil {
 		made.manifests = append(made.manifests, located{manifest: m, file: origin.File, at: position{built.Line, built.Column}, kustomization: file})
 	}

@@ -33,12 +33,20 @@ type manifest struct {
 	routes []v1alpha1.TrafficRoute
 	// sharing is the place of these.
 	sharing position
+	// stepsAt is the place of the steps of a BatchRelease.
+	stepsAt position
 	// template is that of the BatchRelease or the workload; nil if it has none. given is its
 	// digest.
 	template json.RawMessage
 	given    string
 	// faulty says that the template is invalid, which was reported.
 	faulty bool
+	// train is the spec of a BatchRelease with members; nil of others.
+	train *v1alpha1.BatchReleaseSpec
+	// labels are those of a BatchRelease.
+	labels map[string]string
+	// stepless marks a BatchRelease without steps: it must be a member of a train, which has them.
+	stepless bool
 	// generated names the ConfigMaps and Secrets of the template that the same kustomization generates.
 	generated []string
 }
@@ -112,7 +120,7 @@ func isRelease(object map[string]any) bool {
 // its apiVersion left out.
 func looksLikeRelease(object map[string]any) bool {
 	spec, _ := object["spec"].(map[string]any)
-	return spec["workloadRef"] != nil && spec["strategy"] != nil
+	return spec["workloadRef"] != nil && spec["strategy"] != nil || spec["members"] != nil && spec["strategy"] != nil
 }
 
 // mayBeRelease reports whether an object that is wrong may be meant as a BatchRelease.
@@ -157,14 +165,24 @@ func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem)
 	if err := json.Unmarshal(data, &release); err != nil {
 		return nil, []pathProblem{{"", err.Error()}}
 	}
-	problems := validateRelease(&release, object)
+	stepless := len(release.Spec.Strategy.Steps) == 0 && len(release.Spec.Members) == 0
+	checked := release
+	if stepless { // whether it is a member of a train is known once all files are read
+		checked.Spec.Strategy.Steps, checked.Spec.Strategy.Traffic = memberSteps(nil, false), nil
+	}
+	problems := validateRelease(&checked, object)
 	m := &manifest{
+		labels:       release.Labels,
+		stepless:     stepless,
 		kind:         releaseKind,
 		namespace:    release.Namespace,
 		name:         release.Name,
 		object:       data,
 		workloadKind: kind(release.Spec.WorkloadRef.Kind),
 		workload:     release.Spec.WorkloadRef.Name,
+	}
+	if len(release.Spec.Members) > 0 {
+		m.train = &release.Spec
 	}
 	if release.Spec.Strategy.Traffic != nil {
 		m.routes = release.Spec.Strategy.Traffic.Routes

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -28,6 +29,10 @@ type Release struct {
 	Workload     string
 	// TemplateDigest is podtemplate.Given of its template.
 	TemplateDigest string
+	// Train is the name of the train that it is a member of; empty if of none.
+	Train string
+	// Members are the templates of a train's members; nil of another release.
+	Members []v1alpha1.MemberTemplate
 	// Generated names the ConfigMaps and Secrets in its template that its kustomization generates.
 	// Only the tool that applies that kustomization makes them: Sluice does not.
 	Generated []string
@@ -42,10 +47,16 @@ type Release struct {
 	workloadPlace, templatePlace Place
 }
 
-// WorkloadRef returns spec.workloadRef.
+// WorkloadRef returns spec.workloadRef; none for a train.
 func (r *Release) WorkloadRef() v1alpha1.WorkloadReference {
+	if r.IsTrain() {
+		return v1alpha1.WorkloadReference{}
+	}
 	return v1alpha1.WorkloadReference{APIVersion: workloadVersion, Kind: r.WorkloadKind, Name: r.Workload}
 }
+
+// IsTrain reports whether the release is a train.
+func (r *Release) IsTrain() bool { return r.Members != nil }
 
 // WorkloadRefused says why a release is not applied whose workload is another one than before.
 func WorkloadRefused(given, was v1alpha1.WorkloadReference) string {
@@ -81,7 +92,22 @@ func (r *Release) Object() *unstructured.Unstructured {
 		}
 	}
 	spec, _, _ := unstructured.NestedMap(given, "spec") // it was checked to be an object
-	spec["template"] = toMap(r.template)
+	switch {
+	case r.IsTrain():
+		spec["memberTemplates"] = memberTemplates(r.Members)
+	default:
+		spec["template"] = toMap(r.template)
+	}
+	if r.Train != "" {
+		spec["train"] = r.Train
+		labels, _ := metadata["labels"].(map[string]any)
+		labels = maps.Clone(labels)
+		if labels == nil {
+			labels = map[string]any{}
+		}
+		labels[v1alpha1.TrainLabel] = r.Train
+		metadata["labels"] = labels
+	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(),
 		"kind":       string(releaseKind),
@@ -130,21 +156,29 @@ func toMap(object json.RawMessage) map[string]any {
 type madeKey struct {
 	release, workload located
 	namespace         string
+	// train is the name of the release's train, and members the digest of the templates of a train's.
+	train, members string
 }
 
 // makeRelease makes a Release, or finds the one that was made of the same before.
 func (p *pass) makeRelease(l located, namespace string, workload located) *Release {
-	key := madeKey{l, workload, namespace}
+	return p.makeWith(madeKey{release: l, workload: workload, namespace: namespace, train: p.trains[l.manifest]}, nil)
+}
+
+func (p *pass) makeWith(key madeKey, members []v1alpha1.MemberTemplate) *Release {
 	release := p.before.made[key]
 	if release == nil {
-		release = newRelease(l, namespace, workload)
+		release = newRelease(key, members)
 	}
 	p.now.made[key] = release
 	return release
 }
 
-func newRelease(l located, namespace string, workload located) *Release {
+func newRelease(key madeKey, members []v1alpha1.MemberTemplate) *Release {
+	l, namespace, workload := key.release, key.namespace, key.workload
 	r := &Release{
+		Train:          key.train,
+		Members:        members,
 		Namespace:      namespace,
 		Name:           l.name,
 		File:           l.file,
@@ -161,7 +195,10 @@ func newRelease(l located, namespace string, workload located) *Release {
 		workloadPlace: Place{workload.file, workload.at.line},
 		templatePlace: Place{l.file, l.at.line},
 	}
-	if r.template == nil {
+	switch {
+	case r.IsTrain():
+		r.TemplateDigest = key.members
+	case r.template == nil:
 		r.template, r.TemplateDigest, r.Generated = workload.template, workload.given, workload.generated
 		r.Kustomization = workload.kustomization
 		r.templatePlace = r.workloadPlace

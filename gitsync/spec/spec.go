@@ -175,6 +175,8 @@ type Reader struct {
 	files  map[string]*parsed
 	builds map[string]*build
 	made   map[madeKey]*Release
+	// boarded has members with the steps of their trains.
+	boarded map[trainKey]*manifest
 	// appliers maps the hash of a file to the appliers it declares.
 	appliers map[string][]*applier
 	// unreleased are the workloads without a release.
@@ -215,7 +217,7 @@ func (r *Reader) Read(files fs.FS, folder string) (*Result, error) {
 		hollow: map[string]Error{}, roots: map[string]string{},
 		before: *r,
 		now: Reader{
-			opts: r.opts, files: map[string]*parsed{}, builds: map[string]*build{}, made: map[madeKey]*Release{}, appliers: map[string][]*applier{},
+			opts: r.opts, files: map[string]*parsed{}, builds: map[string]*build{}, made: map[madeKey]*Release{}, boarded: map[trainKey]*manifest{}, appliers: map[string][]*applier{},
 		},
 	}
 	pass.errors = append(pass.errors, found.errors...)
@@ -288,6 +290,8 @@ type pass struct {
 	unread, unbuilt int
 	// weight is roughly how many values were parsed.
 	weight int
+	// trains names the train of each member.
+	trains map[*manifest]string
 	// dropped is how many errors there are beyond those that are kept.
 	dropped int
 }

@@ -31,7 +31,7 @@ const (
 func validateRelease(release *v1alpha1.BatchRelease, object map[string]any) []pathProblem {
 	spec := field.NewPath("spec")
 	errs := validateMetadata(release)
-	errs = append(errs, validateReference(release.Spec.WorkloadRef, spec.Child("workloadRef"))...)
+	errs = append(errs, validateMembership(&release.Spec, spec)...)
 	errs = append(errs, plan.Validate(&release.Spec, spec)...)
 	errs = append(errs, validateStrategy(&release.Spec.Strategy, spec.Child("strategy"))...)
 	errs = append(errs, validateKind(&release.Spec, spec.Child("strategy"))...)
@@ -168,7 +168,7 @@ func validateStrategy(strategy *v1alpha1.ReleaseStrategy, at *field.Path) field.
 	}
 	errs = append(errs, validateOrder(strategy.Order, at.Child("order"))...)
 	errs = append(errs, validateTraffic(strategy.Traffic, at.Child("traffic"))...)
-	errs = append(errs, oneOf(strategy.OnFailure, at.Child("onFailure"), v1alpha1.FailurePause, v1alpha1.FailureRollback)...)
+	errs = append(errs, oneOf(strategy.OnFailure, at.Child("onFailure"), v1alpha1.FailurePause, v1alpha1.FailureRollback, v1alpha1.FailureRollbackDependents)...)
 	errs = append(errs, oneOf(strategy.StepBack, at.Child("stepBack"), v1alpha1.StepBackKeepPods, v1alpha1.StepBackRemovePods)...)
 	errs = append(errs, oneOf(strategy.PodReplacement, at.Child("podReplacement"), v1alpha1.ReplaceWhenTerminationStarted, v1alpha1.ReplaceWhenTerminated)...)
 	return append(errs, oneOf(strategy.Preflight, at.Child("preflight"), v1alpha1.PreflightHold, v1alpha1.PreflightWarn)...)

@@ -129,6 +129,12 @@ type OpenGate struct {
 	Spec v1alpha1.GateSpec
 }
 
+// RetryMember lets a member of a train go on that has failed, if it still is as decided on.
+type RetryMember struct {
+	Reason
+	Name, Version string
+}
+
 // CloseGate deletes a Gate that no longer counts.
 type CloseGate struct {
 	Reason
@@ -190,3 +196,5 @@ func (t Template) String() string {
 func (a MovePods) String() string  { return a.Write.String() }
 func (a OpenGate) String() string  { return fmt.Sprintf("open gate %s (%s)", a.Name, a.Spec.Type) }
 func (a CloseGate) String() string { return "close gate " + a.Name }
+
+func (a RetryMember) String() string { return "retry member " + a.Name }

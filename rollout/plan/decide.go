@@ -11,6 +11,9 @@ func Next(o Observation) Plan {
 
 // decide answers what users and Git request, and then continues the release from its present state.
 func decide(s *snapshot) Decision {
+	if isTrain(s) {
+		return decideTrain(nothing(s))
+	}
 	if row := obstacles.find(s); row != nil && row.act != nil {
 		return row.act(nothing(s))
 	}
@@ -40,6 +43,9 @@ var requests = []func(Decision) (Decision, bool){answerRetry, chooseTemplate, an
 func answer(d Decision) (Decision, bool) {
 	d, ended := answerRollback(d)
 	if ended {
+		return d, true
+	}
+	if d, ended = answerTrain(d); ended {
 		return d, true
 	}
 	if s := d.snap; s.problem != nil {

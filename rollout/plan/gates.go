@@ -26,6 +26,11 @@ func passStep(d Decision, t mover.Task, st traffic.Standing) (Decision, mover.Ta
 			return d, t
 		}
 	}
+	d, passed := passTrain(d)
+	if !passed {
+		t.Blocked = heldByTrain(d.snap)
+		return d, t
+	}
 	next := d.snap.steps().index() + 1
 	switch {
 	case d.snap.steps().raised():
@@ -84,7 +89,11 @@ func passGates(d Decision, policies []indexed) (Decision, bool) {
 		d, _ = rollBackRejected(block(d, waiting))
 		return d, false
 	}
-	if reads := ReadGates | ReadRelease | ReadCounts; !d.snap.live(reads) {
+	reads := ReadGates | ReadRelease | ReadCounts
+	if isTrain(d.snap) {
+		reads = ReadGates | ReadRelease | ReadMembers
+	}
+	if !d.snap.live(reads) {
 		return d.read(reads), false
 	}
 	return noteForced(d), true

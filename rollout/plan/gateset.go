@@ -18,6 +18,8 @@ type gates struct {
 	record  *record
 	steps   steps
 	history history
+	// ride is what the release's train lets it do.
+	ride ride
 }
 
 // indexed is a gate's policy with its place in the step.
@@ -82,7 +84,9 @@ func (g gates) waitingAt(step int32) []waitingGate {
 func (g gates) passed() bool { return g.passedAt(g.steps.index()) }
 
 // passedAt reports whether all gates of a step have passed.
-func (g gates) passedAt(step int32) bool { return len(g.waitingAt(step)) == 0 }
+func (g gates) passedAt(step int32) bool {
+	return len(g.waitingAt(step)) == 0 && !g.ride.holds(step, int(step) == len(g.steps.list())-1)
+}
 
 // askedFor reports whether a gate of this attempt belongs to the step, with the same policy.
 func (g gates) askedFor(gate *v1alpha1.Gate, policies []indexed) bool {

@@ -92,6 +92,8 @@ const (
 	NoSuchStep
 	// PresentStep: the release is at the step.
 	PresentStep
+	// OfTrain: the steps of a train are those of all its members.
+	OfTrain
 )
 
 // recordJump answers a request. Earlier jumps stay recorded: they are still the evidence for gates,

@@ -81,6 +81,13 @@ type Workload struct {
 	Mover mover.Mover
 }
 
+// Member is a release of a train.
+type Member struct {
+	Release *v1alpha1.BatchRelease
+	// Given is the digest of its spec.template as given.
+	Given string
+}
+
 // Sibling is another release of the same workload.
 type Sibling struct {
 	Name    string
@@ -166,6 +173,10 @@ type Facts struct {
 	Failing string
 	// Trouble is the problem of updated pods; nil before ReadTrouble, and if it could not be read.
 	Trouble *Trouble
+	// Train is the train of a member; nil if the release is in none, or its train does not exist.
+	Train *v1alpha1.BatchRelease
+	// Members are the releases that spec.memberTemplates of a train names, except missing ones.
+	Members []Member
 	// Traffic holds the routes and Services of the release; nil if it has no traffic.
 	Traffic *traffic.Seen
 	// Resolved is the answer to Needs.Resolve, Drift to Needs.Drift and Preflight to
@@ -193,6 +204,9 @@ const (
 	ReadFailing
 	// ReadTrouble is as ReadFailing, for people alone: it may find out nothing.
 	ReadTrouble
+	// ReadTrain reads the train of a member, and ReadMembers the members of a train.
+	ReadTrain
+	ReadMembers
 )
 
 // Has reports whether all of some reads are in the set.

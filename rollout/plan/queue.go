@@ -11,7 +11,8 @@ import (
 // waits, nor does one that a pass took the workload over for before it recorded it, nor one whose
 // predecessor is lost.
 func mustWait(s *snapshot, template *v1alpha1.ResolvedTemplate) bool {
-	if !stopCauses(s).any() && !finishesFirst(s) || s.record.releases(template.Digest) || returns(s, template) {
+	byTrain := !s.ride().starts(template.Given)
+	if !stopCauses(s).any() && !finishesFirst(s) && !byTrain || s.record.releases(template.Digest) || returns(s, template) && !byTrain {
 		return false
 	}
 	held := s.hold().held()
@@ -61,7 +62,7 @@ func returns(s *snapshot, template *v1alpha1.ResolvedTemplate) bool {
 // replaced: whether a template is lost, or the new one written already, must not rest on a cache.
 func readsBeforeReplacing(s *snapshot) Reads {
 	current := s.record.Resolved
-	if !stopCauses(s).any() && !finishesFirst(s) || !s.hold().held() || current != nil && s.workload.Digest == current.Digest {
+	if !stopCauses(s).any() && !finishesFirst(s) && !s.ride().wanted || !s.hold().held() || current != nil && s.workload.Digest == current.Digest {
 		return 0
 	}
 	return ReadWorkload | ReadCounts

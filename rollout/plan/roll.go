@@ -196,12 +196,13 @@ func passGatesOfStep(r rolling) (rolling, bool) {
 	case r.d.snap.record.ending() != nil:
 		r.d = finish(r.d, r.traffic)
 	case r.traffic.Done && stepDone(r.d.snap, r.target, keptOthers(r.d.snap, r.task.Keep)):
-		r.d, r.task = passStep(r.d, r.task, r.traffic)
+		r.d, r.task = passStep(rideOn(r.d, r.d.snap.steps().index()+1), r.task, r.traffic)
 	default: // a rejected gate counts, though pods of the step have failed since it was opened
-		d, turned := rollBackRejected(r.d)
+		d, turned := rollBackRejected(rideOn(r.d, r.d.snap.steps().index()))
 		if turned || d.needs.Any() {
 			return r.end(d)
 		}
+		r.d = d
 	}
 	return r, r.d.snap.record.Phase != v1alpha1.PhaseFinalizing && !r.d.statusFirst
 }
@@ -221,7 +222,7 @@ func stepDone(s *snapshot, target, kept int32) bool {
 		return false
 	case s.steps().steppingBack():
 		return s.pods.Updated.Observed && s.pods.Updated.Wanted <= target && s.pods.old() >= least && s.pods.old() <= rest
-	case !s.steps().last() && len(s.gates().toPass()) == 0:
+	case !s.steps().last() && len(s.gates().toPass()) == 0 && !s.ride().wanted:
 		return true
 	default:
 		return s.pods.Updated.Observed && s.pods.old() <= rest

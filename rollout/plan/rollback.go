@@ -196,11 +196,20 @@ func quarantine(d Decision, given string) Decision {
 // way: a quantity, an empty list or the pod-template-hash label makes no other version.
 func rolledBackBefore(s *snapshot, template *v1alpha1.ResolvedTemplate) bool {
 	back := s.record.Rollback
-	return back != nil && back.Digest == template.Digest && len(s.record.Quarantined) > 0
+	return back != nil && back.Digest == template.Digest && len(s.record.Quarantined) > 0 && !startsByTrain(s)
 }
 
 // isQuarantined reports whether the given template was rolled back.
-func isQuarantined(s *snapshot) bool { return slices.Contains(s.record.Quarantined, s.given) }
+func isQuarantined(s *snapshot) bool {
+	return slices.Contains(s.record.Quarantined, s.given) && !startsByTrain(s)
+}
+
+// startsByTrain reports whether a train lets the given template start. It may have been rolled back
+// only because another member failed.
+func startsByTrain(s *snapshot) bool {
+	r := s.ride()
+	return r.wanted && r.starts(s.given)
+}
 
 // rollBackFailed begins the rollback of a failed release, if its strategy says so, and reports
 // whether it does. A rollback that fails has no version to roll back to.

@@ -69,6 +69,8 @@ const (
 	ambiguousCommit
 	runsAlready
 	isReleased
+	onlyPrevious
+	noRun
 )
 
 // words says what was requested, why it is missing, and which targets there are.
@@ -81,6 +83,10 @@ func (n noTargetError) Error() string {
 		return fmt.Sprintf("revision %q already runs", n.revision)
 	case isReleased:
 		return fmt.Sprintf("revision %q is the one that is being released; ", n.revision) + keptWords(n.kept)
+	case onlyPrevious:
+		return "a train can return only to what its members ran before its last run: rollback=true"
+	case noRun:
+		return "the train has no run to return from"
 	case wasRolledBack:
 		return "it was rolled back itself; to release it through its gates again, set it as spec.template; " + keptWords(n.kept)
 	case unknownRevision:

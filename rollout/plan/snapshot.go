@@ -77,7 +77,7 @@ func (s *snapshot) steps() steps {
 
 // gates returns the gates of the attempt that is recorded.
 func (s *snapshot) gates() gates {
-	return gates{all: s.obs.Gates, release: s.release, record: &s.record, steps: s.steps(), history: s.history}
+	return gates{all: s.obs.Gates, release: s.release, record: &s.record, steps: s.steps(), history: s.history, ride: s.ride()}
 }
 
 // hold returns the workload as the release holds it.

@@ -71,7 +71,7 @@ type group struct {
 }
 
 // groups are all states, in the order in which they count.
-var groups = []*group{&obstacles, &preparing, &resting, &arriving, &startingGroup, &rollingGroup}
+var groups = []*group{&trains, &obstacles, &preparing, &resting, &arriving, &startingGroup, &rollingGroup}
 
 // obstacles are the states in which the workload is missing, or not the release's to move: no
 // request is answered.
@@ -113,6 +113,14 @@ var resting = group{when: func(s *snapshot) bool { return s.record.idle() }, row
 	{
 		when: func(s *snapshot) bool { return s.record.Queued != nil && stopCauses(s).any() }, value: v1alpha1.StateWaiting,
 		reason: stopReason, message: waitingWords, traits: stops,
+	},
+	{
+		when: func(s *snapshot) bool { return queuedByTrain(s) && s.record.completed() && !drifts(s) }, value: v1alpha1.StateWaiting,
+		reason: just(v1alpha1.ReasonWaitingForTrain), message: queuedByTrainWords, traits: ready,
+	},
+	{
+		when: queuedByTrain, value: v1alpha1.StateWaiting,
+		reason: just(v1alpha1.ReasonWaitingForTrain), message: queuedByTrainWords,
 	},
 	{when: drifts, value: v1alpha1.StateDrifted, reason: just(v1alpha1.ReasonDrifted), message: driftedWords, event: notice{onChange, true}},
 	{
@@ -224,6 +232,10 @@ var rollingGroup = group{when: always, rows: []*state{
 	{
 		when: func(s *snapshot) bool { return s.record.paused() }, value: v1alpha1.StatePausePoint, reason: just(v1alpha1.ReasonPausePoint),
 		message: func(r *report) string { return pauseWords(r.s, r.s.record.PausePoint) }, traits: showsPods,
+	},
+	{
+		when: heldByTrain, value: v1alpha1.StateWaitingForTrain, reason: just(v1alpha1.ReasonWaitingForTrain),
+		message: func(r *report) string { return "batch " + r.status.Batch + " is done, " + trainWaitWords(r.s) }, traits: showsPods,
 	},
 	{
 		when: func(s *snapshot) bool { return rejectedOf(openGatesOf(s)) != nil }, value: v1alpha1.StateRejected, reason: just(v1alpha1.ReasonGateRejected),

@@ -47,7 +47,15 @@ var (
 		when: func(s *snapshot) bool { return s.pastGit }, value: v1alpha1.StopChangedPastGit,
 		reason: v1alpha1.ReasonChangedPastGit, event: notice{onEntry, true}, words: func(*snapshot) string { return pastGitWords },
 	}
-	causes = stop{stopInvalidSteps, stopSuspended, stopFrozen, stopChanged, stopPastGit}
+	stopReturning = &cause{
+		when: func(s *snapshot) bool { return s.ride().stops() }, value: v1alpha1.StopTrainReturns,
+		reason: v1alpha1.ReasonTrainReturns, words: returningWords,
+	}
+	stopTooMany = &cause{
+		when: tooManyMembers, value: v1alpha1.StopTooManyMembers,
+		reason: v1alpha1.ReasonTooManyMembers, event: notice{onEntry, true}, words: tooManyWords,
+	}
+	causes = stop{stopInvalidSteps, stopSuspended, stopFrozen, stopChanged, stopPastGit, stopReturning, stopTooMany}
 )
 
 // stopCauses returns what stops a release now.
@@ -66,7 +74,7 @@ func stopCauses(s *snapshot) stop {
 func stopsProgress(s *snapshot) stop {
 	switch {
 	case !s.record.rollingBack():
-		return stopCauses(s)
+		return slices.DeleteFunc(stopCauses(s), func(c *cause) bool { return c == stopTooMany }) // that is about the next run
 	case stopInvalidSteps.when(s):
 		return stop{stopInvalidSteps}
 	default:

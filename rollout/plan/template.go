@@ -65,6 +65,9 @@ func chooseTemplate(d Decision) (Decision, bool) {
 		if reads := readsBeforeRollback(d.snap, waiting); !d.snap.live(reads) {
 			return d.read(reads), true
 		}
+		if r := d.snap.ride(); r.wanted && r.starts(waiting.Given) && !d.snap.live(ReadTrain) && !d.snap.record.releases(waiting.Digest) {
+			return d.read(ReadTrain), true
+		}
 		if mustWait(d.snap, waiting) {
 			return enqueue(d, *waiting), d.snap.record.Resolved == nil
 		}
@@ -167,6 +170,7 @@ func begin(d Decision, template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Ro
 		r.Replicas, r.TargetReplicas = 0, 0
 		r.UpdatedReplicas, r.UpdatedReadyReplicas, r.UpdatedAvailableReplicas = 0, 0, 0
 		r.Answers, r.Forced, r.Traffic = nil, nil, nil
+		r.Train = d.snap.ride().boards()
 		r.Resolved, r.Queued = &template, nil
 		r.UpdateRevision = template.Revision
 		if rollback == nil || rollback.Trigger == v1alpha1.TriggerGitRevert || r.Commit == "" {

@@ -17,7 +17,11 @@ func Validate(spec *v1alpha1.BatchReleaseSpec, path *field.Path) field.ErrorList
 	problems = append(problems, validateLimit(spec.Strategy.MaxSurge, strategy.Child("maxSurge"))...)
 	problems = append(problems, validateLimit(spec.Strategy.MaxUnavailable, strategy.Child("maxUnavailable"))...)
 	problems = append(problems, validateOrder(spec.Strategy.Order, strategy.Child("order"))...)
-	problems = append(problems, validateTraffic(&spec.Strategy, strategy)...)
+	if len(spec.Members) > 0 {
+		problems = append(problems, validateTrain(spec, path)...)
+	} else {
+		problems = append(problems, validateTraffic(&spec.Strategy, strategy)...)
+	}
 	if spec.Rollback != nil {
 		steps := path.Child("rollback", "steps")
 		problems = append(problems, validateSteps(spec.Rollback.Steps, steps)...)

@@ -1,0 +1,118 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// A train is a BatchRelease with members: other releases of its namespace, which a commit releases
+// together, in the steps of the train.
+
+// TrainMember is a release of a train, or a group of them.
+type TrainMember struct {
+	// Name is the name of a BatchRelease or, with a selector, of the group.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// Selector selects the releases of a group by the labels that they have in Git.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=8
+	// +optional
+	Selector map[string]string `json:"selector,omitempty"`
+	// After names the members that must be ahead of this one.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=member
+	// +optional
+	After []Predecessor `json:"after,omitempty"`
+}
+
+// Predecessor is a member of a train that another one waits for.
+type Predecessor struct {
+	// Member is the name of the member, or of the group.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Member string `json:"member"`
+	// Reached is the step, counted from 1, that the member must have done before this one starts its
+	// first step; Completed is the last one. Default Completed.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 1 && int(self) <= 50 : string(self) == 'Completed'",message="must be a step, from 1 to 50, or Completed"
+	// +optional
+	Reached *intstr.IntOrString `json:"reached,omitempty"`
+}
+
+// ReachedCompleted is the last step, as Predecessor.Reached names it.
+const ReachedCompleted = "Completed"
+
+// Lockstep limits how far members of a train are apart.
+type Lockstep struct {
+	// MaxSkew is the number of steps by which a member may be ahead of the slowest one. 0 lets no
+	// member start a step before all have done the one before.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=50
+	MaxSkew int32 `json:"maxSkew"`
+}
+
+// MemberTemplate identifies the template of a member of a train.
+type MemberTemplate struct {
+	// Name is the name of the release.
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// Group is the name of the entry of spec.members that the release belongs to.
+	// +kubebuilder:validation:MaxLength=63
+	Group string `json:"group"`
+	// Template is the digest of its spec.template as given.
+	// +kubebuilder:validation:MaxLength=64
+	Template string `json:"template"`
+}
+
+// TrainRun is the release of a train's members by one commit. Its members are those that the commit
+// changes; they stay the same until the run ends.
+type TrainRun struct {
+	// Members are the releases of the run.
+	// +kubebuilder:validation:MaxItems=2000
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Members []RunMember `json:"members,omitempty"`
+	// Passed is the number of steps whose gates have passed.
+	// +optional
+	Passed int32 `json:"passed,omitempty"`
+	// Message says why members return.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// RunMember is what a member of a run may do.
+type RunMember struct {
+	// Name is the name of the release.
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// Group is the entry of spec.members that the release belongs to.
+	// +kubebuilder:validation:MaxLength=63
+	Group string `json:"group"`
+	// Template is the digest of its spec.template as given.
+	// +kubebuilder:validation:MaxLength=64
+	Template string `json:"template"`
+	// Was is the digest of the template that it ran before, as given; empty if unknown.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Was string `json:"was,omitempty"`
+	// Steps is the number of steps that it may start.
+	// +optional
+	Steps int32 `json:"steps,omitempty"`
+	// Returns means that it starts no more steps, and returns to the template that was stable before.
+	// +optional
+	Returns bool `json:"returns,omitempty"`
+	// Back means that it is its turn to return: the members that come after it have.
+	// +optional
+	Back bool `json:"back,omitempty"`
+}
+
+// TrainProgress is how far a member is in the run of its train.
+type TrainProgress struct {
+	// Attempt is the status.attempt of the train that began the run.
+	Attempt int64 `json:"attempt"`
+	// Done is the number of steps whose pods are as the step says.
+	// +optional
+	Done int32 `json:"done,omitempty"`
+}

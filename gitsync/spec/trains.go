@@ -1,0 +1,287 @@
+package spec
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+)
+
+// memberSteps returns the steps of a train as a member has them: the gates are the train's, and
+// only a member with routes shares requests. Without a train it is one step of all pods.
+func memberSteps(train []v1alpha1.Step, routes bool) []v1alpha1.Step {
+	if train == nil {
+		train = []v1alpha1.Step{{Replicas: intstr.FromString("100%")}}
+	}
+	steps := slices.Clone(train)
+	for i := range steps {
+		steps[i].Gates = []v1alpha1.GatePolicy{{None: &v1alpha1.NoGate{}}}
+		if !routes {
+			steps[i].Traffic, steps[i].Matches = "", nil
+		}
+	}
+	return steps
+}
+
+// memberTemplates returns templates as unstructured content has them.
+func memberTemplates(templates []v1alpha1.MemberTemplate) []any {
+	all := make([]any, 0, len(templates))
+	for _, t := range templates {
+		all = append(all, map[string]any{"name": t.Name, "group": t.Group, "template": t.Template})
+	}
+	return all
+}
+
+// validateMembership checks what a release has as a train, or else its workload.
+func validateMembership(spec *v1alpha1.BatchReleaseSpec, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	forbid := func(is bool, path *field.Path, detail string) {
+		if is {
+			errs = append(errs, field.Forbidden(path, detail))
+		}
+	}
+	strategy, train := at.Child("strategy"), len(spec.Members) > 0
+	forbid(spec.Train != "", at.Child("train"), "is set by the ReleaseSource: name the release in spec.members of the train")
+	forbid(len(spec.MemberTemplates) > 0, at.Child("memberTemplates"), "is set by the ReleaseSource")
+	if !train {
+		forbid(spec.Strategy.Lockstep != nil, strategy.Child("lockstep"), "is for trains: a release with members")
+		forbid(spec.Strategy.MaxMembers != nil, strategy.Child("maxMembers"), "is for trains: a release with members")
+		forbid(spec.Strategy.OnFailure == v1alpha1.FailureRollbackDependents, strategy.Child("onFailure"), "RollbackDependents is for trains: a release with members")
+		return append(errs, validateReference(spec.WorkloadRef, at.Child("workloadRef"))...)
+	}
+	const has = "is not for a train: its members have it"
+	forbid(spec.WorkloadRef != (v1alpha1.WorkloadReference{}), at.Child("workloadRef"), has)
+	forbid(spec.Template != nil, at.Child("template"), has)
+	forbid(spec.Rollback != nil, at.Child("rollback"), has)
+	forbid(spec.ReleaseTo != nil, at.Child("releaseTo"), "is not for a train")
+	forbid(spec.Strategy.Traffic != nil, strategy.Child("traffic"), has)
+	return append(errs, validateMembers(spec.Members, at.Child("members"))...)
+}
+
+// maxMembers is how many entries spec.members may have, and maxRun how many releases they may name.
+const (
+	maxMembers = 200
+	maxRun     = 2000
+)
+
+func validateMembers(members []v1alpha1.TrainMember, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if len(members) > maxMembers {
+		errs = append(errs, field.TooMany(at, len(members), maxMembers))
+	}
+	names := map[string]bool{}
+	for i, member := range members {
+		switch {
+		case member.Name == "":
+			errs = append(errs, field.Required(at.Index(i).Child("name"), "names the release, or with a selector the group"))
+		case names[member.Name]:
+			errs = append(errs, field.Duplicate(at.Index(i).Child("name"), member.Name))
+		}
+		names[member.Name] = true
+		for j, after := range member.After {
+			if r := after.Reached; r != nil && r.Type == intstr.String && r.StrVal != v1alpha1.ReachedCompleted {
+				errs = append(errs, field.Invalid(at.Index(i).Child("after").Index(j).Child("reached"), r.StrVal, "must be a step, from 1, or "+v1alpha1.ReachedCompleted))
+			}
+		}
+	}
+	return errs
+}
+
+// stepsPath is where a BatchRelease has its steps.
+const stepsPath = "spec.strategy.steps"
+
+// trainKey finds a member's manifest with the steps of its train.
+type trainKey struct{ member, train *manifest }
+
+// board finds the members of all trains, and gives them the steps of their trains. It drops
+// members that are wrong, and the trains that are.
+func (p *pass) board(releases map[objectKey][]located) map[objectKey][]v1alpha1.MemberTemplate {
+	p.trains = map[*manifest]string{}
+	trains := map[objectKey][]v1alpha1.MemberTemplate{}
+	taken := map[objectKey]objectKey{}
+	for _, key := range slices.SortedFunc(maps.Keys(releases), objectKey.compare) {
+		if of := releases[key][0]; of.train != nil {
+			trains[key] = p.membersOf(of, key, releases, taken)
+		}
+	}
+	for key, members := range trains {
+		for _, member := range members {
+			at := objectKey{key.namespace, member.Name}
+			if boarded := p.boarded(releases[at][0], releases[key][0]); boarded != nil {
+				releases[at] = []located{*boarded}
+			} else {
+				trains[key] = nil
+				delete(releases, at)
+			}
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(releases), objectKey.compare) {
+		l := releases[key][0]
+		if _, member := p.trains[l.manifest]; l.stepless && !member {
+			p.fail(l.file, l.stepsAt, "spec.strategy.steps: Required value: at least one step, or the release as a member of a train, which has them")
+			delete(releases, key)
+		}
+	}
+	return trains
+}
+
+func (k objectKey) compare(other objectKey) int {
+	return cmp.Or(strings.Compare(k.namespace, other.namespace), strings.Compare(k.name, other.name))
+}
+
+// membersOf returns the releases that a train names or selects, by name and group; nil if there is
+// an error.
+func (p *pass) membersOf(train located, key objectKey, releases map[objectKey][]located, taken map[objectKey]objectKey) []v1alpha1.MemberTemplate {
+	var members []v1alpha1.MemberTemplate
+	sound := true
+	fail := func(format string, args ...any) {
+		p.fail(train.file, train.at, fmt.Sprintf("train %s: ", train.name)+fmt.Sprintf(format, args...))
+		sound = false
+	}
+	for i, entry := range train.train.Members {
+		at := fmt.Sprintf("spec.members[%d]", i)
+		found := selected(entry, key.namespace, releases)
+		if len(found) == 0 && entry.Selector == nil {
+			fail("%s: BatchRelease %s is not in namespace %s of this repository, or has an error of its own", at, entry.Name, key.namespace)
+		} else if len(found) == 0 {
+			fail("%s: selector: selects no BatchRelease in namespace %s of this repository", at, key.namespace)
+		}
+		for _, name := range found {
+			member := objectKey{key.namespace, name}
+			other, has := taken[member]
+			switch {
+			case releases[member][0].train != nil:
+				fail("%s: %s is a train: a train can't be a member", at, name)
+			case has && other == key:
+				fail("%s: %s is a member already", at, name)
+			case has:
+				fail("%s: %s is a member of train %s too: a release has one train", at, name, other.name)
+			case !releases[member][0].stepless:
+				l := releases[member][0]
+				p.fail(l.file, l.stepsAt, fmt.Sprintf("spec.strategy.steps: Forbidden: train %s (%s) has %s as a member, and its steps: remove these",
+					train.name, place(train.file, train.at.line), name))
+				sound = false
+			}
+			taken[member] = key
+			members = append(members, v1alpha1.MemberTemplate{Name: name, Group: entry.Name})
+		}
+	}
+	if len(members) > maxRun {
+		fail("spec.members: selects %d releases, and a train can have %d", len(members), maxRun)
+	}
+	if !sound {
+		return nil
+	}
+	slices.SortFunc(members, func(a, b v1alpha1.MemberTemplate) int { return strings.Compare(a.Name, b.Name) })
+	return members
+}
+
+// selected returns the names of the releases that an entry names or selects, sorted.
+func selected(entry v1alpha1.TrainMember, namespace string, releases map[objectKey][]located) []string {
+	if entry.Selector == nil {
+		if releases[objectKey{namespace, entry.Name}] == nil {
+			return nil
+		}
+		return []string{entry.Name}
+	}
+	var found []string
+	for key, ls := range releases {
+		if key.namespace == namespace && ls[0].train == nil && hasLabels(ls[0].labels, entry.Selector) {
+			found = append(found, key.name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func hasLabels(labels, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if got, is := labels[key]; !is || got != value {
+			return false
+		}
+	}
+	return true
+}
+
+// boarded returns a member with the steps of its train; nil if it has an error with them.
+func (p *pass) boarded(member, train located) *located {
+	key := trainKey{member.manifest, train.manifest}
+	made := p.before.boarded[key]
+	if made == nil {
+		var problems []pathProblem
+		if made, problems = withSteps(member.manifest, train.manifest.train.Strategy.Steps); problems != nil {
+			for _, problem := range problems {
+				p.fail(member.file, member.at, fmt.Sprintf("BatchRelease %s, with the steps of train %s: %s", member.name, train.name, problem.message))
+			}
+			return nil
+		}
+	}
+	p.now.boarded[key] = made
+	p.trains[made] = train.name
+	member.manifest = made
+	return &member
+}
+
+// withSteps returns a member's manifest with the steps of its train.
+func withSteps(member *manifest, train []v1alpha1.Step) (*manifest, []pathProblem) {
+	object := toMap(member.object)
+	spec, _ := object["spec"].(map[string]any)
+	strategy, _ := spec["strategy"].(map[string]any)
+	if strategy == nil {
+		strategy = map[string]any{}
+	}
+	steps, err := json.Marshal(memberSteps(train, strategy["traffic"] != nil))
+	if err != nil {
+		return nil, []pathProblem{{"spec.strategy", err.Error()}}
+	}
+	var list []any
+	_ = utiljson.Unmarshal(steps, &list) // it was just encoded
+	strategy["steps"], spec["strategy"] = list, strategy
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, []pathProblem{{"spec", err.Error()}}
+	}
+	made, problems := parseRelease(data, object)
+	if problems != nil {
+		return nil, problems
+	}
+	made.at, made.claims, made.sharing, made.stepsAt, made.generated = member.at, member.claims, member.sharing, member.stepsAt, member.generated
+	return made, nil
+}
+
+// makeTrains makes the trains whose members were made.
+func (p *pass) makeTrains(trains map[objectKey][]v1alpha1.MemberTemplate, releases map[objectKey][]located, made map[objectKey]*Release) []*Release {
+	var all []*Release
+	for _, key := range slices.SortedFunc(maps.Keys(trains), objectKey.compare) {
+		members, l := slices.Clone(trains[key]), releases[key][0]
+		sound := len(members) > 0
+		for i := range members {
+			release := made[objectKey{key.namespace, members[i].Name}]
+			if release == nil {
+				p.fail(l.file, l.at, fmt.Sprintf("train %s: member %s has an error: its templates are released once it has none", l.name, members[i].Name))
+				sound = false
+				continue
+			}
+			members[i].Template = release.TemplateDigest
+		}
+		if !sound {
+			continue
+		}
+		digest, err := podtemplate.GivenMembers(members)
+		if err != nil {
+			p.fail(l.file, l.at, err.Error())
+			continue
+		}
+		all = append(all, p.makeWith(madeKey{release: l, namespace: key.namespace, members: digest}, members))
+	}
+	return all
+}

@@ -1,0 +1,157 @@
+package plan
+
+import "github.com/sluice-dev/sluice/api/v1alpha1"
+
+// ride is a member's view of the run of its train. The zero value is that of a release without one.
+type ride struct {
+	train  *v1alpha1.BatchRelease
+	member *v1alpha1.RunMember
+	record *record
+	// wanted marks a release that has a train, whether it exists or not.
+	wanted bool
+}
+
+// ride returns what the train of the release lets it do.
+func (s *snapshot) ride() ride {
+	r := ride{record: &s.record, wanted: s.release.Spec.Train != "" && !isTrain(s)}
+	train := s.obs.Train
+	if !r.wanted || train == nil || train.DeletionTimestamp != nil || len(train.Spec.Members) == 0 || train.Status.Run == nil {
+		return r
+	}
+	r.train = train
+	for i := range train.Status.Run.Members {
+		if member := &train.Status.Run.Members[i]; member.Name == s.release.Name {
+			r.member = member
+			break
+		}
+	}
+	return r
+}
+
+// starts reports whether the train lets the release of a template, as given, start.
+func (r ride) starts(given string) bool {
+	return !r.wanted || r.member != nil && !r.member.Returns && r.member.Template == given && r.member.Steps > 0
+}
+
+// holds reports whether the train keeps the attempt in a step that is done. A rollback goes on.
+func (r ride) holds(step int32, last bool) bool {
+	switch {
+	case !r.wanted || r.record.isRollback():
+		return false
+	case r.member == nil || r.member.Returns || r.record.Resolved == nil || r.member.Template != r.record.Resolved.Given:
+		return true
+	case last:
+		return r.train.Status.Phase != v1alpha1.PhaseFinalizing && r.train.Status.Phase != v1alpha1.PhaseCompleted
+	default:
+		return r.member.Steps <= step+1
+	}
+}
+
+// stops reports whether the train returns, and the release has not begun to.
+func (r ride) stops() bool {
+	return r.member != nil && r.member.Returns && !r.record.idle() && !r.record.isRollback()
+}
+
+// boards returns the run that an attempt belongs to; nil if it belongs to none.
+func (r ride) boards() *v1alpha1.TrainProgress {
+	if r.member == nil {
+		return nil
+	}
+	return &v1alpha1.TrainProgress{Attempt: r.train.Status.Attempt}
+}
+
+// runsGiven reports whether a release has completed with its template as given: it was not rolled
+// back to another one.
+func runsGiven(status *v1alpha1.BatchReleaseStatus, given string) bool {
+	kept := status.Rollback == nil || status.Rollback.Trigger == v1alpha1.TriggerGitRevert
+	return status.Phase == v1alpha1.PhaseCompleted && kept && status.Resolved != nil && status.Resolved.Given == given
+}
+
+// rideOn records how many steps of the run a member has done.
+func rideOn(d Decision, done int32) Decision {
+	r := d.snap.ride()
+	if r.member == nil || d.snap.record.isRollback() || d.snap.record.Resolved == nil || r.member.Template != d.snap.record.Resolved.Given {
+		return d
+	}
+	now := v1alpha1.TrainProgress{Attempt: r.train.Status.Attempt, Done: done}
+	if was := d.snap.record.Train; was != nil && *was == now {
+		return d
+	}
+	return d.with(func(r *record) { r.Train = &now })
+}
+
+// passTrain waits until the train lets the release leave a step that is done. It reports whether it
+// does, as read live.
+func passTrain(d Decision) (Decision, bool) {
+	r, steps := d.snap.ride(), d.snap.steps()
+	if !r.wanted || d.snap.record.isRollback() {
+		return d, true
+	}
+	if r.holds(steps.index(), steps.last()) {
+		return block(d, nil), false
+	}
+	if reads := ReadTrain | ReadRelease | ReadCounts; !d.snap.live(reads) {
+		return d.read(reads), false
+	}
+	return d, true
+}
+
+// heldByTrain reports whether the step of a member is done and its train holds it.
+func heldByTrain(s *snapshot) bool {
+	r, steps := s.ride(), s.steps()
+	return r.wanted && s.record.Train != nil && s.record.Train.Done > steps.index() && r.holds(steps.index(), steps.last())
+}
+
+// answerTrain begins the rollback of a member whose train returns, once it is its turn.
+func answerTrain(d Decision) (Decision, bool) {
+	r := d.snap.ride()
+	if r.member == nil || !r.member.Back || d.snap.record.Resolved == nil {
+		return d, false
+	}
+	ofRun := d.snap.record.Train != nil && d.snap.record.Train.Attempt == r.train.Status.Attempt
+	switch {
+	case d.snap.record.rollingBack(), ofRun && d.snap.record.isRollback():
+		return rideBack(d, r), false
+	case d.snap.record.completed() && !runsGiven(&d.snap.record.BatchReleaseStatus, r.member.Template):
+		return rideBack(d, r), false // it has not begun, or was rolled back before
+	case !d.snap.live(ReadTrain | ReadKept):
+		return d.read(ReadTrain | ReadKept), true
+	}
+	target, problem := rollbackTarget(d.snap, Previous)
+	if target == nil {
+		return d.tell(notFound{problem}), false
+	}
+	why := v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerTrain, Message: bounded("train " + r.train.Name + " returns: " + r.train.Status.Run.Message)}
+	if back := r.train.Status.Rollback; back != nil {
+		why.By = back.By
+	}
+	return rollBack(d.snap, target, why), true
+}
+
+// rideBack records that a member returns, or has returned, in the run of its train.
+func rideBack(d Decision, r ride) Decision {
+	if now := r.boards(); d.snap.record.Train == nil || *d.snap.record.Train != *now {
+		return d.with(func(rec *record) { rec.Train = now })
+	}
+	return d
+}
+
+// RunChanges returns the members for which a train has decided something since another status.
+func RunChanges(was, is *v1alpha1.BatchReleaseStatus) []string {
+	if is.Run == nil {
+		return nil
+	}
+	before := map[string]v1alpha1.RunMember{}
+	if was.Run != nil && was.Attempt == is.Attempt && was.Phase == is.Phase {
+		for _, m := range was.Run.Members {
+			before[m.Name] = m
+		}
+	}
+	var changed []string
+	for _, m := range is.Run.Members {
+		if before[m.Name] != m {
+			changed = append(changed, m.Name)
+		}
+	}
+	return changed
+}

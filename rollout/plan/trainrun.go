@@ -1,0 +1,317 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/train"
+)
+
+// riding is how far a member of a run is.
+type riding struct {
+	run *v1alpha1.RunMember
+	// found is nil if the member does not exist.
+	found *Member
+	// attempt is that of the train.
+	attempt int64
+	// done is how many steps it has done in this run, and last how many there are.
+	done, last int32
+}
+
+// ridingsOf returns how far the members of the recorded run are. A step counts only if the member
+// did it in this run, with the template of the run, and has seen its latest spec.
+func ridingsOf(s *snapshot) []riding {
+	if s.record.Run == nil {
+		return nil
+	}
+	all := make([]riding, 0, len(s.record.Run.Members))
+	found := make(map[string]*Member, len(s.obs.Members))
+	for i := range s.obs.Members {
+		found[s.obs.Members[i].Release.Name] = &s.obs.Members[i]
+	}
+	for i := range s.record.Run.Members {
+		run := &s.record.Run.Members[i]
+		at := riding{run: run, found: found[run.Name], attempt: s.record.Attempt, last: int32(len(s.release.Spec.Strategy.Steps))}
+		at.done = at.steps()
+		all = append(all, at)
+	}
+	return all
+}
+
+// steps returns how many steps the member has done.
+func (m riding) steps() int32 {
+	switch {
+	case m.found == nil:
+		return 0
+	case m.through():
+		return m.last
+	case m.ofRun() && m.found.Release.Status.Rollback == nil:
+		return min(m.found.Release.Status.Train.Done, m.last)
+	default:
+		return 0
+	}
+}
+
+// current reports whether the status of the member is about its spec, and that has the template of
+// the run.
+func (m riding) current() bool {
+	release := m.found.Release
+	return m.found.Given == m.run.Template && release.Status.ObservedGeneration == release.Generation && release.DeletionTimestamp == nil
+}
+
+// through reports whether the member has completed with the template of the run.
+func (m riding) through() bool {
+	return m.found != nil && m.current() && runsGiven(&m.found.Release.Status, m.run.Template)
+}
+
+// ofRun reports whether the member's attempt is of this run.
+func (m riding) ofRun() bool {
+	if m.found == nil || !m.current() {
+		return false
+	}
+	status := &m.found.Release.Status
+	return status.Train != nil && status.Train.Attempt == m.attempt && status.Resolved != nil && status.Resolved.Given == m.run.Template
+}
+
+// failed reports whether the member made no progress within its deadline.
+func (m riding) failed() bool {
+	return m.found != nil && m.found.Release.Status.Phase == v1alpha1.PhaseFailed
+}
+
+// turned reports whether the member returned in this run though the train does not.
+func (m riding) turned() bool {
+	return m.ofRun() && !m.run.Returns && m.found.Release.Status.Rollback != nil && m.found.Release.Status.Rollback.Trigger != v1alpha1.TriggerGitRevert
+}
+
+// returned reports whether the member runs what it ran before the run: it was rolled back in it, or
+// has not begun it.
+func (m riding) returned() bool {
+	if m.found == nil {
+		return true
+	}
+	status := &m.found.Release.Status
+	switch {
+	case status.Resolved == nil:
+		return true
+	case status.Phase != v1alpha1.PhaseCompleted:
+		return false
+	case status.Train != nil && status.Train.Attempt == m.attempt && status.Rollback != nil:
+		return true
+	default:
+		return !runsGiven(status, m.run.Template)
+	}
+}
+
+// stopped reports whether the member does not go on.
+func (m riding) stopped() bool {
+	return m.found == nil || !m.through() && (!m.current() || m.failed() || len(m.found.Release.Status.StoppedBy) > 0)
+}
+
+// failedMember returns a member of the run that has failed; nil if none has.
+func failedMember(s *snapshot) *riding {
+	for _, m := range ridingsOf(s) {
+		if m.failed() && (m.ofRun() || m.run.Returns) {
+			return &m
+		}
+	}
+	return nil
+}
+
+// going returns the members that the train does not have return, as their order sees them.
+func going(all []riding) ([]riding, []train.Member) {
+	all = slices.DeleteFunc(slices.Clone(all), func(m riding) bool { return m.run.Returns })
+	return all, inOrder(all)
+}
+
+func inOrder(all []riding) []train.Member {
+	members := make([]train.Member, 0, len(all))
+	for _, m := range all {
+		members = append(members, train.Member{Name: m.run.Name, Group: m.run.Group, Done: m.done, Returned: m.returned()})
+	}
+	return members
+}
+
+// runTrain lets the members start steps, and asks for the gates once they have done as many as they
+// can without.
+func runTrain(d Decision) Decision {
+	d = countMembers(d)
+	d, turned := turnForMember(d)
+	if turned || d.needs.Any() {
+		return d
+	}
+	if d = letReturn(d); d.needs.Any() {
+		return d
+	}
+	on, members := going(ridingsOf(d.snap))
+	if stopsProgress(d.snap).any() || d.snap.problem != nil || slices.ContainsFunc(on, riding.stopped) {
+		return d
+	}
+	for range d.snap.steps().list() {
+		if d = letStart(d, members); d.needs.Any() {
+			return d
+		}
+		var passed bool
+		if d, passed = passBarrier(d, on, members); !passed {
+			return d
+		}
+	}
+	return d
+}
+
+// letStart lets members start the steps that their order, lockstep and the gates allow, as they
+// were read live.
+func letStart(d Decision, members []train.Member) Decision {
+	allowed := rulesOf(&d.snap.release.Spec, d.snap.record.Run.Passed).Allowed(members)
+	more := func(m v1alpha1.RunMember) bool { return !m.Returns && allowed[m.Name] > m.Steps }
+	switch reads := ReadMembers | ReadRelease; {
+	case !slices.ContainsFunc(d.snap.record.Run.Members, more):
+		return d
+	case !d.snap.live(reads):
+		return d.read(reads)
+	}
+	return d.withRun(func(m *v1alpha1.RunMember) {
+		if more(*m) {
+			m.Steps = allowed[m.Name]
+		}
+	})
+}
+
+// passBarrier passes the gates of the step that the train is in, once all members have done what
+// they can without. Gates at which no member waits are not asked for. It reports whether the next
+// step follows.
+func passBarrier(d Decision, on []riding, members []train.Member) (Decision, bool) {
+	passed := d.snap.record.Run.Passed
+	reach := rulesOf(&d.snap.release.Spec, passed).Reach(members)
+	if slices.ContainsFunc(on, func(m riding) bool { return m.done < reach[m.run.Name] }) {
+		return d, false
+	}
+	policies := d.snap.gates().toPass()
+	d = dropGates(d, policies)
+	waits := slices.ContainsFunc(on, func(m riding) bool { return m.done == passed+1 && !m.through() })
+	if waits && len(policies) > 0 {
+		var all bool
+		if d, all = passGates(d, policies); !all {
+			return d, false
+		}
+	}
+	if reads := ReadMembers | ReadRelease; !d.snap.live(reads) {
+		return d.read(reads), false
+	}
+	if d.snap.steps().last() {
+		return d.with(func(r *record) {
+			r.Phase, r.CurrentStepState, r.Gates, r.Answers = v1alpha1.PhaseFinalizing, v1alpha1.StepCompleted, nil, nil
+		}).first(), false
+	}
+	return d.with(func(r *record) {
+		run := *r.Run
+		run.Passed++
+		r.Run, r.CurrentStepIndex, r.StepStartedAt = &run, run.Passed, d.snap.time()
+		r.CurrentStepState, r.Gates, r.Answers = v1alpha1.StepUpgrade, nil, nil
+	}), true
+}
+
+// endTogether ends a run once each member has handed its workload back.
+func endTogether(d Decision) Decision {
+	d = letReturn(countMembers(d))
+	ended := func(m riding) bool { return m.through() || m.turned() || m.run.Returns && m.returned() }
+	if slices.ContainsFunc(ridingsOf(d.snap), func(m riding) bool { return !ended(m) }) {
+		return d
+	}
+	return d.with(func(r *record) { r.Phase, r.CurrentStepState = v1alpha1.PhaseCompleted, v1alpha1.StepCompleted })
+}
+
+// returnTogether has the members return, in reverse of their order, and ends the run once all have.
+func returnTogether(d Decision) Decision {
+	d = letReturn(countMembers(d))
+	if d.needs.Any() || slices.ContainsFunc(ridingsOf(d.snap), func(m riding) bool { return !m.returned() }) {
+		return d
+	}
+	if reads := ReadMembers | ReadRelease; !d.snap.live(reads) {
+		return d.read(reads)
+	}
+	return d.with(func(r *record) { r.Phase, r.CurrentStepState = v1alpha1.PhaseCompleted, v1alpha1.StepCompleted })
+}
+
+// letReturn lets the members return after which none is left that has not.
+func letReturn(d Decision) Decision {
+	returning := slices.DeleteFunc(ridingsOf(d.snap), func(m riding) bool { return !m.run.Returns })
+	may := orderOf(&d.snap.release.Spec).MayReturn(inOrder(returning))
+	more := func(m v1alpha1.RunMember) bool { return m.Returns && !m.Back && may[m.Group] }
+	switch reads := ReadMembers | ReadRelease; {
+	case len(returning) == 0 || !slices.ContainsFunc(d.snap.record.Run.Members, more):
+		return d
+	case !d.snap.live(reads):
+		return d.read(reads)
+	}
+	return d.withRun(func(m *v1alpha1.RunMember) { m.Back = m.Back || more(*m) })
+}
+
+// turnForMember has members return because one has failed, or has returned by itself. It reports
+// whether all of the run do.
+func turnForMember(d Decision) (Decision, bool) {
+	policy := d.snap.release.Spec.Strategy.OnFailure
+	fails := func(m riding) bool {
+		return !m.run.Returns && (m.turned() || m.failed() && m.ofRun() && policy != v1alpha1.FailurePause && policy != "")
+	}
+	all := ridingsOf(d.snap)
+	at := slices.IndexFunc(all, fails)
+	switch reads := ReadMembers | ReadRelease; {
+	case at < 0:
+		return d, false
+	case !d.snap.live(reads):
+		return d.read(reads), false
+	}
+	message := bounded(all[at].failureWords())
+	scope := func(m *v1alpha1.RunMember) bool { return true }
+	if policy == v1alpha1.FailureRollbackDependents {
+		dependents := orderOf(&d.snap.release.Spec).Dependents(all[at].run.Group)
+		scope = func(m *v1alpha1.RunMember) bool {
+			return m.Returns || m.Name == all[at].run.Name || dependents[m.Group] && m.Group != all[at].run.Group
+		}
+	}
+	stays := func(m riding) bool { return !scope(m.run) }
+	if !slices.ContainsFunc(all, stays) {
+		return turnTrain(d, v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerMember, Message: message}, nil), true
+	}
+	d = d.withRun(func(m *v1alpha1.RunMember) {
+		if scope(m) {
+			m.Returns, m.Steps = true, 0
+		}
+	})
+	return d.with(func(r *record) { run := *r.Run; run.Message, r.Run = message, &run }).first(), false
+}
+
+// failureWords says why other members return.
+func (m riding) failureWords() string {
+	status := &m.found.Release.Status
+	switch {
+	case m.failed() && status.Failure != nil:
+		return fmt.Sprintf("member %s failed: %s", m.run.Name, status.Failure.Message)
+	case m.failed():
+		return fmt.Sprintf("member %s failed", m.run.Name)
+	default:
+		return fmt.Sprintf("member %s was rolled back: %s", m.run.Name, status.Rollback.Message)
+	}
+}
+
+// countMembers adds up the pods of the run's members.
+func countMembers(d Decision) Decision {
+	all := ridingsOf(d.snap)
+	return d.with(func(r *record) {
+		r.Replicas, r.TargetReplicas, r.UpdatedReplicas, r.UpdatedReadyReplicas, r.UpdatedAvailableReplicas = 0, 0, 0, 0, 0
+		for _, m := range all {
+			if m.found == nil {
+				continue
+			}
+			of := &m.found.Release.Status
+			r.Replicas += of.Replicas
+			if m.ofRun() || m.through() {
+				r.TargetReplicas += of.TargetReplicas
+				r.UpdatedReplicas += of.UpdatedReplicas
+				r.UpdatedReadyReplicas += of.UpdatedReadyReplicas
+				r.UpdatedAvailableReplicas += of.UpdatedAvailableReplicas
+			}
+		}
+	})
+}
