@@ -17,6 +17,9 @@ import (
 // batchOf returns what people see of the pods that a gate's step has updated. Pods are not cached:
 // approvals reads them when it asks somebody.
 func (c cluster) batchOf(ctx context.Context, g *v1alpha1.Gate, release *v1alpha1.BatchRelease) (report.Batch, error) {
+	if len(release.Spec.Members) > 0 {
+		return c.membersOf(ctx, release)
+	}
 	var pods corev1.PodList
 	workload := release.Spec.WorkloadRef
 	kind := kinds.Named(workload.Kind)

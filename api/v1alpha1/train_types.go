@@ -35,7 +35,8 @@ type Predecessor struct {
 	// Reached is the step, counted from 1, that the member must have done before this one starts its
 	// first step; Completed is the last one. Default Completed.
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 1 && int(self) <= 50 : string(self) == 'Completed'",message="must be a step, from 1 to 50, or Completed"
+	// +kubebuilder:validation:MaxLength=10
+	// +kubebuilder:validation:Pattern=`^Completed$`
 	// +optional
 	Reached *intstr.IntOrString `json:"reached,omitempty"`
 }

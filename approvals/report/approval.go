@@ -29,6 +29,8 @@ type Batch struct {
 	// Updated, Ready and Available count the pods that run the revision.
 	Updated, Ready, Available int32
 	Pods                      []Pod
+	// Members are those of a train's run.
+	Members []Member
 }
 
 // Pod is one of a batch.
@@ -47,11 +49,18 @@ func Approval(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) (ti
 	sections := []string{
 		opening(g, release),
 		releaseTable(g, release),
-		"### Pods of revision " + Code(g.Spec.Revision) + "\n\n" + batchText(batch) + requestsText(g, release),
+		podsSection(g, release, batch),
 		"### Who can approve\n\n" + approvers(g),
 		"### What the answer does\n\n" + answers(g, release, batch),
 	}
 	return approvalTitle(g, release, batch.Pods), strings.Join(sections, "\n\n") + "\n"
+}
+
+func podsSection(g *v1alpha1.Gate, release *v1alpha1.BatchRelease, batch Batch) string {
+	if len(release.Spec.Members) > 0 {
+		return "### Members\n\n" + membersText(batch)
+	}
+	return "### Pods of revision " + Code(g.Spec.Revision) + "\n\n" + batchText(batch) + requestsText(g, release)
 }
 
 // CommitMessage returns the message of the commit that adds the record of g.

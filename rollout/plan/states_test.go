@@ -21,7 +21,7 @@ func TestEachGroupHasAState(t *testing.T) {
 			t.Errorf("group %d: its last state does not always hold", i)
 		}
 		for j, row := range g.rows {
-			if acts := !slices.Contains([]*group{&preparing, &resting, &rollingGroup}, g); acts != (row.act != nil) && !row.traits.has(gone) {
+			if acts := !slices.Contains([]*group{&trains, &preparing, &resting, &rollingGroup}, g); acts != (row.act != nil) && !row.traits.has(gone) {
 				t.Errorf("group %d, state %d: what is done is a column of the groups whose states do different things, and of no other", i, j)
 			}
 			if row.traits.has(hidden) != (row.message == nil) || (row.message == nil) != (row.reason == nil) {

@@ -248,9 +248,14 @@ func (w *forgeWorld) pulls() []pull {
 // awaitPull waits until the gate after a step has its pull request.
 func (w *forgeWorld) awaitPull(step int32) int64 {
 	w.Helper()
+	return w.awaitPullOf(web, step)
+}
+
+func (w *forgeWorld) awaitPullOf(name subject, step int32) int64 {
+	w.Helper()
 	var number int64
 	w.await(func(s *scene) error {
-		gate := s.gateOf("web", step, v1alpha1.GatePullRequest)
+		gate := s.gateOf(string(name), step, v1alpha1.GatePullRequest)
 		if gate == nil || gate.Status.PullRequest == nil || gate.Status.PullRequest.Number == 0 {
 			return fmt.Errorf("want a pull request for the gate after step %d, got %+v", step+1, gate)
 		}
