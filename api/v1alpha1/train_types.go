@@ -116,4 +116,7 @@ type TrainProgress struct {
 	// Done is the number of steps whose pods are as the step says.
 	// +optional
 	Done int32 `json:"done,omitempty"`
+	// Refused means that a user rolled the member back before it began: the train returns.
+	// +optional
+	Refused bool `json:"refused,omitempty"`
 }

@@ -128,6 +128,27 @@ func answerTrain(d Decision) (Decision, bool) {
 	return rollBack(d.snap, target, why), true
 }
 
+// releasesAgain reports whether the train lets a member release a template that it was rolled back
+// from.
+func releasesAgain(s *snapshot) bool {
+	return s.record.completed() && startsByTrain(s) && !runsGiven(&s.record.BatchReleaseStatus, s.given)
+}
+
+// refuseRun records that a user rolls back a member that has not begun in the run of its train: the
+// train returns. It reports whether that is so.
+func refuseRun(d Decision) (Decision, bool) {
+	r := d.snap.ride()
+	idle := d.snap.record.idle() && !runsGiven(&d.snap.record.BatchReleaseStatus, d.snap.given)
+	if r.member == nil || r.member.Returns || !idle || r.train.Status.Phase != v1alpha1.PhaseRollingUpdate {
+		return d, false
+	}
+	now := v1alpha1.TrainProgress{Attempt: r.train.Status.Attempt, Refused: true}
+	if was := d.snap.record.Train; was == nil || *was != now {
+		return d.with(func(r *record) { r.Train = &now }).first(), true
+	}
+	return d.do(Annotate{Reason: "the train returns", Remove: answered(d.snap.release, v1alpha1.RollbackAnnotation)}), true
+}
+
 // rideBack records that a member returns, or has returned, in the run of its train.
 func rideBack(d Decision, r ride) Decision {
 	if now := r.boards(); d.snap.record.Train == nil || *d.snap.record.Train != *now {

@@ -14,6 +14,12 @@ func answerRollback(d Decision) (Decision, bool) {
 	switch {
 	case !found:
 		return d, false
+	case before && d.snap.ride().wanted:
+		if d, refused := refuseRun(d); refused {
+			return d, true
+		}
+	}
+	switch {
 	case before && d.snap.record.Resolved == nil && rollbackRevision(d.snap) == "":
 		return d, false // what is yet to be begun is begun first, so that there is something to turn round
 	case before && unkept(d.snap):

@@ -54,7 +54,7 @@ func chooseTemplate(d Decision) (Decision, bool) {
 	switch {
 	case current == nil && (d.snap.given == "" || isQuarantined(d.snap)):
 		return withoutTemplate(d), true
-	case d.snap.given == "", current != nil && current.Given == d.snap.given, isQuarantined(d.snap):
+	case d.snap.given == "", current != nil && current.Given == d.snap.given && !releasesAgain(d.snap), isQuarantined(d.snap):
 		return dropQueued(d), false
 	}
 	waiting := waitingTemplate(d.snap)

@@ -81,7 +81,19 @@ func (m riding) failed() bool {
 
 // turned reports whether the member returned in this run though the train does not.
 func (m riding) turned() bool {
+	if m.refused() {
+		return true
+	}
 	return m.ofRun() && !m.run.Returns && m.found.Release.Status.Rollback != nil && m.found.Release.Status.Rollback.Trigger != v1alpha1.TriggerGitRevert
+}
+
+// refused reports whether a user rolled the member back before it began.
+func (m riding) refused() bool {
+	if m.found == nil || m.run.Returns {
+		return false
+	}
+	at := m.found.Release.Status.Train
+	return at != nil && at.Attempt == m.attempt && at.Refused
 }
 
 // returned reports whether the member runs what it ran before the run: it was rolled back in it, or
@@ -286,6 +298,8 @@ func turnForMember(d Decision) (Decision, bool) {
 func (m riding) failureWords() string {
 	status := &m.found.Release.Status
 	switch {
+	case m.refused():
+		return fmt.Sprintf("member %s was rolled back before it began", m.run.Name)
 	case m.failed() && status.Failure != nil:
 		return fmt.Sprintf("member %s failed: %s", m.run.Name, status.Failure.Message)
 	case m.failed():

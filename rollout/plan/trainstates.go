@@ -144,6 +144,8 @@ func (m riding) waitWords() string {
 		return m.run.Name + ", which does not exist"
 	case m.found.Given != m.run.Template:
 		return m.run.Name + ", which does not have the template of the commit"
+	case !m.ofRun() && len(m.found.Release.Status.StoppedBy) == 0:
+		return m.run.Name + ", which has not begun"
 	default:
 		return fmt.Sprintf("%s (%s)", m.run.Name, m.found.Release.Status.Message)
 	}
@@ -164,7 +166,7 @@ func trainWaitWords(s *snapshot) string {
 	case r.member == nil:
 		return fmt.Sprintf("waiting for the next run of train %s", r.train.Name)
 	default:
-		return fmt.Sprintf("waiting for train %s: %s", r.train.Name, r.train.Status.Message)
+		return "waiting for train " + r.train.Name
 	}
 }
 

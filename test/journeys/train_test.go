@@ -138,7 +138,7 @@ func TestTrain(t *testing.T) {
 	if n := len(w.pulls()); n != 1 {
 		t.Errorf("want one pull request, got %d", n)
 	}
-	for _, says := range []string{"db:1", "db:2", "api:2", "web:2", "-  - image: web:1", "+  - image: web:2"} {
+	for _, says := range []string{"db:1", "db:2", "api:2", "web:2", "- - image: web:1", "+ - image: web:2"} {
 		if body := w.pulls()[0].Body; !strings.Contains(body, says) {
 			t.Errorf("want the pull request to say %q, got:\n%s", says, body)
 		}
@@ -202,8 +202,9 @@ func TestTrainInTiers(t *testing.T) {
 	w.await(all(shop.blocksAt(0), subject("db").at(1, "1", "2"), subject("cache").at(1, "1", "2"), subject("auth").at(1, "1", "2"),
 		subject("api").at(0, "1", "2"), web.at(0, "1", "2")))
 	w.patch(web, `{"spec":{"suspend":true}}`)
-	w.await(shop.says("web"))
+	w.await(web.status("suspended", func(s *v1alpha1.BatchReleaseStatus) bool { return len(s.StoppedBy) > 0 }))
 	w.confirm(string(shop))
+	w.await(shop.says("waiting for web"))
 	w.patch(web, `{"spec":{"suspend":false}}`)
 	w.await(w.rests())
 }
