@@ -116,7 +116,20 @@ type TrainProgress struct {
 	// Done is the number of steps whose pods are as the step says.
 	// +optional
 	Done int32 `json:"done,omitempty"`
-	// Refused means that a user rolled the member back before it began: the train returns.
+	// Answer is the member's answer to the train, if it neither goes on nor returns.
 	// +optional
-	Refused bool `json:"refused,omitempty"`
+	Answer MemberAnswer `json:"answer,omitempty"`
 }
+
+// MemberAnswer is the answer of a member to its train.
+//
+// +kubebuilder:validation:Enum=Refused;CannotReturn
+type MemberAnswer string
+
+// The answers of a member.
+const (
+	// MemberRefused: a user rolled the member back before it began. The train returns.
+	MemberRefused MemberAnswer = "Refused"
+	// MemberCannotReturn: there is no stable template to return to. The member stays as it is.
+	MemberCannotReturn MemberAnswer = "CannotReturn"
+)

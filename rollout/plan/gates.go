@@ -12,7 +12,7 @@ import (
 // the task that follows.
 func passStep(d Decision, t mover.Task, st traffic.Standing) (Decision, mover.Task) {
 	policies := d.snap.gates().toPass()
-	d = dropGates(d, policies)
+	d = dropGates(rideOn(d, d.snap.steps().index()+1), policies)
 	if d.snap.obs.LastScale.IsZero() && !d.snap.live(ReadCounts) { // what an earlier process wrote may be in no cache yet
 		return d.read(ReadCounts), t
 	}

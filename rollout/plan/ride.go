@@ -108,8 +108,11 @@ func answerTrain(d Decision) (Decision, bool) {
 	if r.member == nil || !r.member.Back || d.snap.record.Resolved == nil {
 		return d, false
 	}
-	ofRun := d.snap.record.Train != nil && d.snap.record.Train.Attempt == r.train.Status.Attempt
+	at := d.snap.record.Train
+	ofRun := at != nil && at.Attempt == r.train.Status.Attempt
 	switch {
+	case ofRun && at.Answer == v1alpha1.MemberCannotReturn:
+		return d, false
 	case d.snap.record.rollingBack(), ofRun && d.snap.record.isRollback():
 		return rideBack(d, r), false
 	case d.snap.record.completed() && !runsGiven(&d.snap.record.BatchReleaseStatus, r.member.Template):
@@ -119,7 +122,8 @@ func answerTrain(d Decision) (Decision, bool) {
 	}
 	target, problem := rollbackTarget(d.snap, Previous)
 	if target == nil {
-		return d.tell(notFound{problem}), false
+		now := v1alpha1.TrainProgress{Attempt: r.train.Status.Attempt, Answer: v1alpha1.MemberCannotReturn}
+		return d.with(func(rec *record) { rec.Train = &now }).tell(notFound{problem}), false
 	}
 	why := v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerTrain, Message: bounded("train " + r.train.Name + " returns: " + r.train.Status.Run.Message)}
 	if back := r.train.Status.Rollback; back != nil {
@@ -142,7 +146,7 @@ func refuseRun(d Decision) (Decision, bool) {
 	if r.member == nil || r.member.Returns || !idle || r.train.Status.Phase != v1alpha1.PhaseRollingUpdate {
 		return d, false
 	}
-	now := v1alpha1.TrainProgress{Attempt: r.train.Status.Attempt, Refused: true}
+	now := v1alpha1.TrainProgress{Attempt: r.train.Status.Attempt, Answer: v1alpha1.MemberRefused}
 	if was := d.snap.record.Train; was == nil || *was != now {
 		return d.with(func(r *record) { r.Train = &now }).first(), true
 	}
@@ -151,7 +155,7 @@ func refuseRun(d Decision) (Decision, bool) {
 
 // rideBack records that a member returns, or has returned, in the run of its train.
 func rideBack(d Decision, r ride) Decision {
-	if now := r.boards(); d.snap.record.Train == nil || *d.snap.record.Train != *now {
+	if now := r.boards(); d.snap.record.Train == nil || d.snap.record.Train.Attempt != now.Attempt {
 		return d.with(func(rec *record) { rec.Train = now })
 	}
 	return d

@@ -196,7 +196,7 @@ func passGatesOfStep(r rolling) (rolling, bool) {
 	case r.d.snap.record.ending() != nil:
 		r.d = finish(r.d, r.traffic)
 	case r.traffic.Done && stepDone(r.d.snap, r.target, keptOthers(r.d.snap, r.task.Keep)):
-		r.d, r.task = passStep(rideOn(r.d, r.d.snap.steps().index()+1), r.task, r.traffic)
+		r.d, r.task = passStep(r.d, r.task, r.traffic)
 	default: // a rejected gate counts, though pods of the step have failed since it was opened
 		d, turned := rollBackRejected(rideOn(r.d, r.d.snap.steps().index()))
 		if turned || d.needs.Any() {

@@ -93,7 +93,8 @@ func runFinishesFirst(s *snapshot) bool {
 	case s.record.Phase == v1alpha1.PhaseFinalizing, s.record.rollingBack():
 		return failedMember(s) == nil
 	default:
-		return s.release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue && failedMember(s) == nil && !s.gates().rejected()
+		lacking := slices.ContainsFunc(ridingsOf(s), riding.lacks) // it can't begin any more
+		return s.release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue && failedMember(s) == nil && !s.gates().rejected() && !lacking
 	}
 }
 

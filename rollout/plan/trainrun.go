@@ -53,16 +53,21 @@ func (m riding) steps() int32 {
 	}
 }
 
-// current reports whether the status of the member is about its spec, and that has the template of
-// the run.
+// current reports whether the status of the member is about its spec.
 func (m riding) current() bool {
 	release := m.found.Release
-	return m.found.Given == m.run.Template && release.Status.ObservedGeneration == release.Generation && release.DeletionTimestamp == nil
+	return release.Status.ObservedGeneration == release.Generation && release.DeletionTimestamp == nil
 }
 
 // through reports whether the member has completed with the template of the run.
 func (m riding) through() bool {
 	return m.found != nil && m.current() && runsGiven(&m.found.Release.Status, m.run.Template)
+}
+
+// lacks reports whether the member has not begun and does not have the template of the run: Git has
+// another one by now, or the template is yet to be applied.
+func (m riding) lacks() bool {
+	return m.found != nil && m.found.Given != m.run.Template && !m.ofRun() && !m.through()
 }
 
 // ofRun reports whether the member's attempt is of this run.
@@ -93,7 +98,7 @@ func (m riding) refused() bool {
 		return false
 	}
 	at := m.found.Release.Status.Train
-	return at != nil && at.Attempt == m.attempt && at.Refused
+	return at != nil && at.Attempt == m.attempt && at.Answer == v1alpha1.MemberRefused
 }
 
 // returned reports whether the member runs what it ran before the run: it was rolled back in it, or
@@ -103,12 +108,13 @@ func (m riding) returned() bool {
 		return true
 	}
 	status := &m.found.Release.Status
+	ofRun := status.Train != nil && status.Train.Attempt == m.attempt
 	switch {
-	case status.Resolved == nil:
+	case status.Resolved == nil, ofRun && status.Train.Answer == v1alpha1.MemberCannotReturn:
 		return true
 	case status.Phase != v1alpha1.PhaseCompleted:
 		return false
-	case status.Train != nil && status.Train.Attempt == m.attempt && status.Rollback != nil:
+	case ofRun && status.Rollback != nil:
 		return true
 	default:
 		return !runsGiven(status, m.run.Template)
@@ -117,7 +123,7 @@ func (m riding) returned() bool {
 
 // stopped reports whether the member does not go on.
 func (m riding) stopped() bool {
-	return m.found == nil || !m.through() && (!m.current() || m.failed() || len(m.found.Release.Status.StoppedBy) > 0)
+	return m.found == nil || !m.through() && (!m.current() || m.lacks() || m.failed() || len(m.found.Release.Status.StoppedBy) > 0)
 }
 
 // failedMember returns a member of the run that has failed; nil if none has.

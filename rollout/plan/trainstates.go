@@ -142,7 +142,7 @@ func (m riding) waitWords() string {
 	switch {
 	case m.found == nil:
 		return m.run.Name + ", which does not exist"
-	case m.found.Given != m.run.Template:
+	case m.lacks():
 		return m.run.Name + ", which does not have the template of the commit"
 	case !m.ofRun() && len(m.found.Release.Status.StoppedBy) == 0:
 		return m.run.Name + ", which has not begun"

@@ -42,6 +42,8 @@ func carryOut(x *pass, action plan.Action) {
 		openGate(x, a)
 	case plan.CloseGate:
 		closeGate(x, a)
+	case plan.RetryMember:
+		retryMember(x, a)
 	case plan.Traffic:
 		moveTraffic(x, a)
 	}

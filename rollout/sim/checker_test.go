@@ -27,6 +27,8 @@ type checker struct {
 	begun *v1alpha1.BatchReleaseStatus
 	// judged says that the pass has sent an action.
 	judged bool
+	// fleet has the laws of the fleet that the world is in; nil if it is in none.
+	fleet *fleetLaws
 	// sent is the action that is being carried out, and excused says that OutOfBand was set before it.
 	sent    change
 	excused bool
@@ -50,12 +52,18 @@ func past(w *World) *Past { return &checkerOf(w).Past }
 
 // clone leaves out what belongs to a pass in progress.
 func (k *checker) clone() observer {
-	return &checker{Past: k.Past, looked: k.looked, used: k.used, writes: k.writes, requests: k.requests}
+	return &checker{fleet: k.fleet, Past: k.Past, looked: k.looked, used: k.used, writes: k.writes, requests: k.requests}
 }
 
 func (k *checker) stateKey(s *State) string { key := s.Key(); return string(key[:]) }
 
 func (k *checker) see(w *World, incident any) {
+	if k.fleet != nil {
+		k.fleet.see(w, incident)
+	}
+	if w.seat == 0 && k.fleet != nil {
+		return // a train has no pods
+	}
 	switch i := incident.(type) {
 	case happened:
 		k.happened(w, i)

@@ -15,6 +15,8 @@ type State struct {
 	Process *Process
 	// Next, if not nil, stands in for plan.Next.
 	Next func(plan.Observation) plan.Plan
+	// elsewhere is what happens to others of the fleet in a pass that races.
+	elsewhere func()
 }
 
 // NewState makes a state in which nothing has happened yet.
@@ -291,8 +293,10 @@ func (e Event) pass(s *State) bool {
 		mishaps.Dies = func() bool { left--; return left == 0 }
 	case PassRaces:
 		mishaps.Before = func(*World) {
-			if left--; left == 0 {
+			if left--; left == 0 && e.Race != nil {
 				e.Race.Apply(s)
+			} else if left == 0 && s.elsewhere != nil {
+				s.elsewhere()
 			}
 		}
 	}

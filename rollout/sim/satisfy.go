@@ -23,6 +23,8 @@ func satisfyNeeds(x *pass, needs plan.Needs) {
 		{plan.ReadGates, readGates},
 		{plan.ReadKept, readKept},
 		{plan.ReadFailing, readFailing},
+		{plan.ReadTrain, readTrain},
+		{plan.ReadMembers, readMembers},
 	}
 	for _, fact := range reads {
 		if needs.Has(fact.what) && x.report.Ended == "" {

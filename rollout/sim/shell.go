@@ -203,6 +203,7 @@ func (p *Process) observe(w *World) *pass {
 	}
 	x.facts.Kept = slices.Clone(cached(w.Lag.Kept, w.Kept))
 	lookAtTraffic(x)
+	observeFleet(x)
 	w.see(passBegun{x})
 	return x
 }

@@ -1,0 +1,256 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"pgregory.net/rapid"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// fleetWalk is one way through what may happen to a fleet, at random.
+type fleetWalk struct {
+	*rapid.T
+	f     *Fleet
+	laws  *fleetLaws
+	story strings.Builder
+}
+
+// TestWalksOfTrains lets anything happen in any order to trains and their members, each with a
+// process that may stop at any write and caches that may lag, and then nothing unforeseen any more:
+// the laws hold at every write, and all members end with the run, or none.
+func TestWalksOfTrains(t *testing.T) {
+	t.Parallel()
+	for members := 1; members <= 4; members++ {
+		t.Run(fmt.Sprintf("%d members", members), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) { walkFleet(t, drawFleet(t, members), nil) })
+		})
+	}
+}
+
+// walkFleet walks through a fleet. The mutant, if not nil, stands in for plan.Next.
+func walkFleet(t *rapid.T, setup FleetSetup, mutant func(f *Fleet, seat int) func(plan.Observation) plan.Plan) {
+	w := &fleetWalk{T: t, f: NewFleet(setup)}
+	w.laws = watchFleet(w.f)
+	if mutant != nil {
+		for seat := range len(setup.Members) + 1 {
+			w.f.State(seat).Next = mutant(w.f, seat)
+		}
+	}
+	w.calmDown()
+	w.push("v2")
+	for range rapid.IntRange(0, 120).Draw(t, "events") {
+		w.anything()
+	}
+	w.calmDown()
+	if left := w.laws.judgeEnd(); left != "" {
+		w.fail("the clean end: %s", left)
+	}
+}
+
+func drawFleet(t *rapid.T, members int) FleetSetup {
+	setup := FleetSetup{
+		After:     map[int][]int{},
+		OnFailure: rapid.SampledFrom([]v1alpha1.FailurePolicy{v1alpha1.FailurePause, v1alpha1.FailureRollback}).Draw(t, "on failure"),
+		Supersede: rapid.SampledFrom([]v1alpha1.SupersedePolicy{v1alpha1.SupersedeRestart, v1alpha1.SupersedeQueue}).Draw(t, "supersede"),
+		Steps:     Steps(rapid.SampledFrom([]string{"1", "1 none"}).Draw(t, "first"), rapid.SampledFrom([]string{"50%", "50% none"}).Draw(t, "second"), "100%"),
+	}
+	if rapid.Bool().Draw(t, "in lockstep") {
+		setup.Lockstep = &v1alpha1.Lockstep{MaxSkew: rapid.Int32Range(0, 2).Draw(t, "skew")}
+	}
+	for i := range members {
+		if i > 0 && setup.Lockstep == nil && rapid.Bool().Draw(t, "after") {
+			setup.After[i] = []int{rapid.IntRange(0, i-1).Draw(t, "after which")}
+		}
+		setup.Members = append(setup.Members, Setup{
+			Replicas: rapid.Int32Range(0, 4).Draw(t, "replicas"), HistoryLimit: 2, Deadline: time.Hour,
+			MaxSurge: intstr.FromInt32(rapid.Int32Range(0, 2).Draw(t, "surge")), MaxUnavailable: intstr.FromInt32(rapid.Int32Range(0, 2).Draw(t, "unavailable")),
+		})
+	}
+	return setup
+}
+
+func (w *fleetWalk) fail(format string, args ...any) {
+	w.Helper()
+	w.Fatalf("%s\nhow it went:%s", fmt.Sprintf(format, args...), w.story.String())
+}
+
+// step lets an event happen to the train, or to a member.
+func (w *fleetWalk) step(seat int, e Event) bool {
+	s := w.f.State(seat)
+	if e.idle(s) {
+		return false
+	}
+	changed := e.Apply(s)
+	if changed {
+		w.tell(seat, e)
+	}
+	w.judge()
+	return changed
+}
+
+func (w *fleetWalk) judge() {
+	for seat := range len(w.f.Members) + 1 {
+		if broken := w.f.State(seat).Broken; len(broken) > 0 {
+			w.fail("seat %d: %s", seat, broken[0])
+		}
+	}
+}
+
+func (w *fleetWalk) tell(seat int, e Event) {
+	if e.Kind == Pass || e.Kind == PassDies || e.Kind == PassRaces {
+		fmt.Fprintf(&w.story, "\n  seat %d: %s", seat, e)
+	} else {
+		fmt.Fprintf(&w.story, "\n  seat %d: %s", seat, e)
+	}
+	fmt.Fprintf(&w.story, "\n    %s", w.f)
+}
+
+// push commits a template for some members, which gitsync applies in any order.
+func (w *fleetWalk) push(template string) {
+	var members []int
+	for i := range w.f.Members {
+		if rapid.IntRange(0, 3).Draw(w.T, "changes") > 0 {
+			members = append(members, i)
+		}
+	}
+	order := rapid.Permutation(seats(w.f)).Draw(w.T, "order")
+	w.f.Push(template, members, order)
+	fmt.Fprintf(&w.story, "\n  push %s for %v in order %v", template, members, order)
+}
+
+func seats(f *Fleet) []int {
+	all := make([]int, len(f.Members)+1)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+var (
+	fleetUsual = slices.Concat(slices.Repeat([]Kind{Pass, SyncSet, PodReady}, 8), slices.Repeat([]Kind{SyncWorkload, Approve, Confirm}, 3))
+	fleetRare  = []Kind{PassDies, PassRaces, Restart, PodFails, PodLost, Scale, Rollback, Retry, Reject, Suspend, Resume, Freeze, Touch, Elapse, Give, Thaw}
+)
+
+// anything lets something happen.
+func (w *fleetWalk) anything() {
+	seat := rapid.SampledFrom(seats(w.f)).Draw(w.T, "seat")
+	s := w.f.State(seat)
+	kind := rapid.SampledFrom(fleetUsual).Draw(w.T, "event")
+	if rapid.IntRange(0, 5).Draw(w.T, "rare") == 0 {
+		kind = rapid.SampledFrom(fleetRare).Draw(w.T, "rare event")
+	}
+	e := Event{Kind: kind}
+	switch kind {
+	case SyncSet, PodReady, PodFails, PodLost:
+		if seat == 0 || len(s.Sets) == 0 {
+			return
+		}
+		e.Text = s.Sets[rapid.IntRange(0, len(s.Sets)-1).Draw(w.T, "set")].Revision
+	case SyncWorkload:
+		if seat == 0 {
+			return
+		}
+	case Scale:
+		if seat == 0 {
+			return
+		}
+		e.N = rapid.Int32Range(0, 5).Draw(w.T, "replicas")
+	case PassDies:
+		e.N = rapid.Int32Range(1, 6).Draw(w.T, "after write")
+	case PassRaces:
+		e.N = rapid.Int32Range(1, 8).Draw(w.T, "before request")
+		w.race(seat, e)
+		return
+	case Rollback:
+		e.Text = "true"
+	case Freeze:
+		if seat == 0 {
+			w.f.Freeze(rapid.IntRange(0, len(w.f.Members)-1).Draw(w.T, "whose"), false)
+		} else {
+			w.f.Freeze(seat-1, true)
+		}
+		return
+	case Thaw:
+		w.f.Thaw()
+		return
+	case Give:
+		w.push(rapid.SampledFrom([]string{"v1", "v2", "v3"}).Draw(w.T, "template"))
+		return
+	}
+	w.step(seat, e)
+}
+
+// race runs a pass in which something happens to another one of the fleet before a request.
+func (w *fleetWalk) race(seat int, e Event) {
+	other := rapid.SampledFrom(seats(w.f)).Draw(w.T, "other")
+	what := rapid.SampledFrom([]Kind{Pass, Pass, Rollback, Suspend, Touch}).Draw(w.T, "meanwhile")
+	if other == seat {
+		return
+	}
+	race := Event{Kind: what}
+	if what == Rollback {
+		race.Text = "true"
+	}
+	w.f.State(seat).elsewhere = func() {
+		if race.Apply(w.f.State(other)) {
+			fmt.Fprintf(&w.story, "\n  meanwhile seat %d: %s", other, race)
+		}
+	}
+	w.step(seat, e)
+	w.f.State(seat).elsewhere = nil
+}
+
+// calmDown lets nothing go wrong any more until nothing is left to happen.
+func (w *fleetWalk) calmDown() {
+	const most = 4000
+	for range most {
+		if !w.calm() {
+			return
+		}
+	}
+	w.fail("the fleet does not come to rest")
+}
+
+// calm lets one thing happen that nobody has to be asked for. It reports whether anything did.
+func (w *fleetWalk) calm() bool {
+	w.f.Thaw()
+	for seat := range len(w.f.Members) + 1 {
+		s := w.f.State(seat)
+		for _, e := range w.calmTurns(seat, s) {
+			if w.step(seat, e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (w *fleetWalk) calmTurns(seat int, s *State) []Event {
+	if seat > 0 {
+		return calmTurns(s)
+	}
+	events := []Event{{Kind: Thaw}, {Kind: Resume}, {Kind: Approve}}
+	switch {
+	case s.Release.Status.State == v1alpha1.StateRejected:
+		w.f.Push("v4", membersOf(w.f), seats(w.f))
+	case waitsForPerson(s.World):
+		events = append(events, Event{Kind: Confirm})
+	}
+	return append(events, Event{Kind: Pass})
+}
+
+func membersOf(f *Fleet) []int {
+	all := make([]int, len(f.Members))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
