@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,8 @@ type fleetWalk struct {
 	f     *Fleet
 	laws  *fleetLaws
 	story strings.Builder
+	// fault is the first law that was broken, or the end that was not reached; empty if none.
+	fault string
 }
 
 // TestWalksOfTrains lets anything happen in any order to trains and their members, each with a
@@ -30,29 +33,39 @@ func TestWalksOfTrains(t *testing.T) {
 	for members := 1; members <= 4; members++ {
 		t.Run(fmt.Sprintf("%d members", members), func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, func(t *rapid.T) { walkFleet(t, drawFleet(t, members), nil) })
+			rapid.Check(t, func(t *rapid.T) {
+				if w := walkFleet(t, drawFleet(t, members), nil); w.fault != "" {
+					t.Fatalf("%s\nhow it went:%s", w.fault, w.story.String())
+				}
+			})
 		})
 	}
 }
 
+// mutant changes what a process of a fleet decides.
+type mutant func(f *Fleet, seat int, o plan.Observation) plan.Plan
+
 // walkFleet walks through a fleet. The mutant, if not nil, stands in for plan.Next.
-func walkFleet(t *rapid.T, setup FleetSetup, mutant func(f *Fleet, seat int) func(plan.Observation) plan.Plan) {
+func walkFleet(t *rapid.T, setup FleetSetup, instead mutant) *fleetWalk {
 	w := &fleetWalk{T: t, f: NewFleet(setup)}
 	w.laws = watchFleet(w.f)
-	if mutant != nil {
+	if instead != nil {
 		for seat := range len(setup.Members) + 1 {
-			w.f.State(seat).Next = mutant(w.f, seat)
+			w.f.State(seat).Next = func(o plan.Observation) plan.Plan { return instead(w.f, seat, o) }
 		}
 	}
 	w.calmDown()
 	w.push("v2")
 	for range rapid.IntRange(0, 120).Draw(t, "events") {
-		w.anything()
+		if w.fault == "" {
+			w.anything()
+		}
 	}
 	w.calmDown()
 	if left := w.laws.judgeEnd(); left != "" {
-		w.fail("the clean end: %s", left)
+		w.fail("the clean end: " + left)
 	}
+	return w
 }
 
 func drawFleet(t *rapid.T, members int) FleetSetup {
@@ -77,10 +90,7 @@ func drawFleet(t *rapid.T, members int) FleetSetup {
 	return setup
 }
 
-func (w *fleetWalk) fail(format string, args ...any) {
-	w.Helper()
-	w.Fatalf("%s\nhow it went:%s", fmt.Sprintf(format, args...), w.story.String())
-}
+func (w *fleetWalk) fail(fault string) { w.fault = cmp.Or(w.fault, fault) }
 
 // step lets an event happen to the train, or to a member.
 func (w *fleetWalk) step(seat int, e Event) bool {
@@ -99,16 +109,17 @@ func (w *fleetWalk) step(seat int, e Event) bool {
 func (w *fleetWalk) judge() {
 	for seat := range len(w.f.Members) + 1 {
 		if broken := w.f.State(seat).Broken; len(broken) > 0 {
-			w.fail("seat %d: %s", seat, broken[0])
+			w.fail(fmt.Sprintf("seat %d: %s", seat, broken[0]))
 		}
 	}
 }
 
 func (w *fleetWalk) tell(seat int, e Event) {
-	if e.Kind == Pass || e.Kind == PassDies || e.Kind == PassRaces {
-		fmt.Fprintf(&w.story, "\n  seat %d: %s", seat, e)
-	} else {
-		fmt.Fprintf(&w.story, "\n  seat %d: %s", seat, e)
+	fmt.Fprintf(&w.story, "\n  seat %d: %s", seat, e)
+	for _, write := range checkerOf(w.f.State(seat).World).done {
+		if e.Kind <= PassRaces {
+			fmt.Fprintf(&w.story, "\n      %s", write)
+		}
 	}
 	fmt.Fprintf(&w.story, "\n    %s", w.f)
 }
@@ -212,7 +223,7 @@ func (w *fleetWalk) race(seat int, e Event) {
 func (w *fleetWalk) calmDown() {
 	const most = 4000
 	for range most {
-		if !w.calm() {
+		if w.fault != "" || !w.calm() {
 			return
 		}
 	}
@@ -254,3 +265,92 @@ func membersOf(f *Fleet) []int {
 	}
 	return all
 }
+
+// TestMutantsOfTrains: the laws catch the faults of others. Each mutant is caught within a number of
+// walks in which the planner is never at fault.
+func TestMutantsOfTrains(t *testing.T) {
+	t.Parallel()
+	mutants := map[string]mutant{
+		// argo-cd#29410: the barrier counts what members did in the run before.
+		"a barrier on yesterday's status": func(_ *Fleet, seat int, o plan.Observation) plan.Plan {
+			if seat == 0 {
+				for _, m := range o.Members {
+					if at := m.Release.Status.Train; at != nil {
+						at.Attempt = o.Release.Status.Attempt
+						if resolved := m.Release.Status.Resolved; resolved != nil {
+							resolved.Given = m.Given
+						}
+						at.Done = max(at.Done, 1)
+					}
+				}
+			}
+			return plan.Next(o)
+		},
+		// dynamo#13620: going back in mid-run takes the pods that serve.
+		"going back takes the pods that serve": func(_ *Fleet, seat int, o plan.Observation) plan.Plan {
+			next := plan.Next(o)
+			for i, action := range next.Actions {
+				if scale, is := scaleOf(action); is && seat > 0 && !scale.Updated && next.Status.Rollback != nil {
+					scale.To = 0
+					next.Actions[i] = plan.MovePods{Reason: plan.Reason(action.Why()), Write: scale}
+				}
+			}
+			return next
+		},
+		"a member does not wait": func(f *Fleet, seat int, o plan.Observation) plan.Plan {
+			if seat > 0 && o.Train != nil && o.Train.Status.Run != nil {
+				for i := range o.Train.Status.Run.Members {
+					o.Train.Status.Run.Members[i].Steps = int32(len(f.Train.Release.Spec.Strategy.Steps))
+				}
+			}
+			return plan.Next(o)
+		},
+		"a member finishes alone": func(_ *Fleet, seat int, o plan.Observation) plan.Plan {
+			if seat > 0 && o.Train != nil && o.Train.Status.Run != nil {
+				o.Train.Status.Phase = v1alpha1.PhaseFinalizing
+			}
+			return plan.Next(o)
+		},
+		"a member reads its train from the cache": func(f *Fleet, seat int, o plan.Observation) plan.Plan {
+			if seat > 0 && f.trainSeen[seat-1] != nil {
+				o.Train = f.trainSeen[seat-1].DeepCopy()
+			}
+			o.Live |= plan.ReadTrain
+			return plan.Next(o)
+		},
+		"a train that returns lets members go on": func(_ *Fleet, seat int, o plan.Observation) plan.Plan {
+			if seat > 0 && o.Train != nil && o.Train.Status.Run != nil {
+				for i := range o.Train.Status.Run.Members {
+					o.Train.Status.Run.Members[i].Returns = false
+				}
+			}
+			return plan.Next(o)
+		},
+		"one member returns alone": func(_ *Fleet, seat int, o plan.Observation) plan.Plan {
+			if seat == 0 {
+				for _, m := range o.Members {
+					if back := m.Release.Status.Rollback; back != nil {
+						back.Trigger = v1alpha1.TriggerGitRevert
+					}
+				}
+			}
+			return plan.Next(o)
+		},
+	}
+	for name, instead := range mutants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			walks := rapid.Custom(func(t *rapid.T) string { return walkFleet(t, drawFleet(t, 3), instead).fault })
+			for i := range mostMutantWalks {
+				if fault := walks.Example(i); fault != "" {
+					t.Logf("caught by walk %d: %.200s", i+1, fault)
+					return
+				}
+			}
+			t.Errorf("no law caught it in %d walks", mostMutantWalks)
+		})
+	}
+}
+
+// mostMutantWalks is within how many walks a mutant must be caught.
+const mostMutantWalks = 400
