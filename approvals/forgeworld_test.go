@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-dev/sluice/approvals"
 	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/forge/record"
+	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
@@ -136,7 +137,9 @@ func (w *forgeWorld) records(commit string) []v1alpha1.ApprovalRecord {
 
 // loopbackForges returns clients for forges on loopback, with a timeout.
 func loopbackForges(timeout time.Duration) *github.Clients {
-	return github.NewClients(github.Options{Timeout: timeout, AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}})
+	networks := dialer.Rules{Allowed: dialer.Loopback()}
+	git := gitrepo.NewReader(gitrepo.Options{AllowHTTP: true, Networks: networks})
+	return github.NewClients(github.Options{Git: git, Timeout: timeout, AllowHTTP: true, Networks: networks})
 }
 
 // startForgeApprovals runs all of the part until stop or the end of the test.

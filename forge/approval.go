@@ -1,5 +1,7 @@
 package forge
 
+import "time"
+
 // BranchPrefix begins the name of each branch that is made for an approval.
 const BranchPrefix = "sluice/"
 
@@ -23,8 +25,10 @@ type ChangeRequest struct {
 	// First reports whether this is the first request for the change, so that there is none to look
 	// for. It only saves requests: leave it out if in doubt.
 	First bool
-	// Message is the message of the commit.
+	// Message is the message of the commit, and At its time; zero for now. The same request with the
+	// same time makes the same commit.
 	Message string
+	At      time.Time
 	// Title and Body are the text of the pull request.
 	Title string
 	Body  string

@@ -49,6 +49,8 @@ type Options struct {
 	DefaultServiceAccount string
 	// Git says which repositories may be read, and their limits.
 	Git gitrepo.Options
+	// Reader reads them. Default: one of its own, with the options in Git.
+	Reader *gitrepo.Reader
 	// Forges make the clients that have tokens of GitHub Apps.
 	Forges *github.Clients
 	// Manifests limits what is read of a repository.
@@ -81,13 +83,16 @@ type Reconciler struct {
 func NewReconciler(
 	cached client.Client, live client.Reader, cfg *rest.Config, recorder events.EventRecorder, now clock.PassiveClock, options Options,
 ) *Reconciler {
+	if options.Reader == nil {
+		options.Reader = gitrepo.NewReader(options.Git)
+	}
 	return &Reconciler{
 		client:   cached,
 		live:     live,
 		events:   recorder,
 		clock:    now,
 		options:  options,
-		git:      gitrepo.NewReader(options.Git),
+		git:      options.Reader,
 		turns:    gitrepo.NewSlots(workers, workers/8, "a turn"),
 		passes:   gitrepo.NewSlots(passesAtOnce, passesAtOnce/4, "a turn to read manifests and write them"),
 		accounts: newAccounts(cached, cfg),

@@ -174,6 +174,7 @@ func requestFor(g *v1alpha1.Gate, facts GateFacts) forge.ChangeRequest {
 		Tip:     facts.Source.Status.ObservedCommit,
 		Tree:    facts.Source.Status.ObservedTree,
 		Message: report.CommitMessage(g),
+		At:      g.CreationTimestamp.Time,
 		Title:   facts.Text.Title,
 		Body:    facts.Text.Body,
 	}

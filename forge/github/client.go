@@ -41,6 +41,8 @@ type Options struct {
 	// Transport sends the requests. Default: one that heeds the two options above and the
 	// environment's proxy; a custom Transport handles that itself.
 	Transport http.RoundTripper
+	// Git moves branches; without it the API does.
+	Git Git
 	// Timeout is for one request with its answer. Default 30s.
 	Timeout time.Duration
 	// Now tells the time. Default: time.Now.
@@ -57,10 +59,16 @@ type Client struct {
 	secrets     scrubber
 	limiters    []*limiter
 	memories    []*answers
+	git         Git
+	trusted     []byte
+	timeout     time.Duration
+	now         func() time.Time
 
 	mu         sync.Mutex
 	self       forge.Account
 	repository forge.Repository
+	// gitAgain is when Git is tried again after a failure.
+	gitAgain time.Time
 	// facts are facts that don't change: merged pull requests and commits.
 	facts *lru.Cache[string, any]
 }
@@ -85,7 +93,7 @@ func newClient(opts Options, base *url.URL, all *Clients) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{owner: opts.Owner, name: opts.Repository, secrets: scrubber{secret: opts.Token},
-		facts: lru.New[string, any](factsBytes)}
+		git: opts.Git, trusted: opts.CABundle, timeout: opts.Timeout, now: opts.Now, facts: lru.New[string, any](factsBytes)}
 	if c.credentials, err = c.newCredentials(opts, all, base, network); err != nil {
 		return nil, err
 	}

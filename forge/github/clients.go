@@ -22,7 +22,7 @@ type Clients struct {
 	limits  shared[limitKey, limit]
 }
 
-// NewClients makes clients that have AllowHTTP, Networks, Transport, Timeout and Now in common.
+// NewClients makes clients that have AllowHTTP, Networks, Transport, Git, Timeout and Now in common.
 func NewClients(common Options) *Clients {
 	common = common.withDefaults()
 	return &Clients{common: common, clients: newShared[clientKey, Client](), limits: newShared[limitKey, limit]()}
@@ -32,7 +32,7 @@ func NewClients(common Options) *Clients {
 // nothing. Options that can't work are a *forge.Error of kind Misconfigured.
 func (c *Clients) Client(opts Options) (*Client, error) {
 	opts.AllowHTTP, opts.Networks, opts.Transport = c.common.AllowHTTP, c.common.Networks, c.common.Transport
-	opts.Timeout, opts.Now = c.common.Timeout, c.common.Now
+	opts.Timeout, opts.Now, opts.Git = c.common.Timeout, c.common.Now, c.common.Git
 	base, err := apiURL(opts.BaseURL, opts.AllowHTTP)
 	if err != nil {
 		return nil, err

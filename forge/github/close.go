@@ -50,6 +50,9 @@ func (c *Client) DeleteBranch(ctx context.Context, name string) error {
 	if err := checkOwnBranch(name); err != nil {
 		return err
 	}
+	if gone, err := c.removeBranch(ctx, name); gone || err != nil {
+		return err
+	}
 	_, err := c.api.Git.DeleteRef(ctx, c.owner, c.name, "heads/"+name)
 	err = c.explain(err, "delete branch %s", name)
 	if kind := forge.KindOf(err); kind != forge.NotFound && kind != forge.Invalid {

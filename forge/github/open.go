@@ -17,7 +17,8 @@ import (
 // and changes anything else than the file, or gives it another content, is set again: anyone who
 // may push may have made it.
 //
-// A request that is the First, and gives Tip and Tree, is four requests to the forge.
+// A request that is the First, and gives Tip and Tree, is one request to the forge and a push; without
+// Git it is four.
 //
 // A request for content that the tracked branch holds already is an error of kind Invalid.
 func (c *Client) OpenChange(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {
@@ -127,6 +128,9 @@ func (c *Client) holds(ctx context.Context, r forge.ChangeRequest, ref string) (
 // ensureBranch sets the branch to a commit on top of the tracked branch that changes the file
 // and nothing else. The branch comes into being with its commit, in one write.
 func (c *Client) ensureBranch(ctx context.Context, r forge.ChangeRequest) error {
+	if made, err := c.pushBranch(ctx, r); made || err != nil {
+		return err
+	}
 	sha, err := c.commitChange(ctx, r)
 	if err != nil {
 		return err

@@ -41,6 +41,8 @@ const (
 	HistoryRewritten Kind = "HistoryRewritten"
 	// Protocol: the server's answer is invalid or says that it failed.
 	Protocol Kind = "Protocol"
+	// Refused: the server does not move a branch as it was asked to.
+	Refused Kind = "Refused"
 )
 
 // Error is a problem with a repository. Its message holds no credentials.

@@ -157,6 +157,7 @@ func (r *Reader) newRemote(src Source) (*remote, error) {
 		lock:      newSemaphore(1),
 		history:   history{},
 		unproven:  map[plumbing.Hash]bool{},
+		large:     src.Folders,
 	}, nil
 }
 

@@ -29,6 +29,9 @@ type Source struct {
 	// repository the others are not fetched, if the server can do without: to read one all the same is
 	// an error, and Snapshot.Missed names it.
 	Reads func(file string) bool `json:"-"`
+	// Folders asks for no file that Reads does not name, however small the repository, if the server
+	// can do without.
+	Folders bool `json:",omitempty"`
 }
 
 // MaxTimeout is how long one look or fetch may take, whatever a Source says: meanwhile it takes

@@ -186,11 +186,12 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("set up client for watches: %w", err)
 	}
+	git := gitrepo.NewReader(opts.Git)
 	forges := github.NewClients(github.Options{
-		AllowHTTP: opts.ForgeHTTP, Networks: opts.Git.Networks, Timeout: opts.ForgeTimeout, Now: now.Now,
+		Git: git, AllowHTTP: opts.ForgeHTTP, Networks: opts.Git.Networks, Timeout: opts.ForgeTimeout, Now: now.Now,
 	})
 	sources := gitsync.NewReconciler(
-		cached, live, mgr.GetConfig(), kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerGitsync), mgr.GetLogger().WithName(v1alpha1.OwnerGitsync)), now, sourceOptions(opts, forges))
+		cached, live, mgr.GetConfig(), kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerGitsync), mgr.GetLogger().WithName(v1alpha1.OwnerGitsync)), now, sourceOptions(opts, git, forges))
 	if err := sources.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gitsync: %w", err)
 	}
@@ -232,11 +233,11 @@ func approvalOptions(opts Options, forges *github.Clients) approvals.Options {
 	}
 }
 
-func sourceOptions(opts Options, forges *github.Clients) gitsync.Options {
+func sourceOptions(opts Options, git *gitrepo.Reader, forges *github.Clients) gitsync.Options {
 	return gitsync.Options{
 		AllowedNamespaces:     opts.SharedNamespaces,
 		DefaultServiceAccount: opts.DefaultServiceAccount,
-		Git:                   opts.Git,
+		Reader:                git,
 		Forges:                forges,
 		Manifests:             opts.Manifests,
 		Builds:                opts.Builds,

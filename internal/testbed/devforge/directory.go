@@ -2,6 +2,7 @@ package devforge
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -54,10 +55,19 @@ func (d *directory) account(name string) *account {
 	return d.accounts[strings.ToLower(name)]
 }
 
-// author returns the account that commits from the address belong to, or nil.
+// author returns the account that commits from the address belong to, or nil. Each account has an
+// address that the forge gave it: its number, a plus sign and its login.
 func (d *directory) author(email string) *account {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	name, host, _ := strings.Cut(strings.ToLower(email), "@")
+	number, login, given := strings.Cut(name, "+")
+	if given && strings.HasPrefix(host, "users.noreply.") {
+		if a := d.accounts[login]; a != nil && strconv.FormatInt(a.id, 10) == number {
+			return a
+		}
+		return nil
+	}
 	return d.byEmail[strings.ToLower(email)]
 }
 

@@ -1,0 +1,112 @@
+package github
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/sluice-dev/sluice/forge"
+)
+
+// Git reads and moves branches over Git's own protocol, which no rate limit counts. It moves a
+// branch from the commit that is given, and from no other.
+type Git interface {
+	// Head returns the last commit of a branch.
+	Head(ctx context.Context, at forge.Remote, branch string) (forge.Head, error)
+	// Push makes a branch with its commit.
+	Push(ctx context.Context, at forge.Remote, branch forge.NewBranch) (forge.MadeBranch, error)
+	// Remove removes a branch that stands at a commit; without one, wherever it stands.
+	Remove(ctx context.Context, at forge.Remote, branch, commit string) error
+}
+
+// withoutGit is how long branches are written with the API after Git has failed.
+const withoutGit = 10 * time.Minute
+
+// byGit does something over Git. It reports false if the API has to do it: Git can't be reached, or
+// refuses what the API allows, as a rule does that commits must be signed. Then Git is left alone for
+// a while.
+func (c *Client) byGit(ctx context.Context, what func(forge.Remote) error) (bool, error) {
+	if c.git == nil || c.gitFailed() {
+		return false, nil
+	}
+	token, err := c.credentials.token(ctx)
+	if err != nil {
+		return false, c.explain(err, "get a token for Git")
+	}
+	err = what(forge.Remote{URL: c.cloneURL(), User: GitUser, Password: token, CABundle: c.trusted, Timeout: c.timeout})
+	switch {
+	case err == nil:
+		return true, nil
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case forge.KindOf(err) != forge.Conflict:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.gitAgain = c.now().Add(withoutGit)
+	}
+	return false, nil
+}
+
+func (c *Client) gitFailed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now().Before(c.gitAgain)
+}
+
+// cloneURL returns the address of the repository on the server whose API we use: the credentials go
+// nowhere else, whatever the source's address is.
+func (c *Client) cloneURL() string {
+	at := url.URL{Scheme: c.api.BaseURL.Scheme, Host: strings.TrimPrefix(c.api.BaseURL.Host, "api.")}
+	return at.JoinPath(c.owner, c.name+".git").String()
+}
+
+// signature returns our account as the author of a commit, by the address from which a forge knows
+// the account.
+func (c *Client) signature(self forge.Account, when time.Time) forge.Signature {
+	if when.IsZero() {
+		when = c.now()
+	}
+	host := strings.TrimPrefix(c.api.BaseURL.Hostname(), "api.")
+	return forge.Signature{Name: self.Login, Address: fmt.Sprintf("%d+%s@users.noreply.%s", self.ID, self.Login, host), At: when}
+}
+
+// pushBranch makes the branch over Git, with its commit. It reports false if the API has to, as for
+// a branch that is there: somebody else may have made it.
+func (c *Client) pushBranch(ctx context.Context, r forge.ChangeRequest) (bool, error) {
+	self, err := c.Self(ctx)
+	if err != nil {
+		return false, err
+	}
+	asked := forge.NewBranch{Change: r, Author: c.signature(self, r.At)}
+	return c.byGit(ctx, func(at forge.Remote) error {
+		made, err := c.git.Push(ctx, at, asked)
+		if err != nil {
+			return err
+		}
+		if made.Standing != "" {
+			return &forge.Error{Kind: forge.Conflict, Message: "the branch is at " + made.Standing}
+		}
+		c.keepMade(r, made)
+		return nil
+	})
+}
+
+// madeByUs is what is known of a commit that we made.
+type madeByUs struct{ Parent, Tree, Path, Blob string }
+
+func (c *Client) keepMade(r forge.ChangeRequest, made forge.MadeBranch) {
+	keep := func(key string, fact any) { c.facts.Put(key, fact, int64(len(key)+len(r.Path)+factBytes)) }
+	keep("made "+made.Commit, madeByUs{made.Parent, made.Tree, r.Path, forge.BlobSHA(r.Content)})
+	keep("head "+r.Branch, made.Commit)
+}
+
+// factBytes is about what the names of some objects take.
+const factBytes = 256
+
+// removeBranch removes a branch over Git; it reports false if the API has to.
+func (c *Client) removeBranch(ctx context.Context, name string) (bool, error) {
+	head, _ := c.facts.Get("head " + name).(string)
+	return c.byGit(ctx, func(at forge.Remote) error { return c.git.Remove(ctx, at, name, head) })
+}
