@@ -52,7 +52,11 @@ func (r *Reports) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if kind := forge.KindOf(err); kind == forge.Forbidden || kind == forge.NotFound || kind == forge.Invalid {
 		r.releases.events.Eventf(release, source, corev1.EventTypeWarning, "ReportFailed", "Report", "%v", err)
 	}
-	return r.forges.outcome(ctx, source, err)
+	result, err := r.forges.outcome(ctx, source, err)
+	if err == nil && result.RequeueAfter == 0 {
+		result.RequeueAfter = r.releases.until(p.held)
+	}
+	return result, err
 }
 
 // reporting reports one release.
@@ -60,13 +64,15 @@ type reporting struct {
 	*Reports
 	on     *subject[*v1alpha1.BatchRelease]
 	source *v1alpha1.ReleaseSource
+	// held is when a status that was held back is due; zero for none.
+	held time.Time
 }
 
 // gather reads the facts for the reports of the release. Once in a process it compares the last
 // report with the forge's.
 func (r *reporting) gather(ctx context.Context) (lifecycle.ReportFacts, error) {
 	release := r.on.object
-	facts := lifecycle.ReportFacts{Words: r.words, Environment: r.source.Spec.Forge.Environment}
+	facts := lifecycle.ReportFacts{Words: r.words, Now: r.releases.clock.Now(), Environment: r.source.Spec.Forge.Environment}
 	var err error
 	if facts.Gates, err = r.gatesOf(ctx, release); err != nil {
 		return facts, err
@@ -115,6 +121,9 @@ func (r *reporting) do(ctx context.Context, _ lifecycle.ReportFacts, intent life
 			return err == nil, err
 		}
 		return r.post(ctx, intent)
+	case lifecycle.HoldStatus:
+		r.held = intent.Until
+		return true, nil
 	case lifecycle.EndDeployment:
 		err := r.onForge(ctx, func(ctx context.Context, api *github.Client) error {
 			return api.PostDeploymentStatus(ctx, forge.DeploymentStatusRequest{

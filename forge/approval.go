@@ -66,7 +66,7 @@ type ApprovalQuery struct {
 //	merged, and by somebody other than us       PullRequest.Merged, MergedBy, Self
 //	still on the tracked branch                 OnTracked
 //	the record and no other file                Files: exactly one, with its path and not renamed
-//	and nothing else with the same merge        Result.Files, and how it came to the branch: Pushes
+//	and nothing else with the same merge        Alone, or Result.Files and how it came there: Pushes
 //	the same as was reviewed                    Files[0].BlobSHA, against what Git has on the branch
 //	did not come with the release itself        PullRequest.MergeCommit, Release.Commit.SHA
 //	enough approvals, none taken back           Reviews: the latest of each reviewer
@@ -87,6 +87,9 @@ type Approval struct {
 	OnTracked bool
 	// Result is the branch after the merge.
 	Result Result
+	// Alone reports that Git shows the result to be the tracked branch as the pull request was made on,
+	// with its record, and nothing else. Then Pushes are not read, unless Release is.
+	Alone bool
 	// Pushes are the moves of the tracked branch, newest first, as far back as is asked about.
 	Pushes []Push
 	// PushesTold reports whether the forge says who moves branches. Some older ones don't.

@@ -134,6 +134,8 @@ func (a approval) mergedAlone() string {
 	switch {
 	case sha == "" || sha != a.PullRequest.MergeCommit:
 		return "it is not known what the merge changed"
+	case a.Alone:
+		return ""
 	case made.More || len(made.Files) != 1 || made.Files[0].Path != path:
 		return fmt.Sprintf("along with something else: commit %s changes more than %s: %s", plain.Commit(sha), path, a.askAnew())
 	}

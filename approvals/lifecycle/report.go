@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// ReportIntent is one thing to tell of a release: RepeatStatus, PostStatus, EndDeployment or
-// Deploy.
+// ReportIntent is one thing to tell of a release: RepeatStatus, PostStatus, HoldStatus, EndDeployment
+// or Deploy.
 //
 //sumtype:decl
 type ReportIntent interface{ reportIntent() }
@@ -23,6 +23,8 @@ type (
 		Of   report.Subject
 		Post report.Post
 	}
+	// HoldStatus looks again at a time: a status that is not worth a request yet may be replaced by then.
+	HoldStatus struct{ Until time.Time }
 	// EndDeployment ends an earlier deployment of the release, unless it is gone.
 	EndDeployment struct{ ID int64 }
 	// Deploy shows the release as a deployment, or how it stands.
@@ -38,6 +40,7 @@ type (
 
 func (RepeatStatus) reportIntent()  {}
 func (PostStatus) reportIntent()    {}
+func (HoldStatus) reportIntent()    {}
 func (EndDeployment) reportIntent() {}
 func (Deploy) reportIntent()        {}
 
@@ -49,6 +52,8 @@ type ReportFacts struct {
 	// nowhere.
 	Words       report.Options
 	Environment string
+	// Now is the time of the report.
+	Now time.Time
 	// Doubted says that the forge was asked what it has of the last status, and Standing is the newest
 	// that it has; nil for none.
 	Doubted  bool
@@ -67,10 +72,33 @@ func NextOfReport(release *v1alpha1.BatchRelease, facts ReportFacts) []ReportInt
 	}
 	told := release.DeepCopy()
 	for _, post := range posts {
+		if until := heldUntil(told.Status.Report, post); facts.Now.Before(until) {
+			next = append(next, HoldStatus{until})
+			break
+		}
 		next = append(next, PostStatus{report.OfRelease, post})
 		told.Status.Report = report.After(told.Status.Report, post, time.Time{})
 	}
 	return append(next, deploying(told, facts.Environment)...)
+}
+
+const (
+	// betweenProgress is the least time between a status and one after it that only shows progress, and
+	// betweenWaits that before one that names what a release waits for.
+	betweenProgress = 10 * time.Second
+	betweenWaits    = 2 * time.Second
+)
+
+// heldUntil returns the time from which a status is worth a request; zero for now. Outcomes and
+// failures always are.
+func heldUntil(last *v1alpha1.ForgeReport, post report.Post) time.Time {
+	if last == nil || last.Time == nil || last.Commit != post.Status.SHA || last.State != string(forge.StatePending) || post.Status.State != forge.StatePending {
+		return time.Time{}
+	}
+	if post.Content.Kind == v1alpha1.ReportUpdating {
+		return last.Time.Add(betweenProgress)
+	}
+	return last.Time.Add(betweenWaits)
 }
 
 // stands reports whether the forge has what was posted last.

@@ -26,11 +26,13 @@ type reportWorld struct {
 	tasks       []string
 	// fresh says that this process has told nothing yet.
 	fresh bool
+	// now is the time, which goes on where a status is held back.
+	now time.Time
 }
 
 func newReportWorld(t testing.TB, crash int) *reportWorld {
 	return &reportWorld{
-		process: process{TB: t, crash: crash}, fresh: true,
+		process: process{TB: t, crash: crash}, fresh: true, now: start,
 		statuses: map[string][]forge.StatusRequest{}, deployments: map[string][]forge.DeploymentState{},
 		release: &v1alpha1.BatchRelease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
@@ -60,7 +62,7 @@ func (w *reportWorld) queue() {
 }
 
 func (w *reportWorld) facts() lifecycle.ReportFacts {
-	facts := lifecycle.ReportFacts{Environment: "production"}
+	facts := lifecycle.ReportFacts{Environment: "production", Now: w.now}
 	last := w.release.Status.Report
 	if !w.fresh || last == nil {
 		return facts
@@ -90,6 +92,9 @@ func (w *reportWorld) do(intent lifecycle.ReportIntent) error {
 			return err
 		}
 		return w.does(func() { *last = report.After(*last, intent.Post, start) })
+	case lifecycle.HoldStatus:
+		w.now = intent.Until
+		return nil
 	case lifecycle.EndDeployment:
 		return w.deployed(intent.ID, forge.DeploymentInactive)
 	case lifecycle.Deploy:
@@ -240,5 +245,48 @@ func TestRepeatedStatus(t *testing.T) {
 	w.run()
 	if got := w.statuses[tipCommit]; len(got) != told+2 {
 		t.Errorf("want nothing told again where the forge has it, got %+v", got)
+	}
+}
+
+// TestProgressIsHeldBack: a status that only shows progress waits, and one that follows takes its
+// place; outcomes, failures and the first status of a commit don't wait.
+func TestProgressIsHeldBack(t *testing.T) {
+	t.Parallel()
+	told := v1alpha1.ForgeReport{Commit: tipCommit, Context: "sluice/shop/web", State: string(forge.StatePending), Description: "before", Time: new(metav1.NewTime(start))}
+	tests := map[string]struct {
+		reason string
+		told   v1alpha1.ForgeReport
+		event  func(*reportWorld)
+		want   time.Duration
+	}{
+		"Progress": {"the counters of a batch are no news a moment later", told, updates(tipCommit, 1, 1), 10 * time.Second},
+		"Waits": {"people are told soon whom a release waits for", told, func(w *reportWorld) {
+			updates(tipCommit, 1, 0)(w)
+			w.release.Status.State, w.release.Status.Gates = v1alpha1.StateBlocked, []v1alpha1.GateReference{{Name: "web-0"}}
+		}, 2 * time.Second},
+		"Completed":     {"an outcome is told at once", told, func(w *reportWorld) { updates(tipCommit, 1, 1)(w); w.complete() }, 0},
+		"AnotherCommit": {"a release that begins is told at once", told, updates(otherTip, 2, 0), 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newReportWorld(t, 0)
+			tc.event(w)
+			w.release.Status.Report = &tc.told
+			held := time.Duration(0)
+			for _, intent := range lifecycle.NextOfReport(w.release, lifecycle.ReportFacts{Now: start}) {
+				if hold, is := intent.(lifecycle.HoldStatus); is {
+					held = hold.Until.Sub(start)
+				}
+			}
+			if held != tc.want {
+				t.Errorf("%s: want it held back for %v, got %v", tc.reason, tc.want, held)
+			}
+			for _, intent := range lifecycle.NextOfReport(w.release, lifecycle.ReportFacts{Now: start.Add(tc.want)}) {
+				if _, is := intent.(lifecycle.HoldStatus); is {
+					t.Errorf("%s: it is held back for longer than %v", tc.reason, tc.want)
+				}
+			}
+		})
 	}
 }

@@ -75,6 +75,9 @@ func (c *Client) signature(self forge.Account, when time.Time) forge.Signature {
 // pushBranch makes the branch over Git, with its commit. It reports false if the API has to, as for
 // a branch that is there: somebody else may have made it.
 func (c *Client) pushBranch(ctx context.Context, r forge.ChangeRequest) (bool, error) {
+	if c.git == nil {
+		return false, nil
+	}
 	self, err := c.Self(ctx)
 	if err != nil {
 		return false, err
@@ -109,4 +112,31 @@ const factBytes = 256
 func (c *Client) removeBranch(ctx context.Context, name string) (bool, error) {
 	head, _ := c.facts.Get("head " + name).(string)
 	return c.byGit(ctx, func(at forge.Remote) error { return c.git.Remove(ctx, at, name, head) })
+}
+
+// readByGit reads by Git what the merge of a pull request changed. It reports false if that is for
+// the API to say: only of a commit that we made, merged onto the commit that it was made on, names
+// tell all. Objects have the names of their content, so that no forge can make them up. Who pushed
+// to the branch, Git does not know.
+func (c *Client) readByGit(ctx context.Context, q forge.ApprovalQuery, into *forge.Approval) (bool, error) {
+	pull := into.PullRequest
+	made, known := c.facts.Get("made " + pull.Head.SHA).(madeByUs)
+	if !known || q.ReleaseCommit != "" || pull.MergeCommit != q.Tip {
+		return false, nil
+	}
+	var head forge.Head
+	read, err := c.byGit(ctx, func(at forge.Remote) (err error) {
+		head, err = c.git.Head(ctx, at, q.Branch)
+		return err
+	})
+	if !read || err != nil {
+		return false, err
+	}
+	if head.Commit != q.Tip || len(head.Parents) == 0 || head.Parents[0] != made.Parent || head.Tree != made.Tree {
+		return false, nil
+	}
+	into.OnTracked = true
+	into.Files = []forge.ChangedFile{{Path: made.Path, Status: forge.FileModified, BlobSHA: made.Blob}}
+	into.Result = forge.Result{Commit: forge.Commit{SHA: head.Commit, Parents: head.Parents}, Files: into.Files}
+	return true, nil
 }

@@ -11,9 +11,9 @@ import (
 
 // ReadApproval gathers what an approval is judged by. Before the merge that is the pull request
 // alone: one request, which costs nothing while nothing changes; of one that was closed also who
-// closed it, and who may. After the merge there are three more, for the files, the merge and who
-// moved the branch, and those for what the query asks for, and one if the tracked branch has gone
-// on since. A pull request that is not there is of kind NotFound.
+// closed it, and who may. After the merge there are those for what the query asks for. If Git does
+// not show what was merged, there are three more, for the files, the merge and who moved the branch,
+// and one if the tracked branch has gone on since. A pull request that is not there is of kind NotFound.
 func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge.Approval, error) {
 	approval := forge.Approval{}
 	ctx = withAllowance(ctx, maxAnswers)
@@ -39,6 +39,9 @@ func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge
 	}
 	if !approval.PullRequest.Merged {
 		return approval, nil
+	}
+	if approval.Alone, err = c.readByGit(ctx, q, &approval); err != nil {
+		return forge.Approval{}, err
 	}
 	for _, part := range []func(context.Context, forge.ApprovalQuery, *github.PullRequest, *forge.Approval) error{
 		c.readChange, c.readCommits, c.readReviews, c.readResult, c.readRelease, c.readApprovers,
@@ -87,6 +90,9 @@ func (c *Client) pull(ctx context.Context, number int) (forge.PullRequest, error
 
 // readChange reads all files that the pull request touches.
 func (c *Client) readChange(ctx context.Context, _ forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
+	if into.Alone {
+		return nil
+	}
 	files, err := allOf(pull.GetChangedFiles(), maxFiles, func(page github.ListOptions) ([]*github.CommitFile, *github.Response, error) {
 		return c.api.PullRequests.ListFiles(ctx, c.owner, c.name, pull.GetNumber(), &page)
 	})
@@ -97,6 +103,9 @@ func (c *Client) readChange(ctx context.Context, _ forge.ApprovalQuery, pull *gi
 // readResult reads what the merge changed, whether that is on the tracked branch, and how it came
 // there.
 func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
+	if into.Alone {
+		return nil
+	}
 	merged := pull.GetMergeCommitSHA()
 	if err := checkSHA(merged); err != nil {
 		return c.explain(distrusted("the answer names no commit"), "read merge of pull request #%d", pull.GetNumber())
