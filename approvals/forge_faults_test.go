@@ -204,7 +204,9 @@ func TestForgeThatIsDownHoldsUpNobodyElse(t *testing.T) {
 	var down []*shop
 	var ends []func() int
 	for _, name := range slices.Sorted(maps.Keys(badAnswers)) {
-		down = append(down, w.newShop(name).begin())
+		if name != "partial" { // the gate reads no list, of which a part could be missing
+			down = append(down, w.newShop(name).begin())
+		}
 	}
 	for _, s := range down {
 		s.waits(approval())

@@ -273,8 +273,14 @@ func TestProgressIsHeldBack(t *testing.T) {
 			w := newReportWorld(t, 0)
 			tc.event(w)
 			w.release.Status.Report = &tc.told
+			facts := lifecycle.ReportFacts{Gates: []v1alpha1.Gate{{
+				ObjectMeta: metav1.ObjectMeta{Name: "web-0"},
+				Spec:       v1alpha1.GateSpec{Type: v1alpha1.GateManual, Attempt: 1, Revision: w.release.Status.UpdateRevision},
+				Status:     v1alpha1.GateStatus{Decision: v1alpha1.DecisionWaiting},
+			}}}
 			held := time.Duration(0)
-			for _, intent := range lifecycle.NextOfReport(w.release, lifecycle.ReportFacts{Now: start}) {
+			facts.Now = start
+			for _, intent := range lifecycle.NextOfReport(w.release, facts) {
 				if hold, is := intent.(lifecycle.HoldStatus); is {
 					held = hold.Until.Sub(start)
 				}
@@ -282,7 +288,8 @@ func TestProgressIsHeldBack(t *testing.T) {
 			if held != tc.want {
 				t.Errorf("%s: want it held back for %v, got %v", tc.reason, tc.want, held)
 			}
-			for _, intent := range lifecycle.NextOfReport(w.release, lifecycle.ReportFacts{Now: start.Add(tc.want)}) {
+			facts.Now = start.Add(tc.want)
+			for _, intent := range lifecycle.NextOfReport(w.release, facts) {
 				if _, is := intent.(lifecycle.HoldStatus); is {
 					t.Errorf("%s: it is held back for longer than %v", tc.reason, tc.want)
 				}
