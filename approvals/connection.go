@@ -49,6 +49,9 @@ type pausedError struct {
 	cause error
 	// failures in a row that may go away by themselves.
 	failures int
+	// own says that only what can wait does, and every how often one is sent then.
+	own   bool
+	every time.Duration
 }
 
 func (e *pausedError) Error() string { return e.cause.Error() }
@@ -57,7 +60,7 @@ func (e *pausedError) Unwrap() error { return e.cause }
 // lasting reports whether people should know of the failure: a single one passes, unless the forge
 // limits us.
 func (e *pausedError) lasting() bool {
-	return e.failures > 1 || forge.KindOf(e.cause) == forge.Limited
+	return e.failures > 1 || forge.KindOf(e.cause) == forge.Limited && !e.own
 }
 
 // connections are the forges of all sources. One that is slow, limited or gone delays its own
@@ -96,6 +99,9 @@ type connection struct {
 	// last ForgeReady condition written.
 	letIn     bool
 	condition metav1.Condition
+	// behind are the objects of which a report waits for the forge to allow more, by when they came.
+	behind map[types.UID]int64
+	came   int64
 }
 
 // identity holds all that a client is made from but its credentials.
@@ -111,7 +117,7 @@ func (c *connections) of(source *v1alpha1.ReleaseSource) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all[key] == nil {
-		c.all[key] = &connection{source: key, clock: c.clock, slots: make(chan struct{}, requestsAtOnce)}
+		c.all[key] = &connection{source: key, clock: c.clock, slots: make(chan struct{}, requestsAtOnce), behind: map[types.UID]int64{}}
 	}
 	return c.all[key]
 }
@@ -182,6 +188,9 @@ func (c *connection) note(err error) error {
 	switch forge.KindOf(err) {
 	case forge.Limited:
 		limited, _ := errors.AsType[*forge.LimitedError](err)
+		if limited.Own {
+			return &pausedError{until: limited.Until, cause: err, own: true, every: limited.Every}
+		}
 		c.paused = &pausedError{until: limited.Until, cause: err}
 		return c.paused
 	case forge.Transient:

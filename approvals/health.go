@@ -65,6 +65,10 @@ func prove(ctx context.Context, api *github.Client) error {
 // publish writes the condition of a source where it has changed.
 func (c *connections) publish(ctx context.Context, con *connection, generation int64, err error) error {
 	condition, tells := health(err, con.proved())
+	if con.isBehind() && (err == nil || isOwn(err)) {
+		condition.Status, condition.Reason, tells = metav1.ConditionTrue, v1alpha1.ReasonForgeBehind, true
+		condition.Message = "statuses wait, as the requests that the forge allows are nearly used up; approvals come first"
+	}
 	condition.ObservedGeneration = generation
 	if !tells || con.told(condition) {
 		return nil
@@ -84,6 +88,19 @@ func (c *connections) publish(ctx context.Context, con *connection, generation i
 	}
 	con.remember(condition)
 	return nil
+}
+
+// isBehind reports whether reports wait for the forge to allow more.
+func (c *connection) isBehind() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.behind) > 0
+}
+
+// isOwn reports whether a request waits although the forge would take it.
+func isOwn(err error) bool {
+	limited, is := errors.AsType[*forge.LimitedError](err)
+	return is && limited.Own
 }
 
 // told reports whether the condition was written before.

@@ -21,6 +21,8 @@ var (
 		"Until when the forge wants no requests, as a Unix time; in the past if it takes them.")
 	requestsSent = forgeGauge("sluice_forge_requests",
 		"Requests that were sent since the credentials were read, those answered with not modified included.")
+	reportsBehind = forgeGauge("sluice_forge_reports_waiting",
+		"Statuses that wait until the forge allows more requests.")
 	requestsUnchanged = forgeGauge("sluice_forge_requests_unchanged",
 		"Those of the requests that were answered with not modified, which cost nothing.")
 )
@@ -52,7 +54,7 @@ func publishBudget(source types.NamespacedName, budget github.Budget) {
 
 func forgetBudget(source types.NamespacedName) {
 	for _, gauge := range []*prometheus.GaugeVec{
-		budgetLimit, budgetRemaining, budgetReset, budgetLimitedUntil, requestsSent, requestsUnchanged,
+		budgetLimit, budgetRemaining, budgetReset, budgetLimitedUntil, requestsSent, requestsUnchanged, reportsBehind,
 	} {
 		gauge.DeleteLabelValues(source.Namespace, source.Name)
 	}

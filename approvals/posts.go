@@ -22,13 +22,57 @@ func (c *connections) post(ctx context.Context, source *v1alpha1.ReleaseSource, 
 		return false, nil
 	}
 	err := c.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
+		if status.State == forge.StatePending { // people wait for outcomes
+			ctx = github.CanWait(ctx)
+		}
 		_, err := api.PostStatus(ctx, status)
 		return err
 	})
+	if problem := c.follow(ctx, source, of, err); problem != nil {
+		return false, errors.Join(err, problem)
+	}
 	if forge.KindOf(err) == forge.Invalid {
 		c.rejected.add(of, sent)
 	}
 	return err == nil, err
+}
+
+// follow notes whether the report of an object waits for the forge to allow more, and says so on the
+// source while there are any. Those that came first are tried first.
+func (c *connections) follow(ctx context.Context, source *v1alpha1.ReleaseSource, of types.UID, err error) error {
+	con := c.of(source)
+	con.mu.Lock()
+	before := len(con.behind) > 0
+	if forge.KindOf(err) == forge.Limited {
+		con.queue(of, err)
+	} else {
+		delete(con.behind, of)
+	}
+	now := len(con.behind)
+	con.mu.Unlock()
+	reportsBehind.WithLabelValues(source.Namespace, source.Name).Set(float64(now))
+	if before == (now > 0) || err != nil && forge.KindOf(err) != forge.Limited {
+		return nil
+	}
+	return c.publish(ctx, con, source.Generation, err)
+}
+
+// queue notes that the report of an object waits, and puts its next try behind those that wait for
+// longer. The caller holds the lock.
+func (c *connection) queue(of types.UID, err error) {
+	if _, waits := c.behind[of]; !waits {
+		c.came++
+		c.behind[of] = c.came
+	}
+	paused, is := errors.AsType[*pausedError](err)
+	if !is || !paused.own {
+		return
+	}
+	for _, came := range c.behind {
+		if came < c.behind[of] {
+			paused.until = paused.until.Add(paused.every)
+		}
+	}
 }
 
 // outcome returns the result of a pass that asked a forge, with the time of the next try.

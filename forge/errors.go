@@ -42,10 +42,17 @@ func (e *Error) Error() string { return e.Message }
 // LimitedError says that the forge wants no requests before a time. None is sent until then.
 type LimitedError struct {
 	Until time.Time
+	// Own says that the limit is our own, which saves what the forge allows for what people wait for.
+	// Other requests may be sent. Another one may be every so often.
+	Own   bool
+	Every time.Duration
 }
 
 // Error says how long.
 func (e *LimitedError) Error() string {
+	if e.Own {
+		return fmt.Sprintf("waits until %s, as the requests that the forge allows are nearly used up", e.Until.UTC().Format(time.RFC3339))
+	}
 	return fmt.Sprintf("rate limited until %s", e.Until.UTC().Format(time.RFC3339))
 }
 

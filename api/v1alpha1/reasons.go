@@ -387,6 +387,9 @@ const (
 	// ReasonForgeConnected: the forge accepts the credentials and knows the repository.
 	// Action: none.
 	ReasonForgeConnected = "ForgeConnected"
+	// ReasonForgeBehind: statuses wait, because the requests that the forge allows are nearly used up.
+	// Action: none. If it stays so, and the forge allows more, raise `--forge-writes-per-hour`.
+	ReasonForgeBehind = "ForgeBehind"
 	// ReasonForgeLimited: the forge's rate limit is exhausted; the message says until when.
 	// Action: wait, or find out which other program uses the same account.
 	ReasonForgeLimited = "ForgeLimited"

@@ -71,6 +71,8 @@ func (f *controllerFlags) register(set *pflag.FlagSet) {
 		"`networks` of the proxies before --webhook-address whose X-Forwarded-For header is trusted, such as 10.0.0.0/8 (default none)")
 	set.BoolVar(&f.app.ForgeHTTP, "forge-allow-http", false,
 		"allow http:// forges on loopback addresses, for trying things out; also needs --git-allowed-networks")
+	set.IntVar(&f.app.ForgeWrites, "forge-writes-per-hour", 500,
+		"maximum `number` of requests in an hour that change something at a forge, for each of its accounts; 0 for any number")
 	set.DurationVar(&f.app.ForgeTimeout, "forge-timeout", 30*time.Second, "maximum `duration` of one request to a forge")
 	set.StringVar(&f.app.NoticesConfig, "notices-config", "",
 		"`file` that says who gets notices of releases, as docs/telemetry.md describes; it is read again when it changes (default none)")

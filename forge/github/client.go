@@ -43,6 +43,9 @@ type Options struct {
 	Transport http.RoundTripper
 	// Git moves branches; without it the API does.
 	Git Git
+	// WritesPerHour is the most requests that change something, of all who share a rate limit; 0 for
+	// any number.
+	WritesPerHour int
 	// Timeout is for one request with its answer. Default 30s.
 	Timeout time.Duration
 	// Now tells the time. Default: time.Now.

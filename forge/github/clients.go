@@ -22,7 +22,7 @@ type Clients struct {
 	limits  shared[limitKey, limit]
 }
 
-// NewClients makes clients that have AllowHTTP, Networks, Transport, Git, Timeout and Now in common.
+// NewClients makes clients that have AllowHTTP, Networks, Transport, Git, WritesPerHour, Timeout and Now in common.
 func NewClients(common Options) *Clients {
 	common = common.withDefaults()
 	return &Clients{common: common, clients: newShared[clientKey, Client](), limits: newShared[limitKey, limit]()}
@@ -43,7 +43,7 @@ func (c *Clients) Client(opts Options) (*Client, error) {
 
 // limitOf returns the limit of requests with certain credentials to a server.
 func (c *Clients) limitOf(key limitKey, now func() time.Time) *limit {
-	l, _ := c.limits.get(key, func() (*limit, error) { return &limit{now: now}, nil })
+	l, _ := c.limits.get(key, func() (*limit, error) { return &limit{now: now, writes: writes{perHour: c.common.WritesPerHour}}, nil })
 	return l
 }
 

@@ -42,7 +42,7 @@ func Unanswered() int64 { return unanswered.Load() }
 
 // RoundTrip implements http.RoundTripper. A limit, known or new, is a *forge.LimitedError.
 func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := l.limit.admit(); err != nil {
+	if err := l.limit.admit(req); err != nil {
 		return nil, err
 	}
 	l.requests.Add(1)
@@ -70,17 +70,20 @@ type limit struct {
 
 	mu     sync.Mutex
 	budget Budget
+	writes writes
 	// strikes counts the limits in a row that did not say how long.
 	strikes int
 }
 
-func (l *limit) admit() error {
+// admit refuses a request that the forge does not want now, or that has to wait for others.
+func (l *limit) admit(req *http.Request) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.now().Before(l.budget.LimitedUntil) {
+	now := l.now()
+	if now.Before(l.budget.LimitedUntil) {
 		return &forge.LimitedError{Until: l.budget.LimitedUntil}
 	}
-	return nil
+	return l.spare(req, now)
 }
 
 func (l *limit) snapshot() Budget {

@@ -83,6 +83,9 @@ type Options struct {
 	WebhookTrustedProxies []netip.Prefix
 	// ForgeHTTP takes plain http for forges on loopback addresses, for trying things out.
 	ForgeHTTP bool
+	// ForgeWrites is how many requests that change something an account sends to a forge in an hour; 0
+	// for any number.
+	ForgeWrites int
 	// ForgeTimeout is for one request to a forge. Default 30s.
 	ForgeTimeout time.Duration
 
@@ -188,7 +191,7 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 	}
 	git := gitrepo.NewReader(opts.Git)
 	forges := github.NewClients(github.Options{
-		Git: git, AllowHTTP: opts.ForgeHTTP, Networks: opts.Git.Networks, Timeout: opts.ForgeTimeout, Now: now.Now,
+		Git: git, AllowHTTP: opts.ForgeHTTP, Networks: opts.Git.Networks, Timeout: opts.ForgeTimeout, Now: now.Now, WritesPerHour: opts.ForgeWrites,
 	})
 	sources := gitsync.NewReconciler(
 		cached, live, mgr.GetConfig(), kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerGitsync), mgr.GetLogger().WithName(v1alpha1.OwnerGitsync)), now, sourceOptions(opts, git, forges))

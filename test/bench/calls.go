@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,8 +20,9 @@ import (
 // steps but the last. It counts the requests of the controller's start apart.
 type calls struct {
 	fleet
-	// goal is how many requests there may be.
-	goal int
+	// goal is how many requests to the API there may be, and writes how many of them may change
+	// something.
+	goal, writes int
 }
 
 // pullSteps returns steps with a pull request to merge after all but the last.
@@ -116,17 +118,23 @@ func opened(object client.Object, attempt int64) int64 {
 
 func (c calls) report(atStart, inRelease []devforge.Request) report {
 	kinds := byKind(inRelease)
-	all, git := total(kinds), 0
+	all, writes, git, pushes := total(kinds), 0, 0, 0
 	for _, r := range inRelease {
-		if r.Git {
+		switch {
+		case r.API && r.Method != http.MethodGet:
+			writes++
+		case r.Git && strings.HasSuffix(r.Path, "/git-receive-pack"):
+			pushes++
+		case r.Git:
 			git++
 		}
 	}
 	rows := []row{
-		{label: "requests to the forge's API", sluice: fmt.Sprint(all), wanted: fmt.Sprintf("< %d", c.goal), verdict: atMost(all, c.goal-1)},
+		{label: "requests to the forge's API", sluice: fmt.Sprint(all), wanted: fmt.Sprintf("<= %d", c.goal), verdict: atMost(all, c.goal)},
+		{label: "  that change something", sluice: fmt.Sprint(writes), wanted: fmt.Sprintf("<= %d", c.writes), verdict: atMost(writes, c.writes)},
 	}
 	rows = append(rows, ofKinds(kinds)...)
-	rows = append(rows, row{label: "requests to Git", sluice: fmt.Sprint(git)})
+	rows = append(rows, row{label: "pushes", sluice: fmt.Sprint(pushes)}, row{label: "requests to read by Git", sluice: fmt.Sprint(git)})
 	once := byKind(atStart)
 	rows = append(rows, row{label: "before it, from the controller's start on, to the API", sluice: fmt.Sprint(total(once))})
 	return report{rows: append(rows, ofKinds(once)...)}

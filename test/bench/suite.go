@@ -83,7 +83,7 @@ var benches = []bench{
 	}.run},
 	{"B8", "one release with three pull requests that are merged as soon as they are there", calls{
 		fleet: fleet{deployments: 1, pods: 10, steps: pullSteps("1", "30%", "60%", "100%")},
-		goal:  30,
+		goal:  12, writes: 6,
 	}.run},
 	{"B9", "one release of a StatefulSet: 100 pods, 10 equal steps, maxUnavailable 10, beside the native controller with the gate off and on", speed{
 		fleet: fleet{kind: statefulSets, deployments: 1, pods: 100, unavailable: 10, quickStart: true, steps: tenSteps()},
@@ -116,6 +116,10 @@ var benches = []bench{
 	{"B15", "1,000 followed Deployments of 10 pods at rest", rest{
 		fleet:   fleet{deployments: 1000, pods: 10, steps: steps("25%", "50%", "75%", "100%"), followed: true},
 		watched: time.Minute, memory: 70 << 20, restart: 10 * time.Second,
+	}.run},
+	{"B16", "10,000 releases whose statuses wait for a forge with GitHub's limits, in windows of two seconds", behind{
+		fleet:    fleet{deployments: 10_000, pods: 10, steps: steps("50%", "100%")},
+		requests: 2000, writes: 1000, ceiling: 1_500_000, window: 2 * time.Second, outage: 5 * time.Second,
 	}.run},
 	{"M5", "rollback from half: 100 pods, of which 50 are of the new version, at a gate", rollback{
 		fleet: fleet{deployments: 1, pods: 100, steps: gatedSteps("50%", "100%")},

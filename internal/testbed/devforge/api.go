@@ -142,9 +142,21 @@ func (c *call) spend() error {
 	left, within := c.forge.limits.take(c.by.budgetName(), c.forge.now())
 	c.spent = left
 	if within {
-		return nil
+		return c.spendWrite()
 	}
 	return refuse(http.StatusForbidden, fmt.Sprintf("API rate limit exceeded for user ID %d.", c.by.account.id))
+}
+
+func (c *call) spendWrite() error {
+	if c.req.Method == http.MethodGet || c.req.Method == http.MethodHead {
+		return nil
+	}
+	wait := c.forge.limits.takeWrite(c.by.budgetName(), c.forge.now())
+	if wait == 0 {
+		return nil
+	}
+	c.header.Set("Retry-After", strconv.Itoa(int(wait.Seconds())))
+	return refuse(http.StatusForbidden, "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
 }
 
 func (c *call) readBody() error {

@@ -10,11 +10,17 @@ import (
 // defaultBudget is how many requests GitHub grants a user or an installation in an hour.
 const defaultBudget = 5000
 
-// limiter is the primary rate limit: so many requests an hour for each account.
+// limiter is the primary rate limit, so many requests an hour for each account, and the secondary
+// one: so many requests that change something.
 type limiter struct {
 	mu      sync.Mutex
 	budget  int
+	length  time.Duration
 	windows map[string]*window
+	// writes is the most in a window of its own; 0 for any number.
+	writes       int
+	writesLength time.Duration
+	written      map[string]*window
 }
 
 // window is an account's hour.
@@ -29,7 +35,48 @@ type allowance struct {
 	reset       time.Time
 }
 
-func newLimiter() *limiter { return &limiter{budget: defaultBudget, windows: map[string]*window{}} }
+func newLimiter() *limiter {
+	return &limiter{budget: defaultBudget, length: time.Hour, windows: map[string]*window{}, written: map[string]*window{}}
+}
+
+// Limits are the limits of a forge for each account, as GitHub has them or in a shorter time.
+type Limits struct {
+	// Requests in a Window. With none an account is at its limit with the first request.
+	Requests int
+	Window   time.Duration
+	// Writes in a WritesWindow; 0 for any number. GitHub answers more with its secondary limit.
+	Writes       int
+	WritesWindow time.Duration
+}
+
+// SetLimits has the forge enforce limits from now on, and starts to count again.
+func (f *Forge) SetLimits(to Limits) {
+	l := f.limits
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.budget, l.length, l.windows = max(0, to.Requests), to.Window, map[string]*window{}
+	l.writes, l.writesLength, l.written = to.Writes, to.WritesWindow, map[string]*window{}
+}
+
+// takeWrite counts a request that changes something. It returns how long to wait where there are too
+// many.
+func (l *limiter) takeWrite(who string, now time.Time) (wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.writes == 0 {
+		return 0
+	}
+	w := l.written[who]
+	if w == nil || !now.Before(w.reset) {
+		w = &window{reset: now.Add(l.writesLength)}
+		l.written[who] = w
+	}
+	if w.used >= l.writes {
+		return w.reset.Sub(now)
+	}
+	w.used++
+	return 0
+}
 
 // SetRateLimit grants every account so many requests an hour from now on, and starts to count
 // again. Below one it is at its limit with the first request.
@@ -72,7 +119,7 @@ func (l *limiter) giveBack(who string, now time.Time) allowance {
 func (l *limiter) window(who string, now time.Time) *window {
 	w := l.windows[who]
 	if w == nil || !now.Before(w.reset) {
-		w = &window{reset: now.Add(time.Hour)}
+		w = &window{reset: now.Add(l.length)}
 		l.windows[who] = w
 	}
 	return w
