@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals"
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
@@ -177,4 +180,22 @@ func (s *shop) caughtUp() time.Duration {
 	}
 	s.Fatalf("%s has asked for nothing since", s.name)
 	return 0
+}
+
+// TestPeopleComeFirst: while little is left of what the forge takes, progress waits, and the source
+// says so; a pull request is opened all the same.
+func TestPeopleComeFirst(t *testing.T) {
+	t.Parallel()
+	w := newForgeWorld(t)
+	w.startForgeApprovals(func(o *approvals.Options) { o.Forges = limitedForges(10) }) // five at once, one of them for people
+	for _, name := range []string{"a", "b", "c"} {
+		w.releaseFrom("shop", name)
+		w.awaitStatuses("sluice/"+w.namespace+"/"+name, "pending: ")
+	}
+	held := w.releaseFrom("shop", "held")
+	w.awaitStatuses("sluice/"+w.namespace+"/held", "pending: ")
+	w.releaseFrom("shop", "web")
+	w.awaitForge(metav1.ConditionTrue, v1alpha1.ReasonForgeBehind)
+	g := w.blockOn(held, approval())
+	w.awaitPull(g)
 }

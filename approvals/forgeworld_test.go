@@ -137,9 +137,20 @@ func (w *forgeWorld) records(commit string) []v1alpha1.ApprovalRecord {
 
 // loopbackForges returns clients for forges on loopback, with a timeout.
 func loopbackForges(timeout time.Duration) *github.Clients {
+	return github.NewClients(loopbackOptions(timeout))
+}
+
+// limitedForges returns clients that send so many writes in an hour.
+func limitedForges(writes int) *github.Clients {
+	options := loopbackOptions(soon)
+	options.WritesPerHour = writes
+	return github.NewClients(options)
+}
+
+func loopbackOptions(timeout time.Duration) github.Options {
 	networks := dialer.Rules{Allowed: dialer.Loopback()}
 	git := gitrepo.NewReader(gitrepo.Options{AllowHTTP: true, Networks: networks})
-	return github.NewClients(github.Options{Git: git, Timeout: timeout, AllowHTTP: true, Networks: networks})
+	return github.Options{Git: git, Timeout: timeout, AllowHTTP: true, Networks: networks}
 }
 
 // startForgeApprovals runs all of the part until stop or the end of the test.
