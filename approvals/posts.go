@@ -37,8 +37,8 @@ func (c *connections) post(ctx context.Context, source *v1alpha1.ReleaseSource, 
 	return err == nil, err
 }
 
-// follow notes whether the report of an object waits for the forge to allow more, and says so on the
-// source while there are any. Those that came first are tried first.
+// follow notes whether the report of an object waits for the forge to allow more, and says so on
+// the source while there are any. The first to come is tried first.
 func (c *connections) follow(ctx context.Context, source *v1alpha1.ReleaseSource, of types.UID, err error) error {
 	con := c.of(source)
 	con.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// ReportIntent is one thing to tell of a release: RepeatStatus, PostStatus, HoldStatus, EndDeployment
-// or Deploy.
+// ReportIntent is one thing to tell of a release: RepeatStatus, PostStatus, HoldStatus,
+// EndDeployment or Deploy.
 //
 //sumtype:decl
 type ReportIntent interface{ reportIntent() }
@@ -23,7 +23,8 @@ type (
 		Of   report.Subject
 		Post report.Post
 	}
-	// HoldStatus looks again at a time: a status that is not worth a request yet may be replaced by then.
+	// HoldStatus looks again at a time: a status that is not worth a request yet may be replaced by
+	// then.
 	HoldStatus struct{ Until time.Time }
 	// EndDeployment ends an earlier deployment of the release, unless it is gone.
 	EndDeployment struct{ ID int64 }

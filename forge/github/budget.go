@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// GitHub takes 80 requests a minute that create something, and 500 an hour. It does not say how many
-// are left, and who goes on after that may be banned: so they are counted here.
+// GitHub takes 80 requests a minute that create something, and 500 an hour. It does not say how
+// many are left, and who goes on after that may be banned: so they are counted here.
 const (
 	// burst is how many writes may follow on one another.
 	burst = 80

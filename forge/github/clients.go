@@ -22,7 +22,8 @@ type Clients struct {
 	limits  shared[limitKey, limit]
 }
 
-// NewClients makes clients that have AllowHTTP, Networks, Transport, Git, WritesPerHour, Timeout and Now in common.
+// NewClients makes clients that have AllowHTTP, Networks, Transport, Git, WritesPerHour, Timeout
+// and Now in common.
 func NewClients(common Options) *Clients {
 	common = common.withDefaults()
 	return &Clients{common: common, clients: newShared[clientKey, Client](), limits: newShared[limitKey, limit]()}

@@ -17,8 +17,8 @@ import (
 // and changes anything else than the file, or gives it another content, is set again: anyone who
 // may push may have made it.
 //
-// A request that is the First, and gives Tip and Tree, is one request to the forge and a push; without
-// Git it is four.
+// A request that is the First, and gives Tip and Tree, is one request to the forge and a push;
+// without Git it is four.
 //
 // A request for content that the tracked branch holds already is an error of kind Invalid.
 func (c *Client) OpenChange(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {

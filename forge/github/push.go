@@ -25,8 +25,8 @@ type Git interface {
 const withoutGit = 10 * time.Minute
 
 // byGit does something over Git. It reports false if the API has to do it: Git can't be reached, or
-// refuses what the API allows, as a rule does that commits must be signed. Then Git is left alone for
-// a while.
+// refuses what the API allows, as a rule does that commits must be signed. Then Git is left alone
+// for a while.
 func (c *Client) byGit(ctx context.Context, what func(forge.Remote) error) (bool, error) {
 	if c.git == nil || c.gitFailed() {
 		return false, nil
@@ -73,7 +73,7 @@ func (c *Client) signature(self forge.Account, when time.Time) forge.Signature {
 }
 
 // pushBranch makes the branch over Git, with its commit. It reports false if the API has to, as for
-// a branch that is there: somebody else may have made it.
+// a branch that is there, which somebody else may have made.
 func (c *Client) pushBranch(ctx context.Context, r forge.ChangeRequest) (bool, error) {
 	if c.git == nil {
 		return false, nil
@@ -96,7 +96,7 @@ func (c *Client) pushBranch(ctx context.Context, r forge.ChangeRequest) (bool, e
 	})
 }
 
-// madeByUs is what is known of a commit that we made.
+// madeByUs holds the facts of a commit that we made.
 type madeByUs struct{ Parent, Tree, Path, Blob string }
 
 func (c *Client) keepMade(r forge.ChangeRequest, made forge.MadeBranch) {

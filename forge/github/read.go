@@ -12,8 +12,9 @@ import (
 // ReadApproval gathers what an approval is judged by. Before the merge that is the pull request
 // alone: one request, which costs nothing while nothing changes; of one that was closed also who
 // closed it, and who may. After the merge there are those for what the query asks for. If Git does
-// not show what was merged, there are three more, for the files, the merge and who moved the branch,
-// and one if the tracked branch has gone on since. A pull request that is not there is of kind NotFound.
+// not show what was merged, there are three more, for the files, the merge and who moved the
+// branch, and one if the tracked branch has gone on since. A pull request that is not there is of
+// kind NotFound.
 func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge.Approval, error) {
 	approval := forge.Approval{}
 	ctx = withAllowance(ctx, maxAnswers)

@@ -42,8 +42,8 @@ func (r *Reader) tracked(ctx context.Context, at forge.Remote, branch string) (*
 	return r.Read(ctx, src, Known{})
 }
 
-// sourceOf returns a repository of a forge as a source. What is done for forges counts for the
-// server: a slow one delays what is done with it.
+// sourceOf returns a repository of a forge as a source. Its requests count for the server: a slow
+// one delays the others to it.
 func sourceOf(at forge.Remote, branch string) Source {
 	auth := Auth{Username: at.User, Password: at.Password, CABundle: at.CABundle}
 	src := Source{URL: at.URL, Branch: branch, Auth: auth, Timeout: at.Timeout}
@@ -51,8 +51,9 @@ func sourceOf(at forge.Remote, branch string) Source {
 	return src
 }
 
-// Push implements forge/github.Git: it makes a branch with its commit, in one request after those that read the tracked branch. It
-// writes nothing if the tracked branch is not at the commit that is given, or if the branch is there.
+// Push makes a branch with its commit, in one request after the ones that read the tracked branch.
+// It writes nothing if the tracked branch is not at the commit that is given, or if the branch is
+// there.
 func (r *Reader) Push(ctx context.Context, at forge.Remote, p forge.NewBranch) (forge.MadeBranch, error) {
 	head, err := r.tracked(ctx, at, p.Change.Base)
 	if err != nil {
@@ -189,7 +190,7 @@ func (r *Reader) onServer(ctx context.Context, at forge.Remote, branch string, s
 	return src.Auth.explain(classify(within, m.explain(step(within, c, m)), timeout))
 }
 
-// newObjects are what a push sends.
+// newObjects holds the objects that a push sends.
 type newObjects struct {
 	storage      *gitmemory.Storage
 	hashes       []plumbing.Hash

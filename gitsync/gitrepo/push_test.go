@@ -67,8 +67,8 @@ func (w *pushWorld) commitOf(branch string) string {
 	return found.Commit.SHA
 }
 
-// TestPush: one push makes the branch with its commit, which changes one file, wherever that is, and
-// again makes the same commit.
+// TestPush: one push makes the branch with its commit, which changes one file, wherever that is,
+// and again makes the same commit.
 func TestPush(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{".sluice/approvals/shop/web.yaml", ".sluice/approvals/other/web.yaml", "new", "a/b", "a/c/d"} {

@@ -27,13 +27,13 @@ import (
 // plays the rollouts.
 type behind struct {
 	fleet
-	// requests and writes are what the forge takes in a window. ceiling is the controller's own limit on
-	// writes in an hour.
+	// requests and writes are the forge's limits in a window, and ceiling is the controller's own limit
+	// on writes in an hour.
 	requests, writes, ceiling int
 	window, outage            time.Duration
 }
 
-// heard is what a forge has in the end.
+// heard counts the statuses that a forge has in the end.
 type heard struct {
 	// statuses that were posted, contexts with an outcome, and statuses after the outcome of theirs.
 	statuses, outcomes, late int

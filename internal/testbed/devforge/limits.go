@@ -58,8 +58,8 @@ func (f *Forge) SetLimits(to Limits) {
 	l.writes, l.writesLength, l.written = to.Writes, to.WritesWindow, map[string]*window{}
 }
 
-// takeWrite counts a request that changes something. It returns how long to wait where there are too
-// many.
+// takeWrite counts a request that changes something. It returns how long to wait where there are
+// too many.
 func (l *limiter) takeWrite(who string, now time.Time) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
