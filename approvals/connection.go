@@ -99,8 +99,8 @@ type connection struct {
 	// last ForgeReady condition written.
 	letIn     bool
 	condition metav1.Condition
-	// behind are the objects of which a report waits for the forge to allow more, by when they came.
-	behind map[types.UID]int64
+	// behind are the objects of which a report waits for the forge to allow more, and came counts them.
+	behind map[types.UID]waiting
 	came   int64
 }
 
@@ -117,7 +117,7 @@ func (c *connections) of(source *v1alpha1.ReleaseSource) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all[key] == nil {
-		c.all[key] = &connection{source: key, clock: c.clock, slots: make(chan struct{}, requestsAtOnce), behind: map[types.UID]int64{}}
+		c.all[key] = &connection{source: key, clock: c.clock, slots: make(chan struct{}, requestsAtOnce), behind: map[types.UID]waiting{}}
 	}
 	return c.all[key]
 }

@@ -94,7 +94,7 @@ func (c *connections) publish(ctx context.Context, con *connection, generation i
 func (c *connection) isBehind() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.behind) > 0
+	return c.waits() > 0
 }
 
 // isOwn reports whether a request waits although the forge would take it.

@@ -3,6 +3,7 @@ package approvals
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -42,7 +43,7 @@ func (c *connections) post(ctx context.Context, source *v1alpha1.ReleaseSource, 
 func (c *connections) follow(ctx context.Context, source *v1alpha1.ReleaseSource, of types.UID, err error) error {
 	con := c.of(source)
 	con.mu.Lock()
-	before := len(con.behind) > 0
+	before := con.waits() > 0
 	if forge.KindOf(err) == forge.Limited {
 		con.queue(of, err)
 	} else {
@@ -60,19 +61,36 @@ func (c *connections) follow(ctx context.Context, source *v1alpha1.ReleaseSource
 // queue notes that the report of an object waits, and puts its next try behind those that wait for
 // longer. The caller holds the lock.
 func (c *connection) queue(of types.UID, err error) {
-	if _, waits := c.behind[of]; !waits {
+	own, waits := c.behind[of]
+	if !waits {
 		c.came++
-		c.behind[of] = c.came
+		own.came = c.came
 	}
-	paused, is := errors.AsType[*pausedError](err)
-	if !is || !paused.own {
-		return
-	}
-	for _, came := range c.behind {
-		if came < c.behind[of] {
-			paused.until = paused.until.Add(paused.every)
+	if paused, is := errors.AsType[*pausedError](err); is && paused.own {
+		for _, other := range c.behind {
+			if other.came < own.came {
+				paused.until = paused.until.Add(paused.every)
+			}
 		}
 	}
+	own.again = retryAt(err)
+	c.behind[of] = own
+}
+
+// waiting is a report that waits: the number of its turn, and when it is tried again.
+type waiting struct {
+	came  int64
+	again time.Time
+}
+
+// overdue is how long after its time a report counts as waiting: its object may be gone.
+const overdue = time.Minute
+
+// waits returns how many reports wait. The caller holds the lock.
+func (c *connection) waits() int {
+	now := c.clock.Now()
+	maps.DeleteFunc(c.behind, func(_ types.UID, w waiting) bool { return now.Sub(w.again) > overdue })
+	return len(c.behind)
 }
 
 // outcome returns the result of a pass that asked a forge, with the time of the next try.
