@@ -102,7 +102,9 @@ const (
 	// OrderAnnotation on a pod marks its deletion cost as set by Sluice, and holds the previous cost.
 	OrderAnnotation = Prefix + "order"
 
-	// ReleaseLabel on a ControllerRevision or Gate names its BatchRelease.
+	// GateLabel on a Job is the UID of the Gate that it runs for.
+	GateLabel = Prefix + "gate"
+	// ReleaseLabel on a ControllerRevision, Gate or Job names its BatchRelease.
 	ReleaseLabel = Prefix + "release"
 	// RevisionLabel on a ControllerRevision or Gate is the pod template hash.
 	RevisionLabel = Prefix + "revision"
