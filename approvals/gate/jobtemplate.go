@@ -189,14 +189,15 @@ func validateJob(policy *v1alpha1.JobGate, path *field.Path) field.ErrorList {
 // would let a Job end without a pod, take pods that are not its own, or be decided by another
 // controller. The API server checks the rest when the Job is created.
 func ValidateJobTemplate(raw []byte, path *field.Path) field.ErrorList {
+	at := path.Child("spec")
 	if len(raw) > maxJobTemplate {
-		return field.ErrorList{field.TooLong(path, "", maxJobTemplate)}
+		return field.ErrorList{field.TooLong(at, "", maxJobTemplate)}
 	}
 	var template batchv1.JobTemplateSpec
 	if err := utiljson.Unmarshal(raw, &template); err != nil {
-		return field.ErrorList{field.Invalid(path, "", "must be a JobTemplateSpec of batch/v1: "+err.Error())}
+		return field.ErrorList{field.Invalid(at, "", "must be a JobTemplateSpec of batch/v1: "+err.Error())}
 	}
-	spec, at := &template.Spec, path.Child("spec")
+	spec := &template.Spec
 	var problems field.ErrorList
 	pod := spec.Template.Spec
 	if len(pod.Containers) == 0 {

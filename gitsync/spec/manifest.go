@@ -37,6 +37,10 @@ type manifest struct {
 	// digest.
 	template json.RawMessage
 	given    string
+	// jobs are the job gates of a BatchRelease whose templates are those of Jobs.
+	jobs []jobGate
+	// faults keep a Job from running for a gate.
+	faults []pathProblem
 	// faulty says that the template is invalid, which was reported.
 	faulty bool
 	// generated names the ConfigMaps and Secrets of the template that the same kustomization generates.
@@ -72,6 +76,8 @@ func parseObject(data []byte) (*manifest, []pathProblem) {
 		return parseRelease(data, object)
 	case kind.isWorkload():
 		return parseWorkload(kind, data, object)
+	case kind == jobKind:
+		return parseJob(data), nil
 	case kind.isOther():
 		return parseOther(kind, data), nil
 	}
@@ -132,6 +138,8 @@ func kindOf(object map[string]any) (kind, *pathProblem) {
 		return kind(name), nil
 	case apiVersion == "v1" && name == string(serviceKind):
 		return serviceKind, nil
+	case apiVersion == jobVersion && name == string(jobKind):
+		return jobKind, nil
 	case apiVersion == "" && name == string(releaseKind):
 		return "", &pathProblem{"kind", "apiVersion: must be given: " + v1alpha1.GroupVersion.String()}
 	case group != v1alpha1.GroupVersion.Group:
@@ -169,6 +177,7 @@ func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem)
 	if release.Spec.Strategy.Traffic != nil {
 		m.routes = release.Spec.Strategy.Traffic.Routes
 	}
+	m.jobs = jobGatesOf(&release.Spec)
 	if release.Spec.Template != nil {
 		problems = append(problems, m.setTemplate(release.Spec.Template.Raw, field.NewPath("spec", "template"))...)
 	}

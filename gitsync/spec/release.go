@@ -37,6 +37,8 @@ type Release struct {
 	object   json.RawMessage
 	template json.RawMessage
 	workload *manifest
+	// jobs are the templates of Jobs for gates that have none, by name.
+	jobs map[string]json.RawMessage
 	// workloadPlace is the place of the workload, templatePlace the place of the object with its
 	// template.
 	workloadPlace, templatePlace Place
@@ -82,6 +84,8 @@ func (r *Release) Object() *unstructured.Unstructured {
 	}
 	spec, _, _ := unstructured.NestedMap(given, "spec") // it was checked to be an object
 	spec["template"] = toMap(r.template)
+	setJobTemplates(spec, "strategy", r.jobs)
+	setJobTemplates(spec, "rollback", r.jobs)
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(),
 		"kind":       string(releaseKind),
@@ -130,20 +134,21 @@ func toMap(object json.RawMessage) map[string]any {
 type madeKey struct {
 	release, workload located
 	namespace         string
+	jobs              string
 }
 
 // makeRelease makes a Release, or finds the one that was made of the same before.
-func (p *pass) makeRelease(l located, namespace string, workload located) *Release {
-	key := madeKey{l, workload, namespace}
+func (p *pass) makeRelease(l located, namespace string, workload located, jobs map[string]json.RawMessage) *Release {
+	key := madeKey{l, workload, namespace, digestOfJobs(jobs)}
 	release := p.before.made[key]
 	if release == nil {
-		release = newRelease(l, namespace, workload)
+		release = newRelease(l, namespace, workload, jobs)
 	}
 	p.now.made[key] = release
 	return release
 }
 
-func newRelease(l located, namespace string, workload located) *Release {
+func newRelease(l located, namespace string, workload located, jobs map[string]json.RawMessage) *Release {
 	r := &Release{
 		Namespace:      namespace,
 		Name:           l.name,
@@ -157,6 +162,7 @@ func newRelease(l located, namespace string, workload located) *Release {
 		object:         l.object,
 		template:       l.template,
 		workload:       workload.manifest,
+		jobs:           jobs,
 
 		workloadPlace: Place{workload.file, workload.at.line},
 		templatePlace: Place{l.file, l.at.line},

@@ -27,5 +27,5 @@ func (p *pass) earlier(release *Release, l located) *Release {
 	if !found || l.template != nil || was.given == release.TemplateDigest {
 		return nil
 	}
-	return newRelease(l, release.Namespace, was)
+	return newRelease(l, release.Namespace, was, release.jobs)
 }

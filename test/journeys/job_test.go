@@ -3,8 +3,10 @@ package journeys
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -110,3 +112,207 @@ func TestJobPassesGate(t *testing.T) {
 	}
 }
 
+// TestJobFails: a Job that fails rejects its gate, and the release holds or rolls back as the gate
+// says. A retry runs another Job.
+func TestJobFails(t *testing.T) {
+	w := newWorld(t)
+	w.runJobs()
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(releaseOf(podTemplate("web:2", nil), step(1, jobGate(controlplane.Fail)), step("100%")))
+	first := w.gateSaid(0, v1alpha1.DecisionRejected, "has failed")
+	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
+	w.kubectl("annotate", "batchrelease", "web", "retry=true")
+	w.await(func(s *scene) error {
+		for _, g := range s.gates {
+			if g.Spec.Attempt == 2 && g.Status.Decision == v1alpha1.DecisionRejected && g.Status.Job.UID != first.Status.Job.UID {
+				return nil
+			}
+		}
+		return fmt.Errorf("want the Job of the second attempt to fail")
+	})
+	w.awaitJobs(1) // that of the first attempt is gone
+}
+
+// TestJobFailsAndRollsBack: a rejected gate with onReject Rollback brings the old pods back. The
+// rollback has a Job of its own.
+func TestJobFailsAndRollsBack(t *testing.T) {
+	w := newWorld(t)
+	w.runJobs()
+	w.startController()
+	w.deployed(deployment(4))
+	failing := jobGate(controlplane.Fail)
+	failing.OnReject = v1alpha1.RejectRollback
+	r := releaseOf(podTemplate("web:2", nil), step(1, failing), step("100%"))
+	r.Spec.Rollback = &v1alpha1.RollbackStrategy{Steps: []v1alpha1.Step{step(3, jobGate("")), step("100%")}}
+	w.create(r)
+	w.await(all(web.handedBack, web.serves("web:1", 4)))
+	w.gateSaid(0, v1alpha1.DecisionPassed, "has succeeded")
+}
+
+// awaitJobs waits until there are so many Jobs.
+func (w *world) awaitJobs(n int) []batchv1.Job {
+	w.Helper()
+	var jobs []batchv1.Job
+	cptest.Eventually(w, soon, func() error {
+		if jobs = w.jobs(); len(jobs) != n {
+			return fmt.Errorf("want %d Jobs, got %d", n, len(jobs))
+		}
+		return nil
+	})
+	return jobs
+}
+
+// TestJobAfterCrash: a controller that dies at any write for a Job leaves one that the next
+// controller finds: it runs once.
+func TestJobAfterCrash(t *testing.T) {
+	for name, at := range map[string]struct {
+		method, path string
+		moment       moment
+	}{
+		"BeforeCreation": {http.MethodPost, "/jobs", before},
+		"AfterCreation":  {http.MethodPost, "/jobs", after},
+		"BeforeStart":    {http.MethodPatch, "/jobs/", before},
+		"AfterStart":     {http.MethodPatch, "/jobs/", after},
+		"BeforeRecord":   {http.MethodPatch, "/gates/", before},
+		"AfterRecord":    {http.MethodPatch, "/gates/", after},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.runJobs()
+			first := w.startControllerUntil(func(request *http.Request) moment {
+				if request.Method == at.method && strings.Contains(request.URL.Path, at.path) {
+					return at.moment
+				}
+				return goOn
+			})
+			w.deployed(deployment(4))
+			w.create(releaseOf(podTemplate("web:2", nil), step(1, jobGate("")), step("100%")))
+			w.await(first.died)
+			w.startController()
+			w.await(all(web.completed, web.serves("web:2", 4)))
+			jobs := w.awaitJobs(1)
+			if jobs[0].Status.Succeeded != 1 {
+				t.Errorf("want the Job to run once, got %s", encode(jobs[0].Status))
+			}
+			var created corev1.PodList
+			if err := w.List(w.Context(), &created, client.InNamespace(w.namespace), client.HasLabels{batchv1.JobNameLabel}); err != nil || len(created.Items) != 1 {
+				t.Errorf("want one pod of Jobs, got %d, %v", len(created.Items), err)
+			}
+		})
+	}
+}
+
+// TestJobDeleted: a Job that somebody deletes before it ends rejects its gate, and does not run
+// again.
+func TestJobDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.runJobs()
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(releaseOf(podTemplate("web:2", nil), step(1, jobGate(controlplane.NeverReady)), step("100%")))
+	gate := w.gateSaid(0, v1alpha1.DecisionWaiting, "runs, until")
+	w.kubectl("delete", "job", gate.Status.Job.Name)
+	w.gateSaid(0, v1alpha1.DecisionRejected, "was deleted")
+	w.await(web.blocksAt(0))
+	w.awaitJobs(0)
+}
+
+// TestJobOfAnother: a Job of somebody else under the name counts for nothing, in whatever way it
+// resembles that of the gate. Once it is gone the gate has its own.
+func TestJobOfAnother(t *testing.T) {
+	w := newWorld(t)
+	w.runJobs()
+	first := w.startControllerUntil(func(request *http.Request) moment {
+		if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/jobs") {
+			return before
+		}
+		return goOn
+	})
+	w.deployed(deployment(4))
+	w.create(releaseOf(podTemplate("web:2", nil), step(1, jobGate("")), step("100%")))
+	w.await(first.died)
+	gate := w.gateSaid(0, v1alpha1.DecisionWaiting, "creates Job")
+	forged := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Name: gate.Status.Message[len("creates Job "):], Labels: map[string]string{v1alpha1.GateLabel: string(gate.UID)},
+	}}
+	forged.Spec.Template.Spec = corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "x", Image: "x"}}}
+	w.create(forged)
+	w.startController()
+	w.gateSaid(0, v1alpha1.DecisionWaiting, "is not of this gate")
+	w.await(web.blocksAt(0))
+	w.kubectl("delete", "job", forged.Name)
+	w.await(all(web.completed, web.serves("web:2", 4)))
+}
+
+// TestJobSuperseded: a new template deletes the Job of the one before, with its pods.
+func TestJobSuperseded(t *testing.T) {
+	w := newWorld(t)
+	w.runJobs()
+	w.startController()
+	w.deployed(deployment(4))
+	r := releaseOf(podTemplate("web:2", nil), step(1, jobGate(controlplane.NeverReady)), step("100%"))
+	w.create(r)
+	w.gateSaid(0, v1alpha1.DecisionWaiting, "runs, until")
+	before := w.awaitJobs(1)[0]
+	w.kubectl("patch", "batchrelease", "web", "--type=merge", "-p",
+		fmt.Sprintf(`{"spec":{"template":%s,"strategy":{"steps":%s}}}`, encode(podTemplate("web:3", nil)), encode([]v1alpha1.Step{step(1, jobGate("")), step("100%")})))
+	w.await(all(web.completed, web.serves("web:3", 4)))
+	if jobs := w.awaitJobs(1); jobs[0].UID == before.UID {
+		t.Error("want the Job of the earlier template gone")
+	}
+	w.await(func(s *scene) error {
+		for _, pod := range s.pods {
+			if metav1.IsControlledBy(pod, &before) {
+				return fmt.Errorf("want no pod of the earlier Job, got %s", pod.Name)
+			}
+		}
+		return nil
+	})
+}
+
+// TestJobDeadline: a Job that takes longer than its deadline rejects its gate.
+func TestJobDeadline(t *testing.T) {
+	w := newWorld(t)
+	w.runJobs()
+	w.startController()
+	w.deployed(deployment(4))
+	slow := jobGate(controlplane.ImagePullFailure)
+	slow.Job.Deadline = &metav1.Duration{Duration: time.Second}
+	w.create(releaseOf(podTemplate("web:2", nil), step(1, slow), step("100%")))
+	w.gateSaid(0, v1alpha1.DecisionRejected, "longer than specified deadline")
+	w.await(web.blocksAt(0))
+}
+
+// TestJobWithoutRight: a controller that may not run Jobs says so on the gate, and serves all else.
+func TestJobWithoutRight(t *testing.T) {
+	w := newWorld(t)
+	w.start(&controller{mayLack: "/jobs"})
+	w.deployed(deployment(4))
+	w.create(releaseOf(podTemplate("web:2", nil), step(1, jobGate("")), step("100%")))
+	w.gateSaid(0, v1alpha1.DecisionWaiting, "config/components/job")
+	w.kubectl("patch", "batchrelease", "web", "--type=merge", "-p", `{"spec":{"strategy":{"steps":[{"replicas":1},{"replicas":"100%"}]}}}`)
+	w.await(web.blocksAt(0))
+	w.confirm("web")
+	w.await(all(web.completed, web.serves("web:2", 4)))
+}
+
+// TestJobTemplateTriesAll: what a template says of names, owners, suspension and its time to live
+// takes no effect before its end is on record.
+func TestJobTemplateTriesAll(t *testing.T) {
+	w := newWorld(t)
+	w.runJobs()
+	w.startController()
+	w.deployed(deployment(4))
+	w.create(releaseOf(podTemplate("web:2", nil), step(1, jobGate("", func(j *batchv1.JobTemplateSpec) {
+		j.Name, j.Namespace, j.GenerateName = "other", "kube-system", "any-"
+		j.Finalizers = []string{"example.com/stay"}
+		j.Labels = map[string]string{v1alpha1.GateLabel: "other", v1alpha1.ReleaseLabel: "other", "app": "migrate"}
+		j.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "x", UID: "x", Controller: new(true)}}
+		j.Spec.Suspend, j.Spec.TTLSecondsAfterFinished = new(true), new(int32(0))
+		j.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "SLUICE_STEP", Value: "mine"}}
+	})), step("100%")))
+	w.await(all(web.completed, web.serves("web:2", 4)))
+	w.gateSaid(0, v1alpha1.DecisionPassed, "has succeeded")
+	w.awaitJobs(0) // it lives for no time, once that is on record
+}
