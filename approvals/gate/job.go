@@ -77,7 +77,7 @@ func checkEnd(seen *JobFacts, now time.Time) Decision {
 // deletedJob rejects a gate whose Job was deleted. It may have run, so it is not created again.
 func deletedJob(name string, now time.Time) Decision {
 	return decided(v1alpha1.DecisionRejected,
-		fmt.Sprintf("Job %s was deleted before its end was recorded; it does not run again in this attempt: retry the release", name), now)
+		fmt.Sprintf("Job %s was deleted before its end was recorded; it does not run again for this gate", name), now)
 }
 
 // failure says why a Job has failed, and how its log ends.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -120,6 +121,34 @@ func setJobTemplates(spec map[string]any, of string, templates map[string]json.R
 			}
 		}
 	}
+}
+
+// Jobs returns the Jobs that the gates of the release run, as they are created, without what only a
+// gate gives them.
+func (r *Release) Jobs() []*unstructured.Unstructured {
+	var release v1alpha1.BatchRelease
+	text, err := json.Marshal(r.Object())
+	if err != nil || json.Unmarshal(text, &release) != nil {
+		return nil
+	}
+	var jobs []*unstructured.Unstructured
+	for _, rollback := range []bool{false, true} {
+		for step, at := range release.Spec.Steps(rollback) {
+			for _, policy := range at.Gates {
+				if policy.Job == nil {
+					continue
+				}
+				g := &v1alpha1.Gate{Spec: v1alpha1.GateSpec{
+					ReleaseRef: v1alpha1.ReleaseReference{Name: r.Name}, Step: int32(step), Type: v1alpha1.GateJob, Policy: policy, //nolint:gosec // at most 50
+				}}
+				g.Namespace = r.Namespace
+				job := gate.JobOf(g)
+				job.SetOwnerReferences(nil)
+				jobs = append(jobs, job)
+			}
+		}
+	}
+	return jobs
 }
 
 // digestOfJobs tells sets of templates apart.

@@ -112,8 +112,8 @@ func TestJobPassesGate(t *testing.T) {
 	}
 }
 
-// TestJobFails: a Job that fails rejects its gate, and the release holds or rolls back as the gate
-// says. A retry runs another Job.
+// TestJobFails: a Job that fails rejects its gate, and the release holds. Another one runs once the
+// gate is deleted.
 func TestJobFails(t *testing.T) {
 	w := newWorld(t)
 	w.runJobs()
@@ -122,16 +122,16 @@ func TestJobFails(t *testing.T) {
 	w.create(releaseOf(podTemplate("web:2", nil), step(1, jobGate(controlplane.Fail)), step("100%")))
 	first := w.gateSaid(0, v1alpha1.DecisionRejected, "has failed")
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 3, "web:2": 1})))
-	w.kubectl("annotate", "batchrelease", "web", "retry=true")
+	w.kubectl("delete", "gate", first.Name)
 	w.await(func(s *scene) error {
 		for _, g := range s.gates {
-			if g.Spec.Attempt == 2 && g.Status.Decision == v1alpha1.DecisionRejected && g.Status.Job.UID != first.Status.Job.UID {
+			if g.UID != first.UID && g.Status.Decision == v1alpha1.DecisionRejected && g.Status.Job.UID != first.Status.Job.UID {
 				return nil
 			}
 		}
-		return fmt.Errorf("want the Job of the second attempt to fail")
+		return fmt.Errorf("want a second Job to fail")
 	})
-	w.awaitJobs(1) // that of the first attempt is gone
+	w.awaitJobs(1) // the one of the deleted gate is gone
 }
 
 // TestJobFailsAndRollsBack: a rejected gate with onReject Rollback brings the old pods back. The
@@ -148,6 +148,16 @@ func TestJobFailsAndRollsBack(t *testing.T) {
 	w.create(r)
 	w.await(all(web.handedBack, web.serves("web:1", 4)))
 	w.gateSaid(0, v1alpha1.DecisionPassed, "has succeeded")
+	w.kubectl("annotate", "batchrelease", "web", "retry=true")
+	w.await(func(s *scene) error {
+		for _, g := range s.gates {
+			if g.Spec.Attempt > 2 && g.Status.Decision == v1alpha1.DecisionRejected {
+				return nil
+			}
+		}
+		return fmt.Errorf("want the Job to run again in the next attempt")
+	})
+	w.await(all(web.handedBack, web.serves("web:1", 4)))
 }
 
 // awaitJobs waits until there are so many Jobs.
