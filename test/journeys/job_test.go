@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -146,7 +147,7 @@ func TestJobFailsAndRollsBack(t *testing.T) {
 	r := releaseOf(podTemplate("web:2", nil), step(1, failing), step("100%"))
 	r.Spec.Rollback = &v1alpha1.RollbackStrategy{Steps: []v1alpha1.Step{step(3, jobGate("")), step("100%")}}
 	w.create(r)
-	w.await(all(web.handedBack, web.serves("web:1", 4)))
+	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
 	w.gateSaid(0, v1alpha1.DecisionPassed, "has succeeded")
 	w.kubectl("annotate", "batchrelease", "web", "retry=true")
 	w.await(func(s *scene) error {
@@ -157,7 +158,7 @@ func TestJobFailsAndRollsBack(t *testing.T) {
 		}
 		return fmt.Errorf("want the Job to run again in the next attempt")
 	})
-	w.await(all(web.handedBack, web.serves("web:1", 4)))
+	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
 }
 
 // awaitJobs waits until there are so many Jobs.
@@ -325,4 +326,68 @@ func TestJobTemplateTriesAll(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 4)))
 	w.gateSaid(0, v1alpha1.DecisionPassed, "has succeeded")
 	w.awaitJobs(0) // it lives for no time, once that is on record
+}
+
+// TestJobNeedsItsRight: with the policy only a user who may create Jobs adds or changes a job gate of
+// a release. Others may change the rest, and take a gate out.
+func TestJobNeedsItsRight(t *testing.T) {
+	w := newWorld(t)
+	w.applyShipped("policy/jobs.yaml")
+	bound := &admissionv1.ValidatingAdmissionPolicyBinding{}
+	w.bind("policy/jobs_binding.yaml", w.namespace+"-jobs", bound, &bound.Spec.MatchResources)
+	w.create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "releaser"}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"batchreleases"}, Verbs: []string{"get", "create", "patch"},
+	}}})
+	ofAda := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "ada"}}
+	w.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "releaser"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "releaser"}, Subjects: ofAda,
+	})
+	cfg := cptest.Config(t)
+	cfg.Impersonate.UserName = "ada"
+	ada, err := client.New(cfg, cptest.ClientOptions(t, cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := releaseOf(podTemplate("web:1", nil), step(1, jobGate("")), step("100%"))
+	with.Namespace = w.namespace
+	cptest.Eventually(t, soon, func() error {
+		if err := ada.Create(t.Context(), with.DeepCopy(), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "needs the right to create Jobs") {
+			return fmt.Errorf("want a release with a job gate refused, got %v", err)
+		}
+		return nil
+	})
+	without := releaseOf(podTemplate("web:1", nil), step(1), step("100%"))
+	without.Namespace = w.namespace
+	if err := ada.Create(t.Context(), without.DeepCopy(), client.DryRunAll); err != nil {
+		t.Errorf("want a release without a job gate taken: %v", err)
+	}
+	w.create(with)
+	try := func(patch string) error {
+		return ada.Patch(t.Context(), with.DeepCopy(), mergePatch(patch), client.DryRunAll)
+	}
+	steps := func(image string) string {
+		changed := jobGate("", func(j *batchv1.JobTemplateSpec) { j.Spec.Template.Spec.Containers[0].Image = image })
+		return fmt.Sprintf(`{"spec":{"strategy":{"steps":%s}}}`, encode([]v1alpha1.Step{step(1, changed), step("100%")}))
+	}
+	for name, tc := range map[string]struct {
+		patch string
+		taken bool
+	}{
+		"suspend":              {`{"spec":{"suspend":true}}`, true},
+		"the same gate":        {steps("migrate:2"), true},
+		"another image":        {steps("evil:1"), false},
+		"no gate":              {`{"spec":{"strategy":{"steps":[{"replicas":"100%"}]}}}`, true},
+		"a gate of a rollback": {fmt.Sprintf(`{"spec":{"rollback":{"steps":%s}}}`, encode([]v1alpha1.Step{step(1, jobGate(controlplane.Fail)), step("100%")})), false},
+	} {
+		if err := try(tc.patch); (err == nil) != tc.taken {
+			t.Errorf("%s: want taken %t, got %v", name, tc.taken, err)
+		}
+	}
+	w.create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "runner"}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create"},
+	}}})
+	w.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "runner"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"}, Subjects: ofAda,
+	})
+	cptest.Eventually(t, soon, func() error { return try(steps("evil:1")) })
 }
