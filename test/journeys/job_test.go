@@ -149,16 +149,6 @@ func TestJobFailsAndRollsBack(t *testing.T) {
 	w.create(r)
 	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
 	w.gateSaid(0, v1alpha1.DecisionPassed, "has succeeded")
-	w.kubectl("annotate", "batchrelease", "web", "retry=true")
-	w.await(func(s *scene) error {
-		for _, g := range s.gates {
-			if g.Spec.Attempt > 2 && g.Status.Decision == v1alpha1.DecisionRejected {
-				return nil
-			}
-		}
-		return fmt.Errorf("want the Job to run again in the next attempt")
-	})
-	w.await(all(web.reason(v1alpha1.ReasonRolledBack), web.completed, web.serves("web:1", 4)))
 }
 
 // awaitJobs waits until there are so many Jobs.
