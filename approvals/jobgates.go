@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
-// JobGates runs the Jobs of Gates, and decides the Gates by them. Its rights are those of
-// config/components/job.
+// JobGates runs the Jobs of Gates, and decides the Gates by them. config/components/job has the
+// rights that it needs.
 type JobGates struct {
 	gates store[*v1alpha1.Gate]
 	jobs  *jobWatch

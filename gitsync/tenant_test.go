@@ -84,8 +84,8 @@ type problem struct{ text string }
 
 func (p *problem) Error() string { return p.text }
 
-// TestJobsAsTheServiceAccount: a release whose gate runs a Job is applied only for an account that may
-// create that Job itself.
+// TestJobsAsTheServiceAccount: a release whose gate runs a Job is applied only for an account that
+// may create that Job itself.
 func TestJobsAsTheServiceAccount(t *testing.T) {
 	w := newWorld(t)
 	gates := "[{replicas: 1, gates: [{job: {name: migrate}}]}, {replicas: 100%}]"

@@ -61,7 +61,7 @@ func ended(of batchv1.JobConditionType, reason, message string) func(*batchv1.Jo
 
 func deleted(job *batchv1.Job) { job.DeletionTimestamp = new(metav1.Now()) }
 
-// TestJobDecision: what is decided of a gate by its Job.
+// TestJobDecision: a gate passes only by the success of the Job that is on its record.
 func TestJobDecision(t *testing.T) {
 	t.Parallel()
 	g, release := jobScene(smallJob)

@@ -39,8 +39,8 @@ func (StartJob) jobIntent()      {}
 func (RecordJobGate) jobIntent() {}
 func (RetireJob) jobIntent()     {}
 
-// NextOfJob returns the intents for a job gate, in the order to carry them out. The Job is on record
-// before it runs, so that no crash makes it run twice.
+// NextOfJob returns the intents for a job gate, in the order to carry them out. The Job is on
+// record before it runs, so that no crash makes it run twice.
 func NextOfJob(g *v1alpha1.Gate, facts GateFacts) []JobIntent {
 	job := jobOf(g, facts)
 	if gate.Decided(g) {

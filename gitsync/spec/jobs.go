@@ -16,8 +16,8 @@ import (
 // jobVersion is the apiVersion of Jobs whose spec gates can run.
 const jobVersion = "batch/v1"
 
-// parseJob returns a Job with its template; nil if it has no name. What is wrong with it is an error
-// of a release whose gate names it: others apply the other Jobs.
+// parseJob returns a Job with its template; nil if it has no name. Its faults are errors only for a
+// release whose gate names it: others apply the other Jobs.
 func parseJob(data []byte) *manifest {
 	var job struct {
 		header `json:",inline"`

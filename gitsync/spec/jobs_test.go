@@ -38,8 +38,8 @@ spec:
 `
 )
 
-// TestJobTemplateOfManifest: a job gate without a template gets that of the Job of its name, also in
-// the steps of a rollback, and one with a template keeps it.
+// TestJobTemplateOfManifest: a job gate without a template gets that of the Job of its name, also
+// in the steps of a rollback, and one with a template keeps it.
 func TestJobTemplateOfManifest(t *testing.T) {
 	t.Parallel()
 	result := read(t, map[string]string{"web.yaml": jobRelease, "jobs/migrate.yaml": migrateJob})
@@ -60,7 +60,7 @@ func TestJobTemplateOfManifest(t *testing.T) {
 	}
 }
 
-// TestJobTemplateOfKustomization: what a kustomization does to images and names reaches the Job.
+// TestJobTemplateOfKustomization: the images and names of a kustomization reach the Job.
 func TestJobTemplateOfKustomization(t *testing.T) {
 	t.Parallel()
 	result := read(t, map[string]string{
@@ -81,8 +81,8 @@ metadata: {name: web}
 spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web:1}]}}}
 `
 
-// TestJobTemplateErrors: a Job that is missing, there twice or invalid is an error with its place. A
-// Job that no gate names is none.
+// TestJobTemplateErrors: a Job that is missing, there twice or invalid is an error with its place.
+// A Job that no gate names is none.
 func TestJobTemplateErrors(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

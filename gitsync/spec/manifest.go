@@ -37,7 +37,7 @@ type manifest struct {
 	// digest.
 	template json.RawMessage
 	given    string
-	// jobs are the job gates of a BatchRelease whose templates are those of Jobs.
+	// jobs are the job gates of a BatchRelease that get their templates from Jobs.
 	jobs []jobGate
 	// faults keep a Job from running for a gate.
 	faults []pathProblem

@@ -7,8 +7,8 @@ import (
 )
 
 // nameReference tells kustomize that a BatchRelease names its workload and Jobs, so that a prefix or
-// suffix of the name gets into both, and that a template of its own names ConfigMaps and Secrets. For
-// whoever builds the same folder with another program it is in examples/kustomize.
+// suffix of the name gets into all of them, and that a template of its own names ConfigMaps and
+// Secrets. For whoever builds the same folder with another program it is in examples/kustomize.
 const nameReference = `nameReference:
 - kind: Deployment
   group: apps

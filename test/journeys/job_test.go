@@ -78,7 +78,7 @@ func (w *world) gateSaid(step int32, decision v1alpha1.Decision, says string) *v
 }
 
 // TestJobPassesGate: a Job runs before the first pod, and its success lets the release go on. A Job
-// after a step does as well. What a Job finds in its environment says what it runs for.
+// after a step does as well. The environment of a Job names its release, step and attempt.
 func TestJobPassesGate(t *testing.T) {
 	w := newWorld(t)
 	w.runJobs()
@@ -298,8 +298,8 @@ func TestJobWithoutRight(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 4)))
 }
 
-// TestJobTemplateTriesAll: what a template says of names, owners, suspension and its time to live
-// takes no effect before its end is on record.
+// TestJobTemplateTriesAll: names, owners, suspension and the time to live in a template have no
+// effect before the end of the Job is on record.
 func TestJobTemplateTriesAll(t *testing.T) {
 	w := newWorld(t)
 	w.runJobs()
@@ -318,8 +318,8 @@ func TestJobTemplateTriesAll(t *testing.T) {
 	w.awaitJobs(0) // it lives for no time, once that is on record
 }
 
-// TestJobNeedsItsRight: with the policy only a user who may create Jobs adds or changes a job gate of
-// a release. Others may change the rest, and take a gate out.
+// TestJobNeedsItsRight: with the policy only a user who may create Jobs adds or changes a job gate
+// of a release. Others may change the rest, and take a gate out.
 func TestJobNeedsItsRight(t *testing.T) {
 	w := newWorld(t)
 	w.applyShipped("policy/jobs.yaml")
