@@ -117,8 +117,7 @@ type GatePolicy struct {
 	// CheckRun waits until a check of the release commit is completed with success.
 	// +optional
 	CheckRun *CheckRunGate `json:"checkRun,omitempty"`
-	// Job waits until a Job that runs once for this gate has succeeded. A Job that fails rejects the
-	// gate.
+	// Job waits until a Job that runs once for this gate has succeeded.
 	// +optional
 	Job *JobGate `json:"job,omitempty"`
 
@@ -284,15 +283,14 @@ const (
 // JobGate passes when the Job that runs once for the gate has succeeded. A Job that fails, ends at
 // its deadline or is deleted rejects the gate.
 type JobGate struct {
-	// Name begins the name of the Job that runs. In Git it also names the Job of the repository whose
-	// spec is the template, if template is not set.
+	// Name begins the name of the Job. In Git it also names the Job of the repository from which the
+	// template comes, if template is not set.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
 	// Template is the template of the Job (a batch/v1 JobTemplateSpec), of at most 32 KiB. It is stored
-	// unchanged. Its backoffLimit is 0 by default. Sluice sets suspend, activeDeadlineSeconds and
-	// ttlSecondsAfterFinished of the Job itself.
+	// unchanged. Its backoffLimit is 0 by default.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	// +mapType=atomic

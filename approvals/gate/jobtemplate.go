@@ -185,9 +185,9 @@ func validateJob(policy *v1alpha1.JobGate, path *field.Path) field.ErrorList {
 	return append(problems, ValidateJobTemplate(policy.Template.Raw, path.Child("template"))...)
 }
 
-// ValidateJobTemplate refuses the template of a Job (batch/v1 JobTemplateSpec) that would end without
-// a pod, count pods of others, or be decided by another controller. The API server checks the rest
-// when the Job is created.
+// ValidateJobTemplate refuses the template of a Job (batch/v1 JobTemplateSpec) that would end
+// without a pod, count pods of others, or be decided by another controller. The API server checks
+// the rest when the Job is created.
 func ValidateJobTemplate(raw []byte, path *field.Path) field.ErrorList {
 	at := path.Child("spec")
 	if len(raw) > maxJobTemplate {

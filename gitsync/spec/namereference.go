@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// nameReference tells kustomize that a BatchRelease names its workload and Jobs, so that a prefix or
-// suffix of the name gets into all of them, and that a template of its own names ConfigMaps and
+// nameReference tells kustomize that a BatchRelease names its workload and Jobs, so that a prefix
+// or suffix of the name gets into all of them, and that a template of its own names ConfigMaps and
 // Secrets. For whoever builds the same folder with another program it is in examples/kustomize.
 const nameReference = `nameReference:
 - kind: Deployment
