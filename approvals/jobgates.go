@@ -154,9 +154,10 @@ func (p *jobPass) patch(ctx context.Context, job *batchv1.Job, change func(*batc
 		return true, nil
 	case kube.Outdated, kube.Gone:
 		return false, nil
-	default:
+	case kube.Refused, kube.Failed:
 		return false, jobError{fmt.Errorf("write Job: %w", kube.Err(outcome))}
 	}
+	return false, nil
 }
 
 // jobProblem returns the problem of a Job that the API server refuses; nil for any other error.

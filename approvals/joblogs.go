@@ -67,7 +67,7 @@ func (l logs) tail(ctx context.Context, job *batchv1.Job) string {
 		ctrl.LoggerFrom(ctx).Info("Cannot read the log of a Job", "job", job.Name, "error", err.Error())
 		return ""
 	}
-	defer stream.Close() //nolint:errcheck // it was only read
+	defer stream.Close()
 	text, err := lastBytes(stream, logBytes)
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Info("Cannot read the log of a Job", "job", job.Name, "error", err.Error())

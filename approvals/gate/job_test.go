@@ -100,7 +100,7 @@ func TestJobDecision(t *testing.T) {
 			t.Parallel()
 			g := g.DeepCopy()
 			g.Status.Job = tc.known
-			got := Evaluate(g, Facts{Release: release, Job: tc.seen}, time.Now()).Status
+			got := Evaluate(g, Facts{Release: release, Job: tc.seen}, made).Status
 			if got.Decision != tc.decision || !strings.Contains(got.Message, tc.says) {
 				t.Errorf("want %s with %q, got %s with %q", tc.decision, tc.says, got.Decision, got.Message)
 			}

@@ -139,7 +139,7 @@ func (r *Release) Jobs() []*unstructured.Unstructured {
 					continue
 				}
 				g := &v1alpha1.Gate{Spec: v1alpha1.GateSpec{
-					ReleaseRef: v1alpha1.ReleaseReference{Name: r.Name}, Step: int32(step), Type: v1alpha1.GateJob, Policy: policy, //nolint:gosec // at most 50
+					ReleaseRef: v1alpha1.ReleaseReference{Name: r.Name}, Step: int32(step), Type: v1alpha1.GateJob, Policy: policy,
 				}}
 				g.Namespace = r.Namespace
 				job := gate.JobOf(g)
