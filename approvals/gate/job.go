@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -32,6 +33,8 @@ func checkJob(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	switch {
 	case seen == nil: // not read yet
 		return unchanged(g)
+	case !asksFor(facts.Release, g):
+		return waiting("the release does not have this gate: its Job does not run", time.Time{})
 	case seen.Problem != "" && seen.Invalid:
 		return decided(v1alpha1.DecisionRejected, seen.Problem, now)
 	case seen.Problem != "":
@@ -46,6 +49,21 @@ func checkJob(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 		return waiting("starts Job "+seen.Job.Name, time.Time{})
 	}
 	return checkEnd(seen, now)
+}
+
+// asksFor reports whether a release has the policy of a gate in its place. Somebody who may create
+// Gates, and not Jobs, runs no other Job than one of the release.
+func asksFor(release *v1alpha1.BatchRelease, g *v1alpha1.Gate) bool {
+	for _, rollback := range []bool{false, true} {
+		if int(g.Spec.Step) >= len(release.Spec.Steps(rollback)) {
+			continue
+		}
+		policies := release.Spec.Gates(rollback, int(g.Spec.Step))
+		if at := int(g.Spec.Index); at >= 0 && at < len(policies) && equality.Semantic.DeepEqual(policies[at], g.Spec.Policy) {
+			return true
+		}
+	}
+	return false
 }
 
 // foreignAgain is the time between two looks at another's Job, which no watch sees.
@@ -102,6 +120,11 @@ func conditionOf(job *batchv1.Job, of batchv1.JobConditionType) *batchv1.JobCond
 		}
 	}
 	return nil
+}
+
+// RunsJob reports whether a release waits for exactly this gate, and has its policy.
+func RunsJob(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
+	return Awaited(g, release) && asksFor(release, g)
 }
 
 // JobFailed reports whether a Job has failed.

@@ -33,6 +33,7 @@ func jobScene(template string) (*v1alpha1.Gate, *v1alpha1.BatchRelease) {
 		},
 	}
 	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "release"}}
+	release.Spec.Strategy.Steps = []v1alpha1.Step{{Gates: []v1alpha1.GatePolicy{policy}}}
 	release.Status.Attempt, release.Status.UpdateRevision = 1, "7f"
 	release.Status.Gates = []v1alpha1.GateReference{{Name: g.Name, Type: v1alpha1.GateJob}}
 	return g, release
@@ -113,6 +114,26 @@ func TestJobDecision(t *testing.T) {
 				t.Errorf("want evidence of a success alone, got %v", got.Evidence)
 			}
 		})
+	}
+}
+
+// TestJobOfAnotherTemplate: a Gate that somebody made in the place of the release's runs no Job.
+func TestJobOfAnotherTemplate(t *testing.T) {
+	t.Parallel()
+	for name, forge := range map[string]func(*v1alpha1.Gate){
+		"template": func(g *v1alpha1.Gate) {
+			g.Spec.Policy.Job.Template.Raw = []byte(strings.Replace(smallJob, "m:1", "evil:1", 1))
+		},
+		"step":     func(g *v1alpha1.Gate) { g.Spec.Index = 1 },
+		"negative": func(g *v1alpha1.Gate) { g.Spec.Index = -1 },
+	} {
+		g, release := jobScene(smallJob)
+		g = g.DeepCopy()
+		release = release.DeepCopy()
+		forge(g)
+		if got := Evaluate(g, Facts{Release: release, Job: &JobFacts{}}, made).Status; !strings.Contains(got.Message, "does not have this gate") {
+			t.Errorf("%s: got %s", name, got.Message)
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ func NextOfJob(g *v1alpha1.Gate, facts GateFacts) []JobIntent {
 		}
 	}
 	if facts.Decision == nil || facts.Job == nil || facts.Job.Problem != "" || facts.Decision.Status.Decision != v1alpha1.DecisionWaiting ||
-		!gate.Awaited(g, facts.Release) {
+		!gate.RunsJob(g, facts.Release) {
 		return next
 	}
 	switch {

@@ -33,6 +33,7 @@ func newJobWorld(t *testing.T, crash int) *jobWorld {
 		Policy: v1alpha1.GatePolicy{Job: &v1alpha1.JobGate{Name: "m", Template: &runtime.RawExtension{Raw: []byte(template)}}},
 	}}
 	release := &v1alpha1.BatchRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "release"}}
+	release.Spec.Strategy.Steps = []v1alpha1.Step{{Gates: []v1alpha1.GatePolicy{g.Spec.Policy}}}
 	release.Status.Attempt, release.Status.UpdateRevision = 1, "7f"
 	release.Status.Gates = []v1alpha1.GateReference{{Name: g.Name, Type: v1alpha1.GateJob}}
 	return &jobWorld{process: process{TB: t, crash: crash}, gate: g, release: release}

@@ -1,6 +1,7 @@
 package journeys
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -213,6 +214,11 @@ func TestJobDeleted(t *testing.T) {
 	w.deployed(deployment(4))
 	w.create(releaseOf(podTemplate("web:2", nil), step(1, jobGate(controlplane.NeverReady)), step("100%")))
 	gate := w.gateSaid(0, v1alpha1.DecisionWaiting, "runs, until")
+	forged := gate.DeepCopy()
+	forged.Spec.Policy.Job.Template.Raw = bytes.ReplaceAll(forged.Spec.Policy.Job.Template.Raw, []byte("migrate:2"), []byte("evil:1"))
+	if err := w.Update(w.Context(), forged, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "immutable") {
+		t.Errorf("want the template of a Gate immutable, got %v", err)
+	}
 	w.kubectl("delete", "job", gate.Status.Job.Name)
 	w.gateSaid(0, v1alpha1.DecisionRejected, "was deleted")
 	w.await(web.blocksAt(0))
