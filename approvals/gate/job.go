@@ -51,7 +51,7 @@ func checkJob(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	return checkEnd(seen, now)
 }
 
-// asksFor reports whether a release has the policy of a gate in its place. Somebody who may create
+// asksFor reports whether a release has the policy of a gate in its place. A user who may create
 // Gates, and not Jobs, runs no other Job than one of the release.
 func asksFor(release *v1alpha1.BatchRelease, g *v1alpha1.Gate) bool {
 	for _, rollback := range []bool{false, true} {

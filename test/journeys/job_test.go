@@ -3,6 +3,7 @@ package journeys
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -348,7 +349,7 @@ func TestJobNeedsItsRight(t *testing.T) {
 	with.Namespace = w.namespace
 	cptest.Eventually(t, soon, func() error {
 		if err := ada.Create(t.Context(), with.DeepCopy(), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "needs the right to create Jobs") {
-			return fmt.Errorf("want a release with a job gate refused, got %v", err)
+			return errors.Join(errors.New("want a release with a job gate refused"), err)
 		}
 		return nil
 	})
