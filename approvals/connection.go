@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -39,6 +40,9 @@ type Options struct {
 	Page func(release *v1alpha1.BatchRelease) string
 	// SharedNamespaces are the namespaces that the sources of all namespaces may write into.
 	SharedNamespaces []string
+	// Cache holds the options of the manager's cache. Jobs have a cache of their own with the same
+	// namespaces.
+	Cache cache.Options
 	// Forges make the clients that talk to forges.
 	Forges *github.Clients
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -45,6 +46,9 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	}); err != nil {
 		return fmt.Errorf("set up gates of forges: %w", err)
 	}
+	if err := setupJobGates(mgr, newStore[*v1alpha1.Gate](in), options.Cache); err != nil {
+		return fmt.Errorf("set up gates of Jobs: %w", err)
+	}
 	if err := setupReports(mgr, &Reports{
 		releases: newStore[*v1alpha1.BatchRelease](in), forges: forges, words: words, seen: &sightings{all: map[types.NamespacedName]types.UID{}},
 	}); err != nil {
@@ -65,8 +69,8 @@ func Setup(mgr ctrl.Manager, options Options) error {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("approvals").
-		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(needsNoForge))).
-		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates(false))).
+		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(gatesOf(byClock)))).
+		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates(byClock))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.BackOff()}).
 		Complete(r)
 }
@@ -74,12 +78,30 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 func setupForgeGates(mgr ctrl.Manager, r *ForgeGates) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("approvals-forge").
-		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(asksForge))).
-		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates(true))).
+		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(gatesOf(gate.Asks)))).
+		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates(gate.Asks))).
 		Watches(&v1alpha1.ReleaseSource{}, handler.EnqueueRequestsFromMapFunc(r.gatesOfSource),
 			builder.WithPredicates(predicate.Funcs{UpdateFunc: brings})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers, RateLimiter: kube.BackOff()}).
 		Complete(r)
+}
+
+func setupJobGates(mgr ctrl.Manager, gates store[*v1alpha1.Gate], options cache.Options) error {
+	jobs, err := newJobWatch(mgr, options)
+	if err != nil {
+		return err
+	}
+	pods, err := newLogs(mgr)
+	if err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("approvals-jobs").
+		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(gatesOf(runsJob)))).
+		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates(runsJob))).
+		WatchesRawSource(jobs).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.BackOff()}).
+		Complete(&JobGates{gates: gates, jobs: jobs, logs: pods})
 }
 
 func setupReports(mgr ctrl.Manager, r *Reports) error {
@@ -113,15 +135,17 @@ func setupSyncReports(mgr ctrl.Manager, r *SyncReports) error {
 		Complete(r)
 }
 
-// needsNoForge lets through the gates that are decided by what the cluster says.
-func needsNoForge(object client.Object) bool {
-	g, ok := object.(*v1alpha1.Gate)
-	return ok && !gate.Asks(g.Spec.Type)
-}
+// byClock reports whether gates of a type are decided by the clock and what people say.
+func byClock(gateType v1alpha1.GateType) bool { return !gate.Asks(gateType) && !runsJob(gateType) }
 
-func asksForge(object client.Object) bool {
-	g, ok := object.(*v1alpha1.Gate)
-	return ok && gate.Asks(g.Spec.Type)
+func runsJob(gateType v1alpha1.GateType) bool { return gateType == v1alpha1.GateJob }
+
+// gatesOf lets through the gates of some types.
+func gatesOf(of func(v1alpha1.GateType) bool) func(client.Object) bool {
+	return func(object client.Object) bool {
+		g, ok := object.(*v1alpha1.Gate)
+		return ok && of(g.Spec.Type)
+	}
 }
 
 // brings reports whether a source has changed in a way that can decide a gate.
@@ -133,22 +157,22 @@ func brings(e event.UpdateEvent) bool {
 		!equality.Semantic.DeepEqual(before.Status.Approvals, after.Status.Approvals))
 }
 
-// awaitedGates maps a release to the gates that it waits for, decided on a forge or not. A change
-// of the release can decide no other gate.
-func awaitedGates(onForge bool) handler.MapFunc {
+// awaitedGates maps a release to the gates of some types that it waits for. A change of the release
+// can decide no other gate.
+func awaitedGates(of func(v1alpha1.GateType) bool) handler.MapFunc {
 	return func(_ context.Context, object client.Object) []reconcile.Request {
 		release, ok := object.(*v1alpha1.BatchRelease)
 		if !ok {
 			return nil
 		}
-		return requestsFor(release, onForge)
+		return requestsFor(release, of)
 	}
 }
 
-func requestsFor(release *v1alpha1.BatchRelease, onForge bool) []reconcile.Request {
+func requestsFor(release *v1alpha1.BatchRelease, of func(v1alpha1.GateType) bool) []reconcile.Request {
 	requests := make([]reconcile.Request, 0, len(release.Status.Gates))
 	for _, reference := range release.Status.Gates {
-		if gate.Asks(reference.Type) == onForge {
+		if of(reference.Type) {
 			requests = append(requests, reconcile.Request{
 				NamespacedName: types.NamespacedName{Namespace: release.Namespace, Name: reference.Name},
 			})
@@ -161,7 +185,7 @@ func requestsFor(release *v1alpha1.BatchRelease, onForge bool) []reconcile.Reque
 func (r *ForgeGates) gatesOfSource(ctx context.Context, object client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, release := range r.gates.fromSource(ctx, object) {
-		requests = append(requests, requestsFor(&release, true)...)
+		requests = append(requests, requestsFor(&release, gate.Asks)...)
 	}
 	return requests
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/plan"
+	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
@@ -19,7 +20,11 @@ import (
 const writesAtOnce = 8
 
 // executor sends writes as the account of a source. It decides nothing.
-type executor struct{ writer client.Client }
+type executor struct {
+	writer client.Client
+	// asAccount reports whether the account is not the controller's own.
+	asAccount bool
+}
 
 // result is the result of a write.
 type result struct {
@@ -73,6 +78,9 @@ func (e executor) setFreeze(ctx context.Context, w plan.SetFreeze, wanted *v1alp
 }
 
 func (e executor) apply(ctx context.Context, w plan.ApplyRelease, answer *v1alpha1.BatchRelease) kube.Outcome {
+	if err := e.mayRunJobs(ctx, w.Release); err != nil {
+		return kube.OutcomeOf(err)
+	}
 	object := w.Object()
 	outcome := kube.OutcomeOf(e.writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.ForceOwnership))
 	if _, written := outcome.(kube.Written); !written {
@@ -86,6 +94,20 @@ func (e executor) apply(ctx context.Context, w plan.ApplyRelease, answer *v1alph
 		return kube.Failed{Err: fmt.Errorf("read what the API server answered: %w", err)}
 	}
 	return outcome
+}
+
+// mayRunJobs returns an error if the account may not create the Jobs of a release's gates. The
+// controller creates them with rights of its own, and does nothing that the account could not.
+func (e executor) mayRunJobs(ctx context.Context, release *spec.Release) error {
+	if !e.asAccount {
+		return nil
+	}
+	for _, job := range release.Jobs() {
+		if err := e.writer.Create(ctx, job, client.DryRunAll); err != nil {
+			return fmt.Errorf("gate of the release: %w", err)
+		}
+	}
+	return nil
 }
 
 func (e executor) takeOwnership(ctx context.Context, w plan.TakeOwnership, answer *v1alpha1.BatchRelease) kube.Outcome {

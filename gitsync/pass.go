@@ -42,7 +42,7 @@ func (r *Reconciler) newPass(source *v1alpha1.ReleaseSource, memory *memory, con
 	}
 	return &pass{
 		observer: observer{cached: r.client, live: r.live, clock: r.clock, namespaces: r.specOptions(source).Namespaces()},
-		executor: executor{writer},
+		executor: executor{writer: writer, asAccount: account != ""},
 		source:   source,
 		memory:   memory,
 		desired:  plan.Desired{Source: source, Content: content, Freeze: memory.freeze, Origin: memory.origin, Before: memory.before, ReadAt: memory.readAt},

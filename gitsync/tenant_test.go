@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,6 +83,57 @@ func TestWritesAsTheServiceAccount(t *testing.T) {
 type problem struct{ text string }
 
 func (p *problem) Error() string { return p.text }
+
+// TestJobsAsTheServiceAccount: a release whose gate runs a Job is applied only for an account that
+// may create that Job itself.
+func TestJobsAsTheServiceAccount(t *testing.T) {
+	w := newWorld(t)
+	gates := "[{replicas: 1, gates: [{job: {name: migrate}}]}, {replicas: 100%}]"
+	w.push(map[string]string{
+		"web/release.yaml": releaseText("web", gates), "web/deploy.yaml": deploymentText("web", "web:1"),
+		"web/job.yaml": `apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate}
+spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: m, image: "migrate:1"}]}}}
+`,
+	})
+	w.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "releaser"}})
+	w.grant("releaser")
+	w.controller(gitsync.Options{})
+	w.source(func(s *v1alpha1.ReleaseSource) { s.Spec.ServiceAccountName = "releaser" })
+	source := w.syncUntil(func(s *v1alpha1.ReleaseSource) error {
+		if w.deployment("web") == nil || len(s.Status.Errors) == 0 || !strings.Contains(s.Status.Errors[0].Message, "jobs.batch is forbidden") {
+			return &problem{"want the release refused for its Job"}
+		}
+		return nil
+	})
+	w.wantReady(source, v1alpha1.ReasonApplyFailed, "jobs")
+	if w.release("web") != nil {
+		t.Fatal("want no release with a Job that its account may not create")
+	}
+	named := metav1.ObjectMeta{Namespace: w.namespace, Name: "runner"}
+	w.create(
+		&rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"create"}}}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: named, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "runner"},
+			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: w.namespace, Name: "releaser"}},
+		},
+	)
+	w.syncUntil(func(s *v1alpha1.ReleaseSource) error {
+		if len(s.Status.Errors) > 0 {
+			return &problem{s.Status.Errors[0].Message}
+		}
+		return nil
+	})
+	release := w.release("web")
+	if release == nil || release.Spec.Strategy.Steps[0].Gates[0].Job.Template == nil {
+		t.Fatalf("want the release with the template of the Job, got %v", release)
+	}
+	var jobs batchv1.JobList
+	if err := w.List(t.Context(), &jobs, client.InNamespace(w.namespace)); err != nil || len(jobs.Items) > 0 {
+		t.Errorf("want no Job before its gate, got %d, %v", len(jobs.Items), err)
+	}
+}
 
 func TestNamespaces(t *testing.T) {
 	w := newWorld(t)

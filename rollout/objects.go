@@ -30,7 +30,7 @@ func (r *objectWriter) openGate(ctx context.Context, v *view, a plan.OpenGate) e
 				*metav1.NewControllerRef(v.release, v1alpha1.GroupVersion.WithKind("BatchRelease")),
 			},
 		},
-		Spec: a.Spec,
+		Spec: *a.Spec.DeepCopy(), // the API server's answer is decoded into it
 	}
 	gate.Spec.Nonce = rand.Text()
 	err := r.client.Create(ctx, gate)

@@ -43,6 +43,8 @@ func (p GatePolicy) Type() GateType {
 		return GateCommitStatus
 	case p.CheckRun != nil:
 		return GateCheckRun
+	case p.Job != nil:
+		return GateJob
 	default:
 		return ""
 	}

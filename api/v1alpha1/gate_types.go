@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -86,11 +87,13 @@ const (
 	GatePullRequest  GateType = "pullRequest"
 	GateCommitStatus GateType = "commitStatus"
 	GateCheckRun     GateType = "checkRun"
+
+	GateJob GateType = "job"
 )
 
 // GatePolicy describes a gate of a step: exactly one type, and the fields that apply to any type.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.manual), has(self.none), has(self.soak), has(self.window), has(self.pullRequest), has(self.commitStatus), has(self.checkRun)].filter(is, is).size() == 1",message="a gate has exactly one type"
+// +kubebuilder:validation:XValidation:rule="[has(self.manual), has(self.none), has(self.soak), has(self.window), has(self.pullRequest), has(self.commitStatus), has(self.checkRun), has(self.job)].filter(is, is).size() == 1",message="a gate has exactly one type"
 type GatePolicy struct {
 	// Manual waits for a user to patch status.currentStepState to Completed.
 	// +optional
@@ -114,6 +117,9 @@ type GatePolicy struct {
 	// CheckRun waits until a check of the release commit is completed with success.
 	// +optional
 	CheckRun *CheckRunGate `json:"checkRun,omitempty"`
+	// Job waits until a Job that runs once for this gate has succeeded.
+	// +optional
+	Job *JobGate `json:"job,omitempty"`
 
 	// OnReject defines the reaction to a rejected gate. Hold leaves the release where it is, Rollback
 	// returns to the stable template. Default Hold. A rollback always stays where it is.
@@ -274,6 +280,30 @@ const (
 	CheckSkipped CheckConclusion = "skipped"
 )
 
+// JobGate passes when the Job that runs once for the gate has succeeded. A Job that fails, ends at
+// its deadline or is deleted rejects the gate.
+type JobGate struct {
+	// Name begins the name of the Job. In Git it also names the Job of the repository from which the
+	// template comes, if template is not set.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// Template is the template of the Job (a batch/v1 JobTemplateSpec), of at most 32 KiB. It is stored
+	// unchanged. Its backoffLimit is 0 by default.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	// +mapType=atomic
+	// +kubebuilder:validation:Schemaless
+	// +optional
+	Template *runtime.RawExtension `json:"template,omitempty"`
+	// Deadline is the time that the Job may take, with its retries; at least 1s and at most a day.
+	// Default: activeDeadlineSeconds of the template, or else 10m.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be at least 1s and at most 24h"
+	// +optional
+	Deadline *metav1.Duration `json:"deadline,omitempty"`
+}
+
 // Decision is the decision on a gate: it waits, has passed or was rejected.
 //
 // +kubebuilder:validation:Enum=Waiting;Passed;Rejected
@@ -297,6 +327,9 @@ type GateStatus struct {
 	// PullRequest is the pull request that was opened for this gate.
 	// +optional
 	PullRequest *PullRequestReference `json:"pullRequest,omitempty"`
+	// Job is the Job that was created for this gate.
+	// +optional
+	Job *JobReference `json:"job,omitempty"`
 	// Refusal describes why a merged pull request does not pass the gate, or a closed one does not
 	// reject it: the policy does not accept how it was done, or by whom. It is unset while nothing is
 	// refused.
@@ -360,6 +393,14 @@ type PullRequestReference struct {
 	TextDigest string `json:"textDigest,omitempty"`
 }
 
+// JobReference names a Job in the namespace of the gate.
+type JobReference struct {
+	// Name is the name of the Job.
+	Name string `json:"name"`
+	// UID is the UID of the Job. Another Job of that name never counts.
+	UID types.UID `json:"uid"`
+}
+
 // SourceReference names a ReleaseSource.
 type SourceReference struct {
 	// Namespace is the namespace of the source.
@@ -382,7 +423,7 @@ const EvidencePullRequestMerged = "PullRequestMerged"
 // Evidence is one fact that a decision rests on.
 type Evidence struct {
 	// Kind is the kind of the fact, for example StatusPatch, SoakElapsed, WindowOpen,
-	// PullRequestMerged.
+	// PullRequestMerged, JobSucceeded.
 	Kind string `json:"kind"`
 	// Actor is the user or app that caused the fact, if known.
 	// +optional

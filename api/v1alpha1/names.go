@@ -105,7 +105,9 @@ const (
 	// TrainLabel on a BatchRelease names its train, as spec.train does. Gitsync sets it.
 	TrainLabel = Prefix + "train"
 
-	// ReleaseLabel on a ControllerRevision or Gate names its BatchRelease.
+	// GateLabel on a Job is the UID of the Gate that it runs for.
+	GateLabel = Prefix + "gate"
+	// ReleaseLabel on a ControllerRevision, Gate or Job names its BatchRelease.
 	ReleaseLabel = Prefix + "release"
 	// RevisionLabel on a ControllerRevision or Gate is the pod template hash.
 	RevisionLabel = Prefix + "revision"

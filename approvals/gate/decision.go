@@ -46,7 +46,7 @@ func unchanged(g *v1alpha1.Gate) Decision { return Decision{Status: *g.Status.De
 // of a decision that was the same before.
 func (d Decision) keeping(g *v1alpha1.Gate) Decision {
 	before := g.Status.DeepCopy()
-	d.Status.PullRequest, d.Status.Force = before.PullRequest, before.Force
+	d.Status.PullRequest, d.Status.Job, d.Status.Force = before.PullRequest, before.Job, before.Force
 	if d.Status.Record == nil {
 		d.Status.Record = before.Record
 	}

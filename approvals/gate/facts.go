@@ -14,6 +14,8 @@ type Facts struct {
 	Source *v1alpha1.ReleaseSource
 	// Forge holds the facts from the source's forge; nil if it could not be asked, or need not be yet.
 	Forge *ForgeFacts
+	// Job holds the facts on the Job of a job gate; nil if it was not read.
+	Job *JobFacts
 }
 
 // ForgeFacts holds the forge's facts for one gate. Only the lists of the gate's type are set.

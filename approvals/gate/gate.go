@@ -58,6 +58,10 @@ const (
 	EvidenceCommitStatus = "CommitStatus"
 	// EvidenceCheckRun: a check run is completed with a conclusion that the gate accepts.
 	EvidenceCheckRun = "CheckRun"
+	// EvidenceJobSucceeded: the Job of the gate has succeeded.
+	EvidenceJobSucceeded = "JobSucceeded"
+	// EvidenceJobFailed: the Job of the gate has failed.
+	EvidenceJobFailed = "JobFailed"
 )
 
 // Decision holds the status to record on a gate, and the time of the next pass.
@@ -128,6 +132,8 @@ func checkOf(gateType v1alpha1.GateType) check {
 		return checkCommitStatus
 	case v1alpha1.GateCheckRun:
 		return checkCheckRun
+	case v1alpha1.GateJob:
+		return checkJob
 	default:
 		return nil
 	}
@@ -153,6 +159,9 @@ func unreadable(spec *v1alpha1.GateSpec) error {
 	}
 	if set := spec.Policy.Type(); set != spec.Type {
 		return fmt.Errorf("spec.type is %s but %s is set", spec.Type, path.Child(string(set)))
+	}
+	if job := spec.Policy.Job; job != nil && job.Template == nil {
+		return field.Required(path.Child("job", "template"), "Sluice takes it from a Job manifest only for releases from Git")
 	}
 	return nil
 }

@@ -39,6 +39,9 @@ func Validate(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
 	if policy.CheckRun != nil {
 		problems = append(problems, validateCheckRun(policy.CheckRun, path.Child("checkRun"))...)
 	}
+	if policy.Job != nil {
+		problems = append(problems, validateJob(policy.Job, path.Child("job"))...)
+	}
 	return problems
 }
 
@@ -56,6 +59,7 @@ func typesOf(policy *v1alpha1.GatePolicy) []v1alpha1.GateType {
 		{v1alpha1.GatePullRequest, policy.PullRequest != nil},
 		{v1alpha1.GateCommitStatus, policy.CommitStatus != nil},
 		{v1alpha1.GateCheckRun, policy.CheckRun != nil},
+		{v1alpha1.GateJob, policy.Job != nil},
 	} {
 		if candidate.is {
 			set = append(set, candidate.gateType)
@@ -67,7 +71,7 @@ func typesOf(policy *v1alpha1.GatePolicy) []v1alpha1.GateType {
 func validateType(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
 	set := typesOf(policy)
 	if len(set) == 0 {
-		return field.ErrorList{field.Required(path, "one of manual, none, soak, window, pullRequest, commitStatus, checkRun")}
+		return field.ErrorList{field.Required(path, "one of manual, none, soak, window, pullRequest, commitStatus, checkRun, job")}
 	}
 	var problems field.ErrorList
 	for _, extra := range set[1:] {

@@ -27,6 +27,8 @@ func Words(policy *v1alpha1.GatePolicy) string {
 		words = fmt.Sprintf("status %s: success, posted by %s", policy.CommitStatus.Context, anyOf(policy.CommitStatus.Creators, nil, "nobody"))
 	case policy.CheckRun != nil:
 		words = fmt.Sprintf("check %s: success, by app %s", policy.CheckRun.Name, policy.CheckRun.App)
+	case policy.Job != nil:
+		words = fmt.Sprintf("job %s: it succeeds within %s", policy.Job.Name, brief(jobDeadline(policy.Job, specOf(policy.Job))))
 	}
 	if policy.OnReject == v1alpha1.RejectRollback {
 		words += "; rolled back if rejected"

@@ -106,6 +106,8 @@ func wait(g *v1alpha1.Gate) string {
 		return "for the window"
 	case policy.Manual != nil:
 		return "for confirmation"
+	case policy.Job != nil:
+		return "for Job " + policy.Job.Name
 	default:
 		return "for gate " + string(g.Spec.Type)
 	}

@@ -48,6 +48,7 @@ func TestIsComponents(t *testing.T) {
 		choose     func(*install.Options)
 	}{
 		"Traffic":   {"flag and rights", []string{"traffic"}, func(o *install.Options) { o.Traffic = true }},
+		"Job":       {"rights", []string{"job"}, func(o *install.Options) { o.Job = true }},
 		"Notices":   {"flag, Secret and rights", []string{"notices"}, func(o *install.Options) { o.Notices = true }},
 		"Dashboard": {"all of it, with one replica", []string{"dashboard"}, func(o *install.Options) { o.Dashboard = true }},
 		"Unconstrained": {
@@ -55,7 +56,7 @@ func TestIsComponents(t *testing.T) {
 			func(o *install.Options) { o.Dashboard, o.DashboardUnconstrained = true, true },
 		},
 		"All": {
-			"none is in another's way", []string{"traffic", "notices", "dashboard", "dashboard-unconstrained"},
+			"none is in another's way", []string{"traffic", "job", "notices", "dashboard", "dashboard-unconstrained"},
 			func(o *install.Options) { *o = everything(*o) },
 		},
 	}
@@ -75,7 +76,7 @@ func TestIsComponents(t *testing.T) {
 
 // everything adds all options.
 func everything(o install.Options) install.Options {
-	o.Traffic, o.Notices, o.Dashboard, o.DashboardUnconstrained = true, true, true, true
+	o.Traffic, o.Job, o.Notices, o.Dashboard, o.DashboardUnconstrained = true, true, true, true, true
 	return o
 }
 

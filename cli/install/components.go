@@ -12,6 +12,7 @@ import (
 const (
 	followFolder        = "follow"
 	trafficFolder       = "components/traffic"
+	jobFolder           = "components/job"
 	noticesFolder       = "components/notices"
 	dashboardFolder     = "components/dashboard"
 	unconstrainedFolder = "components/dashboard-unconstrained"
@@ -30,7 +31,7 @@ func (o Options) chosen() []string {
 		chosen bool
 		folder string
 	}{
-		{o.Follow, followFolder}, {o.Traffic, trafficFolder}, {o.Notices, noticesFolder},
+		{o.Follow, followFolder}, {o.Traffic, trafficFolder}, {o.Job, jobFolder}, {o.Notices, noticesFolder},
 		{o.Dashboard, dashboardFolder}, {o.DashboardUnconstrained, unconstrainedFolder},
 	} {
 		if component.chosen {

@@ -171,6 +171,8 @@ func Needs(policy v1alpha1.GatePolicy) string {
 		return fmt.Sprintf("status %s: success, posted by %s", policy.CommitStatus.Context, strings.Join(policy.CommitStatus.Creators, " or "))
 	case policy.CheckRun != nil:
 		return fmt.Sprintf("check %s: success, by %s", policy.CheckRun.Name, policy.CheckRun.App)
+	case policy.Job != nil:
+		return fmt.Sprintf("Job %s succeeds", policy.Job.Name)
 	default:
 		return "a type that this version does not know"
 	}

@@ -14,13 +14,14 @@ import (
 type workloads struct {
 	by    map[workloadKey][]located
 	built map[string][]located
+	jobs  map[objectKey][]located
 }
 
 // combine makes releases of the manifests of all files: it finds those that are
 // given more than once, and templates that stand in another file. Of new releases it also returns
 // the earlier ones (Result.Earlier).
 func (p *pass) combine() (made []*Release, earlier map[*Release]*Release) {
-	workloads := workloads{by: map[workloadKey][]located{}, built: map[string][]located{}}
+	workloads := workloads{by: map[workloadKey][]located{}, built: map[string][]located{}, jobs: map[objectKey][]located{}}
 	releases, given := map[objectKey][]located{}, map[objectKey]string{}
 	earlier = map[*Release]*Release{}
 	for _, l := range p.manifests {
@@ -35,6 +36,8 @@ func (p *pass) combine() (made []*Release, earlier map[*Release]*Release) {
 			if l.kustomization != "" {
 				workloads.built[l.kustomization] = append(workloads.built[l.kustomization], l)
 			}
+		case l.kind == jobKind:
+			workloads.jobs[key] = append(workloads.jobs[key], l)
 		case l.kind.isOther(): // whoever compares them with releases finds them in the result
 		case !p.allowed(key.namespace):
 			p.fail(l.file, l.at, fmt.Sprintf("BatchRelease %s is in namespace %s, but its source may only write to %s", l.name, key.namespace, p.namespaces()))
@@ -60,7 +63,7 @@ func (p *pass) combine() (made []*Release, earlier map[*Release]*Release) {
 			delete(given, key)
 		}
 	}
-	for _, train := range p.makeTrains(trains, releases, complete) {
+	for _, train := range p.makeTrains(trains, releases, workloads.jobs, complete) {
 		made = append(made, train)
 		delete(given, objectKey{train.Namespace, train.Name})
 	}
@@ -173,7 +176,10 @@ func workloadOf(release located, namespace string) workloadKey {
 func (p *pass) complete(l located, namespace string, all workloads) *Release {
 	key := workloadOf(l, namespace)
 	found := all.by[key]
+	jobs, ok := p.findJobs(l, namespace, all.jobs)
 	switch {
+	case !ok:
+		return nil
 	case len(found) > 1 && builtApart(found):
 		first, second := apart(found)
 		p.fail(l.file, l.at, builtTwice(key.String(), first, second))
@@ -186,7 +192,7 @@ func (p *pass) complete(l located, namespace string, all workloads) *Release {
 			p.whereRead(cmp.Or(p.absent(l, key), p.parted(l, key, all))))
 		return nil
 	case len(found) == 0 || found[0].faulty && l.template != nil:
-		if release := p.makeRelease(l, namespace, located{}); p.checkVariables(release) {
+		if release := p.makeRelease(l, namespace, located{}, jobs); p.checkVariables(release) {
 			return release
 		}
 		return nil
@@ -196,7 +202,7 @@ func (p *pass) complete(l located, namespace string, all workloads) *Release {
 		p.fail(found[0].file, found[0].at, key.String()+" has no spec.template, and its release has none either")
 		return nil
 	}
-	release := p.makeRelease(l, namespace, found[0])
+	release := p.makeRelease(l, namespace, found[0], jobs)
 	if !p.checkTogether(release) {
 		return nil
 	}

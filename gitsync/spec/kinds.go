@@ -20,6 +20,8 @@ const (
 	ingressKind   kind = "Ingress"
 
 	serviceKind kind = "Service"
+
+	jobKind kind = "Job"
 )
 
 // workloadVersion is the apiVersion of all workloads that can be released.

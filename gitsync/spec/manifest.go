@@ -39,6 +39,10 @@ type manifest struct {
 	// digest.
 	template json.RawMessage
 	given    string
+	// jobs are the job gates of a BatchRelease that get their templates from Jobs.
+	jobs []jobGate
+	// faults keep a Job from running for a gate.
+	faults []pathProblem
 	// faulty says that the template is invalid, which was reported.
 	faulty bool
 	// train is the spec of a BatchRelease with members; nil of others.
@@ -80,6 +84,8 @@ func parseObject(data []byte) (*manifest, []pathProblem) {
 		return parseRelease(data, object)
 	case kind.isWorkload():
 		return parseWorkload(kind, data, object)
+	case kind == jobKind:
+		return parseJob(data), nil
 	case kind.isOther():
 		return parseOther(kind, data), nil
 	}
@@ -140,6 +146,8 @@ func kindOf(object map[string]any) (kind, *pathProblem) {
 		return kind(name), nil
 	case apiVersion == "v1" && name == string(serviceKind):
 		return serviceKind, nil
+	case apiVersion == jobVersion && name == string(jobKind):
+		return jobKind, nil
 	case apiVersion == "" && name == string(releaseKind):
 		return "", &pathProblem{"kind", "apiVersion: must be given: " + v1alpha1.GroupVersion.String()}
 	case group != v1alpha1.GroupVersion.Group:
@@ -187,6 +195,7 @@ func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem)
 	if release.Spec.Strategy.Traffic != nil {
 		m.routes = release.Spec.Strategy.Traffic.Routes
 	}
+	m.jobs = jobGatesOf(&release.Spec)
 	if release.Spec.Template != nil {
 		problems = append(problems, m.setTemplate(release.Spec.Template.Raw, field.NewPath("spec", "template"))...)
 	}

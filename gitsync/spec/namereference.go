@@ -6,9 +6,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// nameReference tells kustomize that a BatchRelease names its workload, so that a prefix or suffix
-// of the name gets into both, and that a template of its own names ConfigMaps and Secrets. For
-// whoever builds the same folder with another program it is in examples/kustomize.
+// nameReference tells kustomize that a BatchRelease names its workload and Jobs, so that a prefix
+// or suffix of the name gets into all of them, and that a template of its own names ConfigMaps and
+// Secrets. For whoever builds the same folder with another program it is in examples/kustomize.
 const nameReference = `nameReference:
 - kind: Deployment
   group: apps
@@ -22,6 +22,11 @@ const nameReference = `nameReference:
   group: apps
   fieldSpecs:
   - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/workloadRef/name}
+- kind: Job
+  group: batch
+  fieldSpecs:
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/strategy/steps/gates/job/name}
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/rollback/steps/gates/job/name}
 - kind: ConfigMap
   version: v1
   fieldSpecs:

@@ -42,6 +42,8 @@ type Release struct {
 	object   json.RawMessage
 	template json.RawMessage
 	workload *manifest
+	// jobs are the templates of Jobs for gates that have none, by name.
+	jobs map[string]json.RawMessage
 	// workloadPlace is the place of the workload, templatePlace the place of the object with its
 	// template.
 	workloadPlace, templatePlace Place
@@ -98,6 +100,8 @@ func (r *Release) Object() *unstructured.Unstructured {
 	default:
 		spec["template"] = toMap(r.template)
 	}
+	setJobTemplates(spec, "strategy", r.jobs)
+	setJobTemplates(spec, "rollback", r.jobs)
 	if r.Train != "" {
 		spec["train"] = r.Train
 		labels, _ := metadata["labels"].(map[string]any)
@@ -156,29 +160,38 @@ func toMap(object json.RawMessage) map[string]any {
 type madeKey struct {
 	release, workload located
 	namespace         string
+	// jobs is the digest of the templates of Jobs.
+	jobs string
 	// train is the name of the release's train, and members the digest of the templates of a train's.
 	train, members string
 }
 
-// makeRelease makes a Release, or finds the one that was made of the same before.
-func (p *pass) makeRelease(l located, namespace string, workload located) *Release {
-	return p.makeWith(madeKey{release: l, workload: workload, namespace: namespace, train: p.trains[l.manifest]}, nil)
+// parts are what a Release is made of besides manifests.
+type parts struct {
+	jobs    map[string]json.RawMessage
+	members []v1alpha1.MemberTemplate
 }
 
-func (p *pass) makeWith(key madeKey, members []v1alpha1.MemberTemplate) *Release {
+// makeRelease makes a Release, or finds the one that was made of the same before.
+func (p *pass) makeRelease(l located, namespace string, workload located, jobs map[string]json.RawMessage) *Release {
+	key := madeKey{release: l, workload: workload, namespace: namespace, jobs: digestOfJobs(jobs), train: p.trains[l.manifest]}
+	return p.makeWith(key, parts{jobs: jobs})
+}
+
+func (p *pass) makeWith(key madeKey, of parts) *Release {
 	release := p.before.made[key]
 	if release == nil {
-		release = newRelease(key, members)
+		release = newRelease(key, of)
 	}
 	p.now.made[key] = release
 	return release
 }
 
-func newRelease(key madeKey, members []v1alpha1.MemberTemplate) *Release {
+func newRelease(key madeKey, of parts) *Release {
 	l, namespace, workload := key.release, key.namespace, key.workload
 	r := &Release{
 		Train:          key.train,
-		Members:        members,
+		Members:        of.members,
 		Namespace:      namespace,
 		Name:           l.name,
 		File:           l.file,
@@ -191,6 +204,7 @@ func newRelease(key madeKey, members []v1alpha1.MemberTemplate) *Release {
 		object:         l.object,
 		template:       l.template,
 		workload:       workload.manifest,
+		jobs:           of.jobs,
 
 		workloadPlace: Place{workload.file, workload.at.line},
 		templatePlace: Place{l.file, l.at.line},

@@ -258,8 +258,10 @@ func withSteps(member *manifest, train []v1alpha1.Step) (*manifest, []pathProble
 	return made, nil
 }
 
-// makeTrains makes the trains whose members were made.
-func (p *pass) makeTrains(trains map[objectKey][]v1alpha1.MemberTemplate, releases map[objectKey][]located, made map[objectKey]*Release) []*Release {
+// makeTrains makes the trains whose members were made. Jobs are found in all that there are.
+func (p *pass) makeTrains(
+	trains map[objectKey][]v1alpha1.MemberTemplate, releases, found map[objectKey][]located, made map[objectKey]*Release,
+) []*Release {
 	var all []*Release
 	for _, key := range slices.SortedFunc(maps.Keys(trains), objectKey.compare) {
 		members, l := slices.Clone(trains[key]), releases[key][0]
@@ -281,7 +283,12 @@ func (p *pass) makeTrains(trains map[objectKey][]v1alpha1.MemberTemplate, releas
 			p.fail(l.file, l.at, err.Error())
 			continue
 		}
-		all = append(all, p.makeWith(madeKey{release: l, namespace: key.namespace, members: digest}, members))
+		jobs, ok := p.findJobs(l, key.namespace, found)
+		if !ok {
+			continue
+		}
+		of := madeKey{release: l, namespace: key.namespace, members: digest, jobs: digestOfJobs(jobs)}
+		all = append(all, p.makeWith(of, parts{jobs: jobs, members: members}))
 	}
 	return all
 }

@@ -27,5 +27,6 @@ func (p *pass) earlier(release *Release, l located) *Release {
 	if !found || l.template != nil || was.given == release.TemplateDigest {
 		return nil
 	}
-	return newRelease(madeKey{release: l, namespace: release.Namespace, workload: was, train: release.Train}, nil)
+	key := madeKey{release: l, workload: was, namespace: release.Namespace, jobs: digestOfJobs(release.jobs), train: release.Train}
+	return newRelease(key, parts{jobs: release.jobs})
 }

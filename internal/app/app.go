@@ -232,6 +232,7 @@ func approvalOptions(opts Options, forges *github.Clients) approvals.Options {
 		Cluster:          opts.Cluster,
 		Page:             opts.TracePage.Of,
 		SharedNamespaces: opts.SharedNamespaces,
+		Cache:            cacheOptions(opts.Namespaces),
 		Forges:           forges,
 	}
 }

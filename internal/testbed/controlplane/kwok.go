@@ -26,6 +26,9 @@ const (
 	ImagePullFailure = "image-pull-failure"
 	// NeverReady is a pod that runs and is not ready.
 	NeverReady = "never-ready"
+	// Fail is the pod of a Job that ends with exit code 1. The pod of a Job without a behaviour
+	// succeeds.
+	Fail = "fail"
 )
 
 //go:embed kwok.yaml.tmpl
@@ -43,6 +46,7 @@ func kwokConfig(readyDelay time.Duration) ([]byte, error) {
 		"CrashLoop":        CrashLoop,
 		"ImagePullFailure": ImagePullFailure,
 		"NeverReady":       NeverReady,
+		"Fail":             Fail,
 		"ReadyDelay":       readyDelay,
 		"ReadyDelayKey":    ReadyDelayAnnotation,
 	})
