@@ -59,6 +59,7 @@ type BatchReleaseList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.members) == has(oldSelf.members)",message="a release can't become a train, nor a train a release: give it another name"
 // +kubebuilder:validation:XValidation:rule="!has(self.members) || !has(self.template) && !has(self.follow) && !has(self.rollback) && !has(self.train) && !has(self.releaseTo)",message="template, follow, rollback, train and releaseTo are not for trains: their members have them"
 // +kubebuilder:validation:XValidation:rule="has(self.members) || !has(self.memberTemplates) && !has(self.strategy.lockstep) && !has(self.strategy.maxMembers) && (!has(self.strategy.onFailure) || self.strategy.onFailure != 'RollbackDependents')",message="memberTemplates, lockstep, maxMembers and onFailure RollbackDependents are for trains: a release with members"
+// +kubebuilder:validation:XValidation:rule="has(self.members) || has(self.strategy.traffic) || !self.strategy.steps.exists(s, has(s.traffic) || (has(s.matches) && s.matches.size() > 0))",fieldPath=".strategy.steps",message="traffic and matches of steps need strategy.traffic, which names the routes"
 // +kubebuilder:validation:XValidation:rule="!has(self.train) || !has(self.follow)",message="a member of a train can't follow its workload: give it a template in Git"
 type BatchReleaseSpec struct {
 	// WorkloadRef names the workload, in the namespace of the release. It can't be changed.
@@ -195,7 +196,6 @@ type WorkloadReference struct {
 
 // ReleaseStrategy holds the steps, and the limits that apply to them.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.traffic) || !self.steps.exists(s, has(s.traffic) || (has(s.matches) && s.matches.size() > 0))",fieldPath=".steps",message="traffic and matches of steps need strategy.traffic, which names the routes"
 // +kubebuilder:validation:XValidation:rule="!has(self.traffic) || self.steps.exists(s, has(s.traffic) || (has(s.matches) && s.matches.size() > 0))",fieldPath=".traffic",message="no step has traffic or matches, so that all requests would stay with the old version until the last step: give steps a share such as traffic: 10%, or the last one traffic: 100% if that is meant"
 // +kubebuilder:validation:XValidation:rule="!has(self.traffic) || (has(self.traffic.allowOverload) && self.traffic.allowOverload) || !self.steps.exists(s, has(s.traffic) && type(s.replicas) == string && (s.traffic.size() > s.replicas.size() || (s.traffic.size() == s.replicas.size() && s.traffic > s.replicas)))",fieldPath=".steps",message="traffic of a step must not be more than its replicas: set allowOverload: true in strategy.traffic if fewer pods can serve as many requests"
 // +kubebuilder:validation:XValidation:rule="!has(self.traffic) || !self.traffic.routes.exists(r, r.kind != 'HTTPRoute') || !self.steps.exists(s, has(s.matches) && s.matches.exists(m, has(m.path) || (has(m.queryParams) && m.queryParams.size() > 0)))",fieldPath=".steps",message="path and queryParams of matches work only with HTTPRoutes: for a GRPCRoute or an Ingress, a match can name only headers"

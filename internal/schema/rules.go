@@ -26,7 +26,11 @@ var forms = []form{
 	{regexp.MustCompile(`^duration\(self\) >=? duration\('[0-9]+s'\)(?: && duration\(self\) <= duration\('[0-9]+h'\))?$`), duration},
 	{regexp.MustCompile(`^self\[self\.size\(\)-1\]\.replicas == '(100%)'$`), someStep},
 	{regexp.MustCompile(`^self\.apiVersion == '([^']+)' && self\.kind in \['([^']+(?:', '[^']+)*)'\]$`), kindsOnly},
-	{regexp.MustCompile(`^self\.workloadRef\.kind (==|!=) '(\w+)' \|\| !has\(self\.strategy\.(\w+)\)( \|\| .*)?$`), notForKind},
+	{regexp.MustCompile(`^(has\(self\.\w+\)) != (has\(self\.\w+\))$`), eitherOr},
+	{regexp.MustCompile(`^has\(self\.members\) == has\(oldSelf\.members\)$`), nil},
+	{regexp.MustCompile(`^has\(self\.members\) \|\| has\(self\.strategy\.traffic\) \|\| !self\.strategy\.steps\.exists\(` + stepSays + `\)$`), trafficHasRoutes},
+	{regexp.MustCompile(`^!?has\(self\.(?:members|train)\) \|\| `), nil},
+	{regexp.MustCompile(`^!has\(self\.workloadRef\) \|\| self\.workloadRef\.kind (==|!=) '(\w+)' \|\| !has\(self\.strategy\.(\w+)\)( \|\| .*)?$`), notForKind},
 	{regexp.MustCompile(`^!has\(self\.(\w+)\) \|\| !has\(self\.(?:(\w+)\.)?(\w+)\) \|\| self\.[\w.]+ != '(\w+)'$`), notBeside},
 	{regexp.MustCompile(`^!has\(self\.follow\) \|\| (?:!has\(self\.rollback\) \|\| )?!self\.(?:strategy|rollback)\.steps\.exists\(s, has\(s\.gates\) && `), nil},
 	{regexp.MustCompile(`^size\(self\.metadata\.name\) <= ([0-9]+)$`), shortName},
@@ -37,7 +41,6 @@ var forms = []form{
 	{regexp.MustCompile(`^!has\(self\.traffic\) \|\| \(has\(self\.traffic\.allowOverload\) && `), nil},
 	{regexp.MustCompile(`^!self\.exists\(s, \(type\(s\.replicas\) == int \? int\(s\.replicas\) == 0 : s\.replicas in \['0%', '00%'\]\) && `), noPodsNoTraffic},
 	{regexp.MustCompile(`^!self\.exists\(` + stepSays + `\)$`), noTraffic},
-	{regexp.MustCompile(`^has\(self\.traffic\) \|\| !self\.steps\.exists\(` + stepSays + `\)$`), trafficHasRoutes},
 	{regexp.MustCompile(`^!has\(self\.traffic\) \|\| self\.steps\.exists\(` + stepSays + `\)$`), routesHaveTraffic},
 	{regexp.MustCompile(`^!has\(self\.traffic\) \|\| !self\.traffic\.routes\.exists\(r, r\.kind (!=|==) '(\w+)'\) \|\| !self\.steps\.exists\(`), matchesOfKind},
 	{regexp.MustCompile(`^self\.all\(a, self\.filter\(b, .*\)\.size\(\) == 1\)$`), noneTwice},
@@ -90,6 +93,11 @@ func exactlyOne(match []string) map[string]any {
 }
 
 var hasField = regexp.MustCompile(`has\(self\.(\w+)\)( && )?`)
+
+// eitherOr says that one of two fields is given.
+func eitherOr(match []string) map[string]any {
+	return exactlyOne([]string{"", match[1] + ", " + match[2]})
+}
 
 // someField says that one of the fields is given; of a list, with an item.
 func someField(match []string) map[string]any {
@@ -148,10 +156,16 @@ func noPodsNoTraffic([]string) map[string]any {
 	return map[string]any{"items": map[string]any{"anyOf": []any{map[string]any{"properties": pods}, map[string]any{"properties": quiet}}}}
 }
 
+// trafficHasRoutes says that steps say nothing of requests unless there are routes. Members of a
+// train have routes.
 func trafficHasRoutes([]string) map[string]any {
-	return map[string]any{"anyOf": []any{
+	strategy := map[string]any{"anyOf": []any{
 		map[string]any{"required": []any{"traffic"}},
 		map[string]any{"properties": map[string]any{"steps": noTraffic(nil)}},
+	}}
+	return map[string]any{"anyOf": []any{
+		map[string]any{"required": []any{"members"}},
+		map[string]any{"properties": map[string]any{"strategy": strategy}},
 	}}
 }
 
