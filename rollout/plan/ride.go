@@ -30,7 +30,16 @@ func (s *snapshot) ride() ride {
 
 // starts reports whether the train lets the release of a template, as given, start.
 func (r ride) starts(given string) bool {
-	return !r.wanted || r.member != nil && !r.member.Returns && r.member.Template == given && r.member.Steps > 0
+	return !r.wanted || r.member != nil && !r.member.Returns && r.member.Template == given && r.member.Steps > 0 && !r.left()
+}
+
+// left reports whether the release has left the run: it was rolled back in it, or before it began.
+func (r ride) left() bool {
+	at, back := r.record.Train, r.record.Rollback
+	if at == nil || at.Attempt != r.train.Status.Attempt {
+		return false
+	}
+	return at.Answer != "" || back != nil && back.Trigger != v1alpha1.TriggerGitRevert
 }
 
 // holds reports whether the train keeps the attempt in a step that is done. A rollback goes on.

@@ -38,8 +38,8 @@ func answerTarget(d Decision, asked string) (Decision, bool) {
 	switch {
 	case rollingBackTo(d.snap, target, asked):
 		return d.do(Annotate{Reason: "the rollback is recorded", Remove: answered(d.snap.release, v1alpha1.RollbackAnnotation)}), false
-	case !d.snap.live(ReadKept): // its target asks no gates, and a target that is not found is not looked up again
-		return d.read(ReadKept), true
+	case !d.snap.live(readsToRollBack(d.snap)): // its target asks no gates, and a target that is not found is not looked up again
+		return d.read(readsToRollBack(d.snap)), true
 	case target == nil:
 		d = d.do(Annotate{Reason: Reason(problem.words()), Remove: answered(d.snap.release, v1alpha1.RollbackAnnotation)})
 		return d.tell(notFound{problem}), false
@@ -53,6 +53,15 @@ func answerTarget(d Decision, asked string) (Decision, bool) {
 	return rollBack(d.snap, target, v1alpha1.RollbackRecord{
 		Trigger: v1alpha1.TriggerAnnotation, Message: bounded("rollback=" + asked + " was requested"), By: requestedBy(d.snap.release),
 	}), true
+}
+
+// readsToRollBack returns the live reads required before a requested rollback: the run that a member
+// leaves must not be an earlier one.
+func readsToRollBack(s *snapshot) Reads {
+	if s.ride().wanted {
+		return ReadKept | ReadTrain
+	}
+	return ReadKept
 }
 
 // rollingBackTo reports whether the requested rollback is recorded already.
@@ -211,10 +220,10 @@ func isQuarantined(s *snapshot) bool {
 }
 
 // startsByTrain reports whether a train lets the given template start. It may have been rolled back
-// only because another member failed.
+// only because another member failed. That rollback ends first.
 func startsByTrain(s *snapshot) bool {
 	r := s.ride()
-	return r.wanted && r.starts(s.given)
+	return r.wanted && !s.record.rollingBack() && r.starts(s.given)
 }
 
 // rollBackFailed begins the rollback of a failed release, if its strategy says so, and reports

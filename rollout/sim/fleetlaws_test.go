@@ -55,7 +55,9 @@ func (l *fleetLaws) see(w *World, incident any) {
 	switch of := incident.(type) {
 	case passBegun:
 		member := l.runMember(i)
-		l.let[i] = permission{}
+		if l.f.Members[i].Process.unwritten == nil { // else it has started a step, and the status says so later
+			l.let[i] = permission{}
+		}
 		l.turned[i] = member != nil && member.Returns && l.f.trainSeen[i] == nil
 	case factRead:
 		if of.what == plan.ReadTrain {
@@ -253,7 +255,7 @@ func (l *fleetLaws) judgeEnd() string {
 			return fmt.Sprintf("%s: %s", MemberName(i), left)
 		}
 		member := l.runMember(i)
-		if member == nil {
+		if member == nil || member.Was == member.Template {
 			continue
 		}
 		runs := Given(s.Release.Status.UpdateRevision) == member.Template

@@ -68,6 +68,9 @@ func (p *Past) recorded(w *World, status *v1alpha1.BatchReleaseStatus) {
 	if was.RolledBackTo() != status.RolledBackTo() || was.Attempt != status.Attempt {
 		p.Bad, p.Barred = ranBefore(w, was), barred(w, status.Rollback)
 		p.Sent = was.Rollback != nil && was.Phase != v1alpha1.PhaseCompleted
+		if waits := status.Queued; w.fleet != nil && waits != nil && waits.Given == Given(w.Release.Template) {
+			p.Barred = was.UpdateRevision // what waits for the next run of its train
+		}
 		if status.Rollback != nil && status.Rollback.Trigger == v1alpha1.TriggerDrift {
 			p.Bad = status.Rollback.From
 		}
