@@ -26,7 +26,7 @@ func rest(d Decision) Decision {
 		return watchDrift(sweepGates(d))
 	case !d.snap.live(ReadRelease):
 		return d.read(ReadRelease)
-	case d.snap.hold().unrecorded(), follows(d.snap) && d.snap.pods.old() > 0:
+	case d.snap.hold().unrecorded(), d.snap.pods.old() > 0: // the template is back, and not all pods have it
 		return proceed(takeBack(d))
 	default:
 		return d.do(HandBack{Reason: "the release is completed", Hold: w.leftover()})

@@ -31,7 +31,7 @@ func decideTrain(d Decision) Decision {
 	}
 	switch {
 	case d.snap.record.idle():
-		return d
+		return turnAfterRun(d)
 	case d.snap.record.Attempt == d.snap.release.Status.Attempt && !d.snap.obs.Begun:
 		d = closeGates(d, "a new attempt voids the gates of the one before")
 	}
@@ -73,7 +73,7 @@ func chooseRun(d Decision) (Decision, bool) {
 	case d.snap.record.completed() && d.snap.record.Queued != nil:
 		return dropQueued(d).first(), true
 	case undoesRun(d.snap, changed) && !d.snap.record.completed():
-		return turnTrain(d, v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, Message: revertMessage(d.snap)}, &next), true
+		return turnTrain(d, v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerGitRevert, Message: revertMessage(d.snap)}, &next, wholeRun), true
 	}
 	return beginRun(d, next, changed), true
 }
@@ -228,7 +228,7 @@ func answerTrainRollback(d Decision) (Decision, bool) {
 	d = quarantine(d, d.snap.given)
 	return turnTrain(d, v1alpha1.RollbackRecord{
 		Trigger: v1alpha1.TriggerAnnotation, Message: bounded("rollback=" + asked + " was requested"), By: requestedBy(d.snap.release),
-	}, nil), true
+	}, nil, wholeRun), true
 }
 
 // answerTrainRetry lets the members go on that have failed, then removes the annotation.
@@ -244,11 +244,15 @@ func answerTrainRetry(d Decision) (Decision, bool) {
 	return d.do(Annotate{Reason: retryRecorded, Remove: answered(d.snap.release, v1alpha1.RetryAnnotation)}), false
 }
 
-// turnTrain has all members of the run return to what they ran before it. The given templates are
-// those that Git reverts to; nil if it has not changed.
-func turnTrain(d Decision, why v1alpha1.RollbackRecord, given *v1alpha1.ResolvedTemplate) Decision {
+// wholeRun selects all members of a run.
+func wholeRun(*v1alpha1.RunMember) bool { return true }
+
+// turnTrain has members of the run return to what they ran before it. The given templates are those
+// that Git reverts to; nil if it has not changed.
+func turnTrain(d Decision, why v1alpha1.RollbackRecord, given *v1alpha1.ResolvedTemplate, scope func(*v1alpha1.RunMember) bool) Decision {
 	left, stable := d.snap.record.Resolved, d.snap.record.StableRevision
-	run := d.snap.record.Run
+	run := &v1alpha1.TrainRun{Members: slices.Clone(d.snap.record.Run.Members), Message: why.Message}
+	run.Members = slices.DeleteFunc(run.Members, func(m v1alpha1.RunMember) bool { return !scope(&m) })
 	why.From = d.snap.record.UpdateRevision
 	to := v1alpha1.ResolvedTemplate{Given: left.Given, Digest: left.Digest, Revision: cmp.Or(stable, "-")}
 	if given != nil {
@@ -258,9 +262,5 @@ func turnTrain(d Decision, why v1alpha1.RollbackRecord, given *v1alpha1.Resolved
 	}
 	d = begin(d, to, &why).with(func(r *record) { r.Run = run })
 	d = d.withRun(func(m *v1alpha1.RunMember) { m.Returns, m.Back, m.Steps = true, false, 0 })
-	return d.with(func(r *record) {
-		passed := *r.Run
-		passed.Passed, passed.Message = 0, why.Message
-		r.Run, r.StepStartedAt, r.CurrentStepState = &passed, d.snap.time(), v1alpha1.StepUpgrade
-	}).first()
+	return d.with(func(r *record) { r.StepStartedAt, r.CurrentStepState = d.snap.time(), v1alpha1.StepUpgrade }).first()
 }

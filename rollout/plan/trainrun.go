@@ -89,7 +89,11 @@ func (m riding) turned() bool {
 	if m.refused() {
 		return true
 	}
-	return m.ofRun() && !m.run.Returns && m.found.Release.Status.Rollback != nil && m.found.Release.Status.Rollback.Trigger != v1alpha1.TriggerGitRevert
+	if !m.ofRun() || m.run.Returns || m.found.Release.Status.Rollback == nil {
+		return false
+	}
+	trigger := m.found.Release.Status.Rollback.Trigger
+	return trigger != v1alpha1.TriggerGitRevert && trigger != v1alpha1.TriggerDrift
 }
 
 // refused reports whether a user rolled the member back before it began.
@@ -280,17 +284,9 @@ func turnForMember(d Decision) (Decision, bool) {
 	case !d.snap.live(reads):
 		return d.read(reads), false
 	}
-	message := bounded(all[at].failureWords())
-	scope := func(m *v1alpha1.RunMember) bool { return true }
-	if policy == v1alpha1.FailureRollbackDependents {
-		dependents := orderOf(&d.snap.release.Spec).Dependents(all[at].run.Group)
-		scope = func(m *v1alpha1.RunMember) bool {
-			return m.Returns || m.Name == all[at].run.Name || dependents[m.Group] && m.Group != all[at].run.Group
-		}
-	}
-	stays := func(m riding) bool { return !scope(m.run) }
-	if !slices.ContainsFunc(all, stays) {
-		return turnTrain(d, v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerMember, Message: message}, nil), true
+	message, scope := bounded(all[at].failureWords()), scopeOf(d.snap, &all[at])
+	if !slices.ContainsFunc(all, func(m riding) bool { return !scope(m.run) }) {
+		return turnTrain(d, v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerMember, Message: message}, nil, wholeRun), true
 	}
 	d = d.withRun(func(m *v1alpha1.RunMember) {
 		if scope(m) {
@@ -298,6 +294,34 @@ func turnForMember(d Decision) (Decision, bool) {
 		}
 	})
 	return d.with(func(r *record) { run := *r.Run; run.Message, r.Run = message, &run }).first(), false
+}
+
+// scopeOf selects the members that return because of one: all, or those that come after it.
+func scopeOf(s *snapshot, of *riding) func(*v1alpha1.RunMember) bool {
+	if s.release.Spec.Strategy.OnFailure != v1alpha1.FailureRollbackDependents {
+		return wholeRun
+	}
+	dependents := orderOf(&s.release.Spec).Dependents(of.run.Group)
+	return func(m *v1alpha1.RunMember) bool {
+		return m.Returns || m.Name == of.run.Name || dependents[m.Group] && m.Group != of.run.Group
+	}
+}
+
+// turnAfterRun has members return because one of them was rolled back after the run.
+func turnAfterRun(d Decision) Decision {
+	if !d.snap.record.completed() || d.snap.record.isRollback() {
+		return d
+	}
+	all := ridingsOf(d.snap)
+	at := slices.IndexFunc(all, riding.turned)
+	switch reads := ReadMembers | ReadRelease; {
+	case at < 0:
+		return d
+	case !d.snap.live(reads):
+		return d.read(reads)
+	}
+	why := v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerMember, Message: bounded(all[at].failureWords())}
+	return turnTrain(d, why, nil, scopeOf(d.snap, &all[at]))
 }
 
 // failureWords says why other members return.

@@ -65,6 +65,7 @@ func (l *fleetLaws) see(w *World, incident any) {
 		}
 	case actionSent:
 		l.judgeForward(w, i, of)
+		l.judgeFinish(w, i, of)
 	case statusSent:
 		l.judgeMember(w, i, of.status)
 	}
@@ -196,6 +197,15 @@ func (l *fleetLaws) judgeForward(w *World, i int, of actionSent) {
 	w.breach("nobody goes forward after an abort", fmt.Sprintf("%s: %s", MemberName(i), move.Write))
 }
 
+// judgeFinish: nobody hands its workload back before all members of the run are through.
+func (l *fleetLaws) judgeFinish(w *World, i int, of actionSent) {
+	intent := of.pass.intent
+	if _, is := of.action.(plan.HandBack); !is || intent.Phase != v1alpha1.PhaseFinalizing || intent.Rollback != nil || l.let[i].finish {
+		return
+	}
+	w.breach("nobody is finished until everybody is", MemberName(i)+" hands its workload back")
+}
+
 // raises reports whether an action of a Deployment makes more pods of the version that is released.
 func raises(action plan.Action) bool {
 	scale, is := scaleOf(action)
@@ -216,8 +226,6 @@ func (l *fleetLaws) judgeMember(w *World, i int, status *v1alpha1.BatchReleaseSt
 		w.breach("a member reads its train before it starts a step", fmt.Sprintf("%s starts step %d", MemberName(i), status.CurrentStepIndex+1))
 	case entered && let.known && status.CurrentStepIndex >= let.steps:
 		w.breach("nobody is past the barrier", fmt.Sprintf("%s starts step %d and may start %d", MemberName(i), status.CurrentStepIndex+1, let.steps))
-	case status.Phase == v1alpha1.PhaseFinalizing && before.Phase == v1alpha1.PhaseRollingUpdate && !let.finish:
-		w.breach("nobody is finished until everybody is", MemberName(i)+" hands its workload back")
 	}
 }
 

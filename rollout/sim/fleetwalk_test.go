@@ -150,8 +150,16 @@ var (
 	fleetRare  = []Kind{PassDies, PassRaces, Restart, PodFails, PodLost, Scale, Rollback, Retry, Reject, Suspend, Resume, Freeze, Touch, Elapse, Give, Thaw}
 )
 
-// anything lets something happen.
+// anything lets something happen, or for a while only what everybody foresees.
 func (w *fleetWalk) anything() {
+	if rapid.IntRange(0, 9).Draw(w.T, "calm") == 0 {
+		for range rapid.IntRange(1, 60).Draw(w.T, "for") {
+			if w.fault != "" || !w.calm() {
+				return
+			}
+		}
+		return
+	}
 	seat := rapid.SampledFrom(seats(w.f)).Draw(w.T, "seat")
 	s := w.f.State(seat)
 	kind := rapid.SampledFrom(fleetUsual).Draw(w.T, "event")
@@ -321,7 +329,7 @@ func TestMutantsOfTrains(t *testing.T) {
 		"a train that returns lets members go on": func(_ *Fleet, seat int, o plan.Observation) plan.Plan {
 			if seat > 0 && o.Train != nil && o.Train.Status.Run != nil {
 				for i := range o.Train.Status.Run.Members {
-					o.Train.Status.Run.Members[i].Returns = false
+					o.Train.Status.Run.Members[i].Returns, o.Train.Status.Run.Members[i].Back = false, false
 				}
 			}
 			return plan.Next(o)

@@ -338,8 +338,8 @@ func handsBackAtEnd(w *World, c change) string {
 	if w.follows() && (rests && runsAlone(w, now) || c.workload.Hold == nil && past(w).isStable(now)) {
 		return "" // the template that was applied runs already, or one that was approved is back
 	}
-	if rests && past(w).isStable(now) && runsAlone(w, now) {
-		return "" // it was scaled up from 0 before its release was on record, and Git has taken that back
+	if rests && past(w).isStable(now) && (runsAlone(w, now) || w.Workload.Replicas == 0) {
+		return "" // it was scaled to or from 0 before its release was on record, and Git has taken that back
 	}
 	if w.follows() && w.Lag.Places != nil && c.pass.intent.Rollback != nil && past(w).isStable(now) {
 		return "" // the native controller takes what the cache does not show to the stable version
