@@ -268,6 +268,9 @@ func (l *fleetLaws) judgeEnd() string {
 		}
 		runs := Given(s.Release.Status.UpdateRevision) == member.Template
 		stays := s.Release.Status.Train != nil && s.Release.Status.Train.Answer == v1alpha1.MemberCannotReturn
+		if back := s.Release.Status.Rollback; back != nil && back.Trigger == v1alpha1.TriggerGitRevert {
+			continue // Git had it return already, and a rollback is not rolled back
+		}
 		if runs == (status.Rollback != nil) && !stays {
 			return fmt.Sprintf("all or none: %s runs %s, and the train has %s", MemberName(i), s.Release.Status.UpdateRevision, status.Reason)
 		}

@@ -156,6 +156,24 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 		e.text(s.RefusedWrite.Write)
 	}
 	e.rollback(s.Rollback)
+	e.run(s)
+}
+
+// run is what a train lets its members do, and how far a member is.
+func (e *encoder) run(s *v1alpha1.BatchReleaseStatus) {
+	if s.Run != nil {
+		e.number(int64(s.Run.Passed))
+		for _, m := range s.Run.Members {
+			e.text(m.Name + " " + m.Template + " " + m.Was)
+			e.number(int64(m.Steps))
+			e.flag(m.Returns, m.Back)
+		}
+	}
+	if s.Train != nil {
+		e.number(s.Train.Attempt)
+		e.number(int64(s.Train.Done))
+		e.text(string(s.Train.Answer))
+	}
 }
 
 func (e *encoder) rollback(why *v1alpha1.RollbackRecord) {
