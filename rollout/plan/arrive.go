@@ -26,11 +26,17 @@ func rest(d Decision) Decision {
 		return watchDrift(sweepGates(d))
 	case !d.snap.live(ReadRelease):
 		return d.read(ReadRelease)
-	case d.snap.hold().unrecorded(), d.snap.pods.old() > 0: // the template is back, and not all pods have it
+	case d.snap.hold().unrecorded(), (follows(d.snap) || goesBackUnrecorded(d.snap)) && d.snap.pods.old() > 0:
 		return proceed(takeBack(d))
 	default:
 		return d.do(HandBack{Reason: "the release is completed", Hold: w.leftover()})
 	}
+}
+
+// goesBackUnrecorded reports whether a pass took the workload back to the template of a completed
+// release, from one whose begin was never recorded, and ended before it recorded that.
+func goesBackUnrecorded(s *snapshot) bool {
+	return s.record.Queued == nil && s.workload.Hold.Stable == s.record.UpdateRevision
 }
 
 // takeBack rolls back a release whose begin a pass never recorded, and whose template Git has taken
