@@ -200,8 +200,8 @@ func letStart(d Decision, members []train.Member) Decision {
 }
 
 // passBarrier passes the gates of the step that the train is in, once all members have done what
-// they can without. Gates at which no member waits are not asked for. It reports whether the next
-// step follows.
+// they can without. Gates that all members are beyond are not asked for. It reports whether the
+// next step follows.
 func passBarrier(d Decision, on []riding, members []train.Member) (Decision, bool) {
 	passed := d.snap.record.Run.Passed
 	reach := rulesOf(&d.snap.release.Spec, passed).Reach(members)
@@ -210,7 +210,7 @@ func passBarrier(d Decision, on []riding, members []train.Member) (Decision, boo
 	}
 	policies := d.snap.gates().toPass()
 	d = dropGates(d, policies)
-	waits := slices.ContainsFunc(on, func(m riding) bool { return m.done == passed+1 && !m.through() })
+	waits := slices.ContainsFunc(on, func(m riding) bool { return m.done <= passed+1 && !m.through() })
 	if waits && len(policies) > 0 {
 		var all bool
 		if d, all = passGates(d, policies); !all {
