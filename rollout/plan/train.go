@@ -119,20 +119,32 @@ func beginRun(d Decision, next v1alpha1.ResolvedTemplate, changed []v1alpha1.Run
 func changedMembers(s *snapshot) []v1alpha1.RunMember {
 	var changed []v1alpha1.RunMember
 	for _, template := range s.release.Spec.MemberTemplates {
-		member := v1alpha1.RunMember{Name: template.Name, Group: template.Group, Template: template.Template}
-		found := memberOf(s, template.Name)
-		if found != nil && runsGiven(&found.Release.Status, template.Template) {
+		was, rests := ranBefore(s, template.Name)
+		if rests && was == template.Template {
 			continue
 		}
-		if found != nil && found.Release.Status.Resolved != nil && found.Release.Status.Phase == v1alpha1.PhaseCompleted {
-			member.Was = found.Release.Status.Resolved.Given
-		}
-		if before := runMemberOf(&s.record, template.Name); before != nil && !s.record.completed() {
-			member.Was = before.Was
-		}
-		changed = append(changed, member)
+		changed = append(changed, v1alpha1.RunMember{Name: template.Name, Group: template.Group, Template: template.Template, Was: was})
 	}
 	return changed
+}
+
+// ranBefore returns the template that a member ran, as given, before what it does now, and whether
+// it still does: it is in no release. The template is empty if unknown.
+func ranBefore(s *snapshot, name string) (given string, rests bool) {
+	found, before := memberOf(s, name), runMemberOf(&s.record, name)
+	switch {
+	case found == nil:
+		return "", false
+	case found.Release.Status.Resolved == nil || found.Release.Status.Phase != v1alpha1.PhaseCompleted:
+	case runsGiven(&found.Release.Status, found.Release.Status.Resolved.Given):
+		return found.Release.Status.Resolved.Given, true
+	default: // it was rolled back
+		rests = true
+	}
+	if before == nil {
+		return "", rests
+	}
+	return before.Was, rests
 }
 
 // undoesRun reports whether all members of the run in progress are to have what they ran before it.
