@@ -98,6 +98,9 @@ type RunMember struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Was string `json:"was,omitempty"`
+	// Revision is the revision that it ran when the run ended, if it had returned.
+	// +optional
+	Revision string `json:"revision,omitempty"`
 	// Steps is the number of steps that it may start.
 	// +optional
 	Steps int32 `json:"steps,omitempty"`

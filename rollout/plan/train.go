@@ -141,7 +141,7 @@ func ranBefore(s *snapshot, name string) (given string, rests bool) {
 	default: // it was rolled back
 		rests = true
 	}
-	if before == nil {
+	if before == nil || rests && before.Revision != found.Release.Status.UpdateRevision {
 		return "", rests
 	}
 	return before.Was, rests

@@ -236,10 +236,20 @@ func passBarrier(d Decision, on []riding, members []train.Member) (Decision, boo
 // endTogether ends a run once each member has handed its workload back.
 func endTogether(d Decision) Decision {
 	d = letReturn(countMembers(d))
-	ended := func(m riding) bool { return m.through() || m.turned() || m.run.Returns && m.returned() }
+	ended := func(m riding) bool { return m.found == nil || m.current() && m.found.Release.Status.Phase == v1alpha1.PhaseCompleted }
 	if slices.ContainsFunc(ridingsOf(d.snap), func(m riding) bool { return !ended(m) }) {
 		return d
 	}
+	return endRun(d)
+}
+
+// endRun records the end of a run, and which revisions the members run that have returned.
+func endRun(d Decision) Decision {
+	d = d.withRun(func(m *v1alpha1.RunMember) {
+		if found := memberOf(d.snap, m.Name); m.Returns && found != nil {
+			m.Revision = found.Release.Status.UpdateRevision
+		}
+	})
 	return d.with(func(r *record) { r.Phase, r.CurrentStepState = v1alpha1.PhaseCompleted, v1alpha1.StepCompleted })
 }
 
@@ -252,7 +262,7 @@ func returnTogether(d Decision) Decision {
 	if reads := ReadMembers | ReadRelease; !d.snap.live(reads) {
 		return d.read(reads)
 	}
-	return d.with(func(r *record) { r.Phase, r.CurrentStepState = v1alpha1.PhaseCompleted, v1alpha1.StepCompleted })
+	return endRun(d)
 }
 
 // letReturn lets the members return after which none is left that has not.

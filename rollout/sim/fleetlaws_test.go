@@ -266,6 +266,9 @@ func (l *fleetLaws) judgeEnd() string {
 		if member == nil || member.Was == member.Template {
 			continue
 		}
+		if member.Revision != "" && member.Revision != s.Release.Status.UpdateRevision {
+			continue // somebody has rolled it back further since the run has ended
+		}
 		runs := Given(s.Release.Status.UpdateRevision) == member.Template
 		stays := s.Release.Status.Train != nil && s.Release.Status.Train.Answer == v1alpha1.MemberCannotReturn
 		if back := s.Release.Status.Rollback; back != nil && back.Trigger == v1alpha1.TriggerGitRevert {

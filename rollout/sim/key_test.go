@@ -164,7 +164,7 @@ func (e *encoder) run(s *v1alpha1.BatchReleaseStatus) {
 	if s.Run != nil {
 		e.number(int64(s.Run.Passed))
 		for _, m := range s.Run.Members {
-			e.text(m.Name + " " + m.Template + " " + m.Was)
+			e.text(m.Name + " " + m.Template + " " + m.Was + " " + m.Revision)
 			e.number(int64(m.Steps))
 			e.flag(m.Returns, m.Back)
 		}
