@@ -157,3 +157,20 @@ func (s *ReleaseSource) LabelIn(namespace string) string {
 	sum := sha256.Sum256([]byte(value))
 	return value[:maxLabel-17] + "_" + hex.EncodeToString(sum[:8])
 }
+
+// IsTrain reports whether the release has members in place of a workload.
+func (r *BatchRelease) IsTrain() bool { return len(r.Spec.Members) > 0 }
+
+// WaitsForTrain reports whether the release waits until its train lets it go on: its step is done,
+// its template waits to be released, or it is not its turn to return.
+func (r *BatchRelease) WaitsForTrain() bool {
+	status := &r.Status
+	switch {
+	case r.Spec.Train == "":
+		return false
+	case status.State == StateWaiting:
+		return len(status.StoppedBy) == 0 && status.Queued != nil && status.Queued.Awaits == ""
+	default:
+		return status.State == StateWaitingForTrain || status.Stops() == StopTrainReturns
+	}
+}

@@ -109,6 +109,20 @@ type RunMember struct {
 	Back bool `json:"back,omitempty"`
 }
 
+// Returned returns the names of the members that return, or have returned.
+func (r *TrainRun) Returned() []string {
+	var names []string
+	if r == nil {
+		return names
+	}
+	for _, m := range r.Members {
+		if m.Returns {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
 // TrainProgress is how far a member is in the run of its train.
 type TrainProgress struct {
 	// Attempt is the status.attempt of the train that began the run.

@@ -87,18 +87,10 @@ func RevertsAlone(release, train *v1alpha1.BatchRelease) bool {
 func completedRun(release *v1alpha1.BatchRelease) standing {
 	status := &release.Status
 	now := completed(status)
-	if status.Run == nil || status.Rollback != nil {
-		return now
-	}
-	var back int32
-	for _, member := range status.Run.Members {
-		if member.Returns {
-			back++
-		}
-	}
-	if back == 0 {
+	back := len(status.Run.Returned())
+	if back == 0 || status.Rollback != nil {
 		return now
 	}
 	return of(v1alpha1.ReportFailed, fmt.Sprintf("%s released, %d returned: %s",
-		plain.Count(int32(len(status.Run.Members))-back, "member"), back, status.Run.Message))
+		plain.Count(len(status.Run.Members)-back, "member"), back, status.Run.Message))
 }

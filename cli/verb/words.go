@@ -108,6 +108,8 @@ func rejectEffects(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate) []stri
 func retryEffects(release *v1alpha1.BatchRelease, _ []v1alpha1.Gate) []string {
 	status := &release.Status
 	switch {
+	case release.IsTrain():
+		return []string{"The members that failed continue from the batch where they failed, with a new deadline. Fix the cause first, or they fail again."}
 	case status.RefusedWrite != nil:
 		return []string{"Sluice repeats the write that the API server refuses: " + status.RefusedWrite.Write + "."}
 	case status.StoppedFor(v1alpha1.StopWorkloadChanged):
