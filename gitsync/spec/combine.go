@@ -23,9 +23,13 @@ type workloads struct {
 func (p *pass) combine() (made []*Release, earlier map[*Release]*Release) {
 	workloads := workloads{by: map[workloadKey][]located{}, built: map[string][]located{}, jobs: map[objectKey][]located{}}
 	releases, given := map[objectKey][]located{}, map[objectKey]string{}
-	earlier = map[*Release]*Release{}
+	earlier, p.faultyTrains = map[*Release]*Release{}, map[string]bool{}
 	for _, l := range p.manifests {
 		key := objectKey{l.in(p.opts.Namespace), l.name}
+		if l.isFaultyTrain() {
+			p.faultyTrains[key.namespace] = true
+			continue
+		}
 		if l.kind == releaseKind {
 			given[key] = l.file
 		}
