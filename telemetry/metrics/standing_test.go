@@ -109,11 +109,11 @@ func TestReleasesAreShown(t *testing.T) {
 		"sluice_releases{namespace=blog,phase=Failed}":        1,
 		"sluice_releases{namespace=blog,phase=Completed}":     1,
 
-		"sluice_release_state{namespace=shop,release=bad,state=Stopped}":     1,
-		"sluice_release_state{namespace=shop,release=job,state=Blocked}":     1,
-		"sluice_release_state{namespace=shop,release=old,state=Drifted}":     1,
-		"sluice_release_state{namespace=blog,release=web,state=Failed}":      1,
-		"sluice_release_state{namespace=blog,release=new,state=Waiting}":     1,
+		"sluice_release_state{namespace=shop,release=bad,state=Stopped,train=}":     1,
+		"sluice_release_state{namespace=shop,release=job,state=Blocked,train=}":     1,
+		"sluice_release_state{namespace=shop,release=old,state=Drifted,train=}":     1,
+		"sluice_release_state{namespace=blog,release=web,state=Failed,train=}":      1,
+		"sluice_release_state{namespace=blog,release=new,state=Waiting,train=}":     1,
 		"sluice_release_stopped{cause=Frozen,namespace=shop,release=bad}":    1,
 		"sluice_release_stopped{cause=Suspended,namespace=shop,release=bad}": 1,
 
