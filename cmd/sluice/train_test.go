@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -133,5 +134,25 @@ func TestTrain(t *testing.T) {
 	s.want(s.ok(approver, "reject", "shop", "--reason=errors"), "rejected")
 	if got := s.as(viewer, "status", "shop", "--timeout=2m"); got.code != exitRejected {
 		t.Errorf("want exit code %d for a train with a rejected gate, got %d: %s%s", exitRejected, got.code, got.stdout, got.stderr)
+	}
+}
+
+// TestSimulateTrain: a train is not played, and the error names its members; one is played alone,
+// with the gates of its train.
+func TestSimulateTrain(t *testing.T) {
+	t.Parallel()
+	folder := writeFiles(t, map[string]string{"shop.yaml": trainFile(1)})
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), []string{"simulate", folder}, &stdout, &stderr); code != exitError ||
+		!strings.Contains(stderr.String(), "shop is a train: simulate each member alone, with --release: default/api, default/db, default/web") {
+		t.Errorf("want the members named, got %d: %s", code, stderr.String())
+	}
+	if code := run(t.Context(), []string{"simulate", folder, "--release=db"}, &stdout, &stderr); code != exitOK {
+		t.Errorf("want exit code 0, got %d: %s", code, stderr.String())
+	}
+	for _, want := range []string{"(manual)", "all pods run revision v2", "note: train shop is left out"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("want %q, got:\n%s", want, stdout.String())
+		}
 	}
 }
