@@ -66,8 +66,8 @@ type MemberTemplate struct {
 	Template string `json:"template"`
 }
 
-// TrainRun is the release of a train's members by one commit. Its members are those that the commit
-// changes; they stay the same until the run ends.
+// TrainRun is the release of a train's members by one commit. It has the members that the commit
+// changes, which stay the same until the run ends.
 type TrainRun struct {
 	// Members are the releases of the run.
 	// +kubebuilder:validation:MaxItems=2000
@@ -83,7 +83,7 @@ type TrainRun struct {
 	Message string `json:"message,omitempty"`
 }
 
-// RunMember is what a member of a run may do.
+// RunMember says how far a member of a run may go.
 type RunMember struct {
 	// Name is the name of the release.
 	// +kubebuilder:validation:MaxLength=63

@@ -32,24 +32,19 @@ func worthReporting(release *v1alpha1.BatchRelease, post Post, last *v1alpha1.Fo
 // train reports that.
 func heldByTrain(release *v1alpha1.BatchRelease) bool {
 	status := &release.Status
-	if release.Spec.Train == "" {
+	switch {
+	case release.Spec.Train == "":
 		return false
-	}
-	switch status.State {
-	case v1alpha1.StateWaitingForTrain, v1alpha1.StateNativeRollout:
-		return true
-	case v1alpha1.StateStopped, v1alpha1.StateWaiting:
+	case status.Stops() != "":
 		return !stoppedAlone(status)
 	default:
-		return false
+		return release.WaitsForTrain() || status.State == v1alpha1.StateNativeRollout
 	}
 }
 
 // stoppedAlone reports whether a member is stopped for a reason of its own.
 func stoppedAlone(status *v1alpha1.BatchReleaseStatus) bool {
-	return slices.ContainsFunc(status.StoppedBy, func(cause v1alpha1.StopCause) bool {
-		return cause != v1alpha1.StopFrozen && cause != v1alpha1.StopTrainReturns
-	})
+	return slices.ContainsFunc(status.StoppedBy, func(cause v1alpha1.StopCause) bool { return !cause.OfRun() })
 }
 
 // ofRun counts the members of a train's run in a standing, which shows them in place of pods: the

@@ -87,8 +87,8 @@ func TestTrainReports(t *testing.T) {
 	}
 }
 
-// TestMemberWaits: a member whose template waits for its train reports that only if something of its
-// own stops it.
+// TestMemberWaits: a member whose template waits for its train reports that only if something of
+// its own stops it.
 func TestMemberWaits(t *testing.T) {
 	t.Parallel()
 	waits := func(causes ...v1alpha1.StopCause) *scene {

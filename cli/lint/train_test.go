@@ -33,8 +33,8 @@ func member(name, strategy string) string {
 	return before + "  strategy: " + strategy + "\n"
 }
 
-// TestTrain: each mistake with a train is found once, where it stands, and does not make mistakes of
-// its members.
+// TestTrain: each mistake with a train is found once, where it stands, and does not make mistakes
+// of its members.
 func TestTrain(t *testing.T) {
 	t.Parallel()
 	replaced := func(old, with string) string { return strings.Replace(train, old, with, 1) }

@@ -81,8 +81,8 @@ type Change struct {
 	Workload     string `json:"workload"`
 	Deployment   string `json:"deployment,omitempty"`
 	Kind         Kind   `json:"kind"`
-	// Train names the train of a member. Members are those that a train releases together, each with
-	// those that it waits for.
+	// Train names the train of a member. Members names the releases that a train releases together,
+	// each with the ones that it waits for.
 	Train   string   `json:"train,omitempty"`
 	Members []string `json:"members,omitempty"`
 	// Fields of the template that differ, without values that may be secret.

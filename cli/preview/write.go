@@ -202,7 +202,7 @@ func (c *Change) remarks() []string {
 	return append(notes, fmt.Sprintf("At most %d pods, at least %d available.", most, least))
 }
 
-// tabled reports whether the batches are shown. Those of a member are its train's.
+// tabled reports whether the batches are shown. A member has the batches of its train.
 func (c *Change) tabled() bool { return len(c.Batches) > 0 && c.Train == "" }
 
 func (c *Change) table(to io.Writer) {

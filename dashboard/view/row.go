@@ -98,7 +98,7 @@ func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
 // asksOf returns who can let a release continue.
 func asksOf(release *v1alpha1.BatchRelease) asks {
 	status := &release.Status
-	who := asks{operator: status.Phase == v1alpha1.PhaseFailed || status.State == v1alpha1.StateFailed || status.StoppedFor(v1alpha1.StopWorkloadChanged)}
+	who := asks{operator: status.HasFailed() || status.StoppedFor(v1alpha1.StopWorkloadChanged)}
 	switch {
 	case status.State.AtGates():
 		who.ofGates(release)

@@ -48,7 +48,7 @@ type manifest struct {
 	faulty bool
 	// train is the spec of a BatchRelease with members; nil of others.
 	train *v1alpha1.BatchReleaseSpec
-	// labels are those of a BatchRelease.
+	// labels are the labels of a BatchRelease.
 	labels map[string]string
 	// stepless marks a BatchRelease without steps: it must be a member of a train, which has them.
 	stepless bool

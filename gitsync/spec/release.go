@@ -168,7 +168,7 @@ type madeKey struct {
 	train, members string
 }
 
-// parts are what a Release is made of besides manifests.
+// parts hold the rest of a Release, besides manifests.
 type parts struct {
 	jobs    map[string]json.RawMessage
 	members []v1alpha1.MemberTemplate

@@ -118,7 +118,7 @@ func Suspend(release *v1alpha1.BatchRelease, suspend bool, byGit string) (Change
 // Retry lets a release go on that has failed, that stands because its workload was changed out of
 // band, or of which the API server refuses a write: that is sent again at once.
 func Retry(release *v1alpha1.BatchRelease) (Change, error) {
-	if release.Status.Phase != v1alpha1.PhaseFailed && release.Status.State != v1alpha1.StateFailed && release.Status.RefusedWrite == nil && !release.Status.StoppedFor(v1alpha1.StopWorkloadChanged) {
+	if !release.Status.HasFailed() && release.Status.RefusedWrite == nil && !release.Status.StoppedFor(v1alpha1.StopWorkloadChanged) {
 		return Change{}, refuse("there is nothing to try again: %s", standing(release))
 	}
 	return annotate(v1alpha1.RetryAnnotation, "true", "tried again"), nil

@@ -114,8 +114,8 @@ func (f *Fact) ID() string {
 	return id
 }
 
-// Own reports whether a fact is about the release alone. What a member of a train does in a run is
-// its train's to tell: a commit that changes a hundred of them is one release.
+// Own reports whether a fact is about the release alone. A train tells what its members do in a
+// run: a commit that changes a hundred of them is one release.
 func (f *Fact) Own() bool {
 	if f.Train == "" {
 		return true
@@ -127,7 +127,7 @@ func (f *Fact) Own() bool {
 	}
 	switch f.Kind {
 	case ReleaseStopped:
-		return f.StalledBy != "" || f.StoppedBy != v1alpha1.StopTrainReturns && f.StoppedBy != v1alpha1.StopFrozen
+		return f.StalledBy != "" || f.StoppedBy != "" && !f.StoppedBy.OfRun()
 	case Drifted, ReleaseDeleted:
 		return true
 	default:

@@ -92,7 +92,7 @@ func (c *change) left() []Fact {
 // superseded returns the fact that something else took the place of a release.
 func (c *change) superseded(kind Kind) Fact {
 	fact := c.fact(kind, c.before)
-	fact.Since, fact.Failed = timeOf(c.before.StartedAt), hasFailed(c.before)
+	fact.Since, fact.Failed = timeOf(c.before.StartedAt), c.before.HasFailed()
 	return fact
 }
 
@@ -129,7 +129,7 @@ func (c *change) begun() []Fact {
 	}
 	start := c.start(kind)
 	if back := c.after.Rollback; back != nil && back.From == c.before.UpdateRevision {
-		start.Since, start.Failed = timeOf(c.before.StartedAt), hasFailed(c.before)
+		start.Since, start.Failed = timeOf(c.before.StartedAt), c.before.HasFailed()
 	}
 	// One write of the status can cover several steps of a release.
 	fresh := *c
@@ -261,18 +261,13 @@ func (c *change) ends() []Fact {
 	switch {
 	case c.after.Phase != c.before.Phase:
 		facts = c.comesTo(c.after.Phase)
-	case c.release.IsTrain() && hasFailed(c.after) && !hasFailed(c.before):
+	case c.release.IsTrain() && c.after.HasFailed() && !c.before.HasFailed():
 		facts = []Fact{c.end(ReleaseFailed)}
 	}
 	if c.after.State == v1alpha1.StateDrifted && c.before.State != v1alpha1.StateDrifted {
 		facts = append(facts, c.fact(Drifted, c.after))
 	}
 	return facts
-}
-
-// hasFailed reports whether a release has failed. A train stays in its phase if a member has.
-func hasFailed(s *v1alpha1.BatchReleaseStatus) bool {
-	return s.Phase == v1alpha1.PhaseFailed || s.State == v1alpha1.StateFailed
 }
 
 // comesTo returns the fact that a release has come to a phase at which it ends.

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/telemetry/story"
 )
 
-// TestMembersTellLittle: what a member of a train does in a run is its train's to tell. What people
-// do with a member alone is its own.
+// TestMembersTellLittle: a train tells what its members do in a run, and a member what people do
+// with it alone.
 func TestMembersTellLittle(t *testing.T) {
 	t.Parallel()
 	back := func(trigger v1alpha1.RollbackTrigger) func(*status) {

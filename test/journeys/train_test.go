@@ -26,9 +26,9 @@ const shop subject = "shop"
 type trainWorld struct {
 	*forgeWorld
 	train *v1alpha1.BatchRelease
-	// images are those of the services in Git.
+	// images are the images of the services in Git.
 	images map[subject]string
-	// kinds are those of the services that are no Deployments, and deadline is that of all.
+	// kinds has the kinds of services that are no Deployments; all have the deadline.
 	kinds    map[subject]string
 	deadline int
 	// behaviour is that of pods of the next commits.
@@ -170,7 +170,7 @@ func (w *trainWorld) awaitLast(name subject, commit, begins string) {
 	})
 }
 
-// tiers are five services in two tiers: web and shop-api come after db, cache and auth.
+// tiers returns five services in two tiers: web and shop-api come after db, cache and auth.
 func tiers() []v1alpha1.TrainMember {
 	first := func(names ...string) []v1alpha1.Predecessor {
 		var all []v1alpha1.Predecessor
@@ -210,7 +210,7 @@ func (w *trainWorld) annotate(name subject, key, value string) {
 }
 
 // TestTrainInTiers: services of the second tier start once those of the first are through, with one
-// approval for all. Nobody hands its workload back before the last is through: a member that is
+// approval for all. None hands its workload back before the last is through: a member that is
 // suspended holds the others, and the train names it.
 func TestTrainInTiers(t *testing.T) {
 	w := newTrainWorld(t, tiers(), step(1, manual()), step("100%"))
@@ -285,7 +285,7 @@ func TestTrainRolledBack(t *testing.T) {
 	})
 }
 
-// TestTrainReverted: a revert in Git, in mid-run and after it, has the members return without gates.
+// TestTrainReverted: a revert in Git, in mid-run and after it, has members return without gates.
 func TestTrainReverted(t *testing.T) {
 	t.Parallel()
 	t.Run("in mid-run", func(t *testing.T) {
