@@ -32,7 +32,8 @@ func services(versions ...int) files {
 	all := files{"shop.yaml": train}
 	for i, name := range []string{"db", "web", "api"} {
 		manifest := strings.NewReplacer("name: web", "name: "+name, "app: web", "app: "+name, "nginx:1.28", fmt.Sprintf("%s:%d", name, versions[i])).Replace(deployment)
-		all[name+".yaml"] = manifest + "---\n" + strings.NewReplacer("name: web", "name: "+name).Replace(release[:strings.Index(release, "  strategy:")])
+		member, _, _ := strings.Cut(release, "  strategy:")
+		all[name+".yaml"] = manifest + "---\n" + strings.ReplaceAll(member, "name: web", "name: "+name)
 	}
 	return all
 }
