@@ -12,7 +12,7 @@ type Member struct {
 	Found bool
 }
 
-// mostMembers is how many members are shown.
+// mostMembers bounds the members of a page.
 const mostMembers = 500
 
 func membersOf(w *show.Whole) []Member {
