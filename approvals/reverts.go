@@ -7,10 +7,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/lifecycle"
+	"github.com/sluice-dev/sluice/approvals/report"
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/github"
 )
@@ -39,6 +42,9 @@ func (r *Reverts) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err != nil || source == nil || source.Spec.Forge == nil {
 		return reconcile.Result{}, err
 	}
+	if alone, err := r.alone(ctx, release); err != nil || !alone {
+		return reconcile.Result{RequeueAfter: seldom * intervalOf(source)}, err
+	}
 	p := &reverting{Reverts: r, on: &subject[*v1alpha1.BatchRelease]{store: r.releases, object: release}, source: source}
 	p.on.written = p.announce
 	result, err := r.forges.outcome(ctx, source, p.follow(ctx))
@@ -46,6 +52,19 @@ func (r *Reverts) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		result.RequeueAfter = seldom * intervalOf(source)
 	}
 	return result, err
+}
+
+// alone reports whether a release asks by itself for its template to be put back.
+func (r *Reverts) alone(ctx context.Context, release *v1alpha1.BatchRelease) (bool, error) {
+	if release.Spec.Train == "" || lifecycle.RevertStageOf(release) != lifecycle.RevertUnclaimed {
+		return true, nil
+	}
+	var train v1alpha1.BatchRelease
+	err := r.releases.live.Get(ctx, client.ObjectKey{Namespace: release.Namespace, Name: release.Spec.Train}, &train)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	return err == nil && report.RevertsAlone(release, &train), err
 }
 
 // reverting follows the revert of one release.

@@ -33,6 +33,9 @@ var errAhead = errors.New("the branch is ahead of the release")
 
 // proposal returns the change that puts the template back, by the file as it is and as it was.
 func (r *reverting) proposal(ctx context.Context) (lifecycle.Proposal, error) {
+	if len(r.on.object.Spec.Members) > 0 {
+		return lifecycle.Impossible{Reason: "the run changes the templates of several releases"}, nil
+	}
 	request := forge.ChangeRequest{}
 	kept, err := r.kept(ctx, r.on.object)
 	if err == nil {

@@ -112,6 +112,9 @@ func (d *Dashboard) fill(shown *view.Confirm, what *verb.Verb, sight *show.Sight
 
 // preview returns what a rollback would do.
 func (d *Dashboard) preview(sight *show.Sight, a asked) *view.Rollback {
+	if sight.Release.IsTrain() {
+		return nil // what it does is said in words
+	}
 	to := a.To
 	if to == "" {
 		to = plan.Before(sight.Release)

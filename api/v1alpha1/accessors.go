@@ -157,3 +157,38 @@ func (s *ReleaseSource) LabelIn(namespace string) string {
 	sum := sha256.Sum256([]byte(value))
 	return value[:maxLabel-17] + "_" + hex.EncodeToString(sum[:8])
 }
+
+// IsTrain reports whether the release has members in place of a workload.
+func (r *BatchRelease) IsTrain() bool { return len(r.Spec.Members) > 0 }
+
+// HasFailed reports whether the release made no progress within its deadline. A train of which a
+// member has failed stays in its phase.
+func (s *BatchReleaseStatus) HasFailed() bool {
+	return s.Phase == PhaseFailed || s.State == StateFailed
+}
+
+// OfRun reports whether c stops all members of a train's run, which the train tells for them.
+func (c StopCause) OfRun() bool {
+	switch c {
+	case StopFrozen, StopTrainReturns, StopTooManyMembers:
+		return true
+	case StopInvalidStrategy, StopSuspended, StopWorkloadChanged, StopChangedPastGit:
+		return false
+	default:
+		return false
+	}
+}
+
+// WaitsForTrain reports whether the release waits until its train lets it go on: its step is done,
+// its template waits to be released, or it is not its turn to return.
+func (r *BatchRelease) WaitsForTrain() bool {
+	status := &r.Status
+	switch {
+	case r.Spec.Train == "":
+		return false
+	case status.State == StateWaiting:
+		return len(status.StoppedBy) == 0 && status.Queued != nil && status.Queued.Awaits == ""
+	default:
+		return status.State == StateWaitingForTrain || status.Stops() == StopTrainReturns
+	}
+}

@@ -46,8 +46,8 @@ const (
 )
 
 // LeavesGit reports whether a rollback with trigger t leaves Git with the rolled back commit: a
-// user requested it in the cluster, or it began automatically. That of a member is its train's. Any other rollback, and a release,
-// ends with the template in Git.
+// user requested it in the cluster, or it began automatically. That of a member whose train returns
+// is the train's. Any other rollback, and a release, ends with the template in Git.
 func (t RollbackTrigger) LeavesGit() bool {
 	switch t {
 	case TriggerAnnotation, TriggerDeadline, TriggerGateRejected, TriggerHistory, TriggerMember:

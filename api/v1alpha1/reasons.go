@@ -124,8 +124,8 @@ const (
 	// forge does not reveal who closed a pull request.
 	// Action: release another template, or roll back.
 	ReasonGateRejected = "GateRejected"
-	// ReasonWaitingForTrain: a member of a train waits for the train: it has done its step, or has a new
-	// template. The message names the train.
+	// ReasonWaitingForTrain: a member of a train waits for the train: it has done its step, or has a
+	// new template. The message names the train.
 	// Action: see the train, which says for whom it waits. See docs/trains.md.
 	ReasonWaitingForTrain = "WaitingForTrain"
 	// ReasonTrainReturns: the train of the release returns. Members that come after this one return

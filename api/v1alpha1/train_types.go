@@ -66,8 +66,8 @@ type MemberTemplate struct {
 	Template string `json:"template"`
 }
 
-// TrainRun is the release of a train's members by one commit. Its members are those that the commit
-// changes; they stay the same until the run ends.
+// TrainRun is the release of a train's members by one commit. It has the members that the commit
+// changes, which stay the same until the run ends.
 type TrainRun struct {
 	// Members are the releases of the run.
 	// +kubebuilder:validation:MaxItems=2000
@@ -83,7 +83,7 @@ type TrainRun struct {
 	Message string `json:"message,omitempty"`
 }
 
-// RunMember is what a member of a run may do.
+// RunMember says how far a member of a run may go.
 type RunMember struct {
 	// Name is the name of the release.
 	// +kubebuilder:validation:MaxLength=63
@@ -110,6 +110,20 @@ type RunMember struct {
 	// Back means that it is its turn to return: the members that come after it have.
 	// +optional
 	Back bool `json:"back,omitempty"`
+}
+
+// Returned returns the names of the members that return, or have returned.
+func (r *TrainRun) Returned() []string {
+	var names []string
+	if r == nil {
+		return names
+	}
+	for _, m := range r.Members {
+		if m.Returns {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }
 
 // TrainProgress is how far a member is in the run of its train.

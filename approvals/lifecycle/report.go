@@ -116,7 +116,7 @@ func follows(last *v1alpha1.ForgeReport, posts []report.Post) bool {
 // deploying shows a release of which something was told as a deployment, if the source asks for it.
 func deploying(release *v1alpha1.BatchRelease, environment string) []ReportIntent {
 	last := release.Status.Report
-	if environment == "" || last == nil {
+	if environment == "" || last == nil || release.Spec.Train != "" { // the train is the deployment
 		return nil
 	}
 	request, state, description, ok := report.Deployment(release, environment)

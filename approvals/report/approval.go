@@ -29,7 +29,7 @@ type Batch struct {
 	// Updated, Ready and Available count the pods that run the revision.
 	Updated, Ready, Available int32
 	Pods                      []Pod
-	// Members are those of a train's run.
+	// Members has the members of a train's run.
 	Members []Member
 }
 

@@ -14,7 +14,7 @@ import (
 func stand(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1.ForgeReport) (standing, bool) {
 	now, known := unmarked(release, gates, last)
 	now.forced = release.Status.Forced
-	return now, known
+	return now.ofRun(release), known
 }
 
 func unmarked(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alpha1.ForgeReport) (standing, bool) {
@@ -27,7 +27,7 @@ func unmarked(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, last *v1alp
 	case changedSince:
 		return of(v1alpha1.ReportDrifted, drift(status).Message), true
 	case atItsEnd:
-		return completed(status), true
+		return completedRun(release), true
 	case goingAway:
 		return deleted(status, last)
 	case withoutProgress:
@@ -98,7 +98,7 @@ func endedWith(status *v1alpha1.BatchReleaseStatus, commit string) *v1alpha1.End
 func endOf(ended *v1alpha1.EndedRelease, last *v1alpha1.ForgeReport) standing {
 	var now standing
 	switch {
-	case ended.Trigger.LeavesGit():
+	case leavesCommit(ended.Trigger):
 		now = endedAt(v1alpha1.ReportRolledBack, ended.Revision, ended.Replicas)
 		if told := last.Content; told != nil && goesBack(told.Kind) {
 			now.Cause, now.ByHand = told.Cause.DeepCopy(), told.ByHand

@@ -17,7 +17,8 @@ const maxLines = 20
 // request.
 func RevertWanted(release *v1alpha1.BatchRelease) bool {
 	status := &release.Status
-	return release.DeletionTimestamp == nil && len(status.Quarantined) > 0 && takenBack(status)
+	return release.DeletionTimestamp == nil && len(status.Quarantined) > 0 &&
+		status.RolledBackTo() != "" && status.Rollback.Trigger.LeavesGit()
 }
 
 // RevertWords makes the texts of the pull request that puts an earlier template back.
@@ -136,6 +137,9 @@ var isCommit = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
 // RevertRefused says why there is no pull request, and what people can do.
 func RevertRefused(release *v1alpha1.BatchRelease, file, reason string) string {
+	if len(release.Spec.Members) > 0 {
+		return revertTrain(release)
+	}
 	if file == "" {
 		file = "the repository"
 	}

@@ -23,7 +23,7 @@ func backFrom(status *v1alpha1.BatchReleaseStatus, last *v1alpha1.ForgeReport) s
 	switch {
 	case done(status):
 		now.Kind = v1alpha1.ReportRolledBack
-	case failing(status):
+	case failing(status), stuck(status):
 		now.Kind, now.detail = v1alpha1.ReportRollbackStuck, status.Message
 		return now
 	case blockedTraffic(status) != nil:

@@ -58,6 +58,8 @@ func positionOf(release *v1alpha1.BatchRelease) position {
 		return withoutProgress
 	case failing(status), status.State == "": // the message is about something else, or the status of an earlier version, for now
 		return between
+	case heldByTrain(release):
+		return between
 	case stands(status):
 		return standingStill
 	case !inBatch(status), status.Phase == v1alpha1.PhaseFinalizing:
@@ -106,7 +108,13 @@ func refusing(release *v1alpha1.BatchRelease) *metav1.Condition {
 // a commit of its own, unless it follows such a rollback: then it only ends the quarantine. A
 // rollback to nothing is one whose workload was replaced since.
 func takenBack(status *v1alpha1.BatchReleaseStatus) bool {
-	return status.RolledBackTo() != "" && status.Rollback.Trigger.LeavesGit()
+	return status.RolledBackTo() != "" && leavesCommit(status.Rollback.Trigger)
+}
+
+// leavesCommit reports whether a rollback with a trigger is one from the present commit. Git may
+// have another one by now if a train returns.
+func leavesCommit(trigger v1alpha1.RollbackTrigger) bool {
+	return trigger.LeavesGit() || trigger == v1alpha1.TriggerTrain
 }
 
 // drift returns the condition of a workload that somebody has changed since its release was
@@ -128,14 +136,13 @@ func done(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase == v1a
 // failing reports whether a release or rollback does not go on, for the time being.
 func failing(status *v1alpha1.BatchReleaseStatus) bool { return status.Phase == v1alpha1.PhaseFailed }
 
-// stuck reports whether no progress was made within the deadline.
-func stuck(status *v1alpha1.BatchReleaseStatus) bool {
-	return failing(status) && status.State == v1alpha1.StateFailed
-}
+// stuck reports whether no progress was made within the deadline: by a release, or by a member of
+// the train.
+func stuck(status *v1alpha1.BatchReleaseStatus) bool { return status.State == v1alpha1.StateFailed }
 
 // broken reports whether a release does not go on because it went wrong, whatever for.
 func broken(status *v1alpha1.BatchReleaseStatus) bool {
-	return failing(status) || status.State == v1alpha1.StateRejected
+	return failing(status) || status.State.WentWrong()
 }
 
 // stop returns the condition of a release that people have stopped; nil if nobody has.

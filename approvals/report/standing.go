@@ -19,6 +19,9 @@ type standing struct {
 	toward string
 	// target of replicas pods run the revision at the end of the batch.
 	target, replicas int32
+	// members of a train's run are shown in place of its pods.
+	train   bool
+	members int32
 	// requests is the new version's share of requests; empty if no route shares them.
 	requests string
 	// trouble is the problem of updated pods; empty for none.
@@ -81,12 +84,21 @@ func (s standing) words() string {
 	case v1alpha1.ReportDrifted:
 		return "drifted: " + s.detail
 	case v1alpha1.ReportReleased:
-		return fmt.Sprintf("released: %d/%d updated to %s", s.replicas, s.replicas, s.Revision)
+		if s.train {
+			return "released: " + s.all()
+		}
+		return "released: " + s.all() + " to " + s.Revision
 	case v1alpha1.ReportReverted:
-		return fmt.Sprintf("reverted to %s: %d/%d updated", s.Revision, s.replicas, s.replicas)
+		if s.train {
+			return "reverted: " + s.all()
+		}
+		return fmt.Sprintf("reverted to %s: %s", s.Revision, s.all())
 	case v1alpha1.ReportRollingBack:
 		return "rolling back to " + s.back()
 	case v1alpha1.ReportRollbackStuck:
+		if s.train {
+			return "rollback stuck: " + s.detail
+		}
 		return "rollback stuck on the way to " + s.Revision + ": " + s.detail
 	case v1alpha1.ReportRolledBack:
 		return "rolled back to " + s.back()
@@ -105,8 +117,11 @@ func (s standing) words() string {
 
 // going returns what stands before the words of a rollback that Git asks for.
 func (s standing) going() string {
-	if s.toward == "" {
+	switch {
+	case s.toward == "":
 		return ""
+	case s.train:
+		return "reverting: "
 	}
 	return "reverting to " + s.toward + ": "
 }
@@ -119,12 +134,26 @@ func (s standing) updating() string {
 	if s.trouble != "" {
 		return s.going() + batchWords(s.Batch, s.Batches) + ": " + s.trouble
 	}
+	if s.train {
+		return s.going() + batchWords(s.Batch, s.Batches) + ": updating " + plain.Count(s.members, "member")
+	}
 	return s.going() + fmt.Sprintf("%s: updating to %d of %s", batchWords(s.Batch, s.Batches), s.target, plain.Count(s.replicas, "pod")) + and(", ", s.requests)
 }
 
 // done returns how far the batch is.
 func (s standing) done() string {
+	if s.train {
+		return s.going() + batchWords(s.Batch, s.Batches) + ": " + s.all()
+	}
 	return s.going() + fmt.Sprintf("%s: %d/%d updated", batchWords(s.Batch, s.Batches), s.target, s.replicas) + and(", ", s.requests)
+}
+
+// all returns what is updated once nothing is left to be.
+func (s standing) all() string {
+	if s.train {
+		return plain.Count(s.members, "member") + " updated"
+	}
+	return fmt.Sprintf("%d/%d updated", s.replicas, s.replicas)
 }
 
 // where returns where a release was that never ended.
@@ -133,6 +162,9 @@ func (s standing) where() string { return s.detail + at(s.Batch, s.Batches) }
 // back returns the description of a rollback after its beginning.
 func (s standing) back() string {
 	text := s.Revision
+	if s.train {
+		text = "what " + plain.Count(s.members, "member") + " ran before"
+	}
 	if s.by != "" {
 		text += " by " + s.by
 	}

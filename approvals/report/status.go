@@ -78,7 +78,7 @@ func Next(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, o Options) []Po
 	if !known || release.Status.Commit == "" {
 		return next
 	}
-	if post := o.leadToPage(now.post(release.Status.Commit, context), release, last); due(post.Status, last) {
+	if post := o.leadToPage(now.post(release.Status.Commit, context), release, last); due(post.Status, last) && worthReporting(release, post, last) {
 		next = append(next, post)
 	}
 	return next

@@ -23,7 +23,7 @@ func Waiting(release *v1alpha1.BatchRelease, o Options) []Post {
 	if commit == "" || commit == release.Status.Commit || begun(release, last) {
 		return next
 	}
-	if post := now.post(commit, context); due(post.Status, last) {
+	if post := now.post(commit, context); due(post.Status, last) && (worthReporting(release, post, last) || stoppedAlone(&release.Status)) {
 		next = append(next, post)
 	}
 	return next

@@ -38,6 +38,11 @@ func (r *Report) review(files fs.FS, release *spec.Release, others *others) erro
 		return err
 	}
 	it.checkGates()
+	if release.IsTrain() {
+		it.checkTrain(others)
+		return nil
+	}
+	it.checkMember()
 	it.checkTemplate()
 	it.checkImages()
 	it.checkGenerated()

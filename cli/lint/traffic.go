@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -31,10 +32,20 @@ type routeKey struct {
 type others struct {
 	routes   map[routeKey][]spec.Route
 	services map[types.NamespacedName][]spec.Service
+	// sharing has the trains with a member that shares requests.
+	sharing map[types.NamespacedName]bool
 }
 
 func othersOf(read *spec.Result) *others {
-	found := &others{map[routeKey][]spec.Route{}, map[types.NamespacedName][]spec.Service{}}
+	found := &others{map[routeKey][]spec.Route{}, map[types.NamespacedName][]spec.Service{}, map[types.NamespacedName]bool{}}
+	for _, release := range read.Releases {
+		if release.Train == "" {
+			continue
+		}
+		if _, shares, _ := unstructured.NestedMap(release.Object().Object, "spec", "strategy", "traffic"); shares {
+			found.sharing[types.NamespacedName{Namespace: release.Namespace, Name: release.Train}] = true
+		}
+	}
 	for _, one := range read.Routes {
 		key := routeKey{one.Kind, one.Namespace, one.Name}
 		found.routes[key] = append(found.routes[key], one)

@@ -143,6 +143,9 @@ func OneRelease(name string) Objects {
 // ControllerRevisions of the namespace, since the workload can get others.
 func WholeRelease(release *v1alpha1.BatchRelease) Objects {
 	objects := OneRelease(release.Name)
+	if release.IsTrain() {
+		objects = Objects{&v1alpha1.BatchRelease{}: {}} // its members too
+	}
 	objects[&v1alpha1.Gate{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{v1alpha1.ReleaseLabel: release.Name})}
 	if source := release.Labels[v1alpha1.SourceLabel]; source != "" {
 		objects[&v1alpha1.ReleaseSource{}] = cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", source)}

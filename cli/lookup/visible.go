@@ -51,7 +51,11 @@ func Visible(ctx context.Context, c client.Reader, key client.ObjectKey) (*Sight
 	}
 	read("gates", func() (err error) { sight.Gates, err = Gates(ctx, c, key); return err })
 	read("ReleaseSource", func() error { return readSource(ctx, c, sight.Whole) })
-	read("workload with its pods", func() error { return readWorkload(ctx, c, sight.Whole) })
+	if sight.Release.IsTrain() {
+		read("members", func() (err error) { sight.Members, err = Members(ctx, c, sight.Release); return err })
+	} else {
+		read("workload with its pods", func() error { return readWorkload(ctx, c, sight.Whole) })
+	}
 	read("history", func() (err error) { sight.Kept, err = Kept(ctx, c, sight.Release); return err })
 	if err := parts.Wait(); err != nil {
 		return nil, err

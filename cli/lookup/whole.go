@@ -3,6 +3,7 @@ package lookup
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,21 @@ func Whole(ctx context.Context, c client.Reader, key client.ObjectKey) (*show.Wh
 	if err := readSource(ctx, c, whole); err != nil {
 		return nil, err
 	}
+	if whole.Release.IsTrain() {
+		whole.Members, err = Members(ctx, c, whole.Release)
+		return whole, err
+	}
 	return whole, readWorkload(ctx, c, whole)
+}
+
+// Members reads the members of a train.
+func Members(ctx context.Context, c client.Reader, train *v1alpha1.BatchRelease) ([]v1alpha1.BatchRelease, error) {
+	var found v1alpha1.BatchReleaseList
+	err := c.List(ctx, &found, client.InNamespace(train.Namespace), client.MatchingLabels{v1alpha1.TrainLabel: train.Name})
+	if err != nil {
+		return nil, fmt.Errorf("list members of train %s: %w", train.Name, err)
+	}
+	return slices.DeleteFunc(found.Items, func(m v1alpha1.BatchRelease) bool { return m.Spec.Train != train.Name }), nil
 }
 
 // readSource reads the ReleaseSource of the release, if it has one that the user may read.

@@ -37,6 +37,9 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 	switch {
 	case was == nil:
 		change.Kind = Added
+		if is.IsTrain() {
+			break
+		}
 		change.note("A " + is.WorkloadKind + " that the cluster lacks is created with the template; one that runs another template is released.")
 	case was.WorkloadRef() != is.WorkloadRef():
 		change.Kind = Kept
@@ -45,6 +48,9 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 		change.Kind = Released
 		if change.Before = c.last(is); change.Before != nil {
 			change.Kind = RolledBack
+		}
+		if is.IsTrain() {
+			break
 		}
 		if change.Fields, err = fields(was, is); err != nil {
 			return nil, err
@@ -61,6 +67,10 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 		change.Kind = Changed
 	}
 	c.compareFreeze(change, was)
+	if is.IsTrain() && change.Kind != Unchanged {
+		c.detailTrain(change, was)
+		return change, nil
+	}
 	if err := c.detail(change, was); err != nil {
 		return nil, err
 	}
@@ -87,7 +97,7 @@ func (c *comparison) compareFreeze(change *Change, was *spec.Release) {
 
 func changeOf(release *spec.Release, kind Kind) *Change {
 	change := &Change{
-		Namespace: release.Namespace, Name: release.Name, File: release.File, Kind: kind,
+		Train: release.Train, Namespace: release.Namespace, Name: release.Name, File: release.File, Kind: kind,
 		WorkloadKind: release.WorkloadKind, Workload: release.Workload,
 	}
 	if release.WorkloadKind == kinds.Deployment {
@@ -163,6 +173,10 @@ func (c *comparison) gone(was *spec.Release) Change {
 	}
 	if _, is := c.after.Read.Missing(was.Name, was.File, was.Kustomization); is {
 		change.Kind = Kept
+		return change
+	}
+	if was.IsTrain() {
+		change.note("A ReleaseSource that prunes deletes it; any other leaves it as it is.")
 		return change
 	}
 	change.note("A ReleaseSource that prunes deletes it, and its " + was.WorkloadKind + " is handed back; any other leaves it as it is.")

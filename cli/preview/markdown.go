@@ -85,6 +85,7 @@ func bullets(to *strings.Builder, lines []string, before string, shown func(stri
 func (c *Change) details() string {
 	var text strings.Builder
 	text.WriteString("\n")
+	bullets(&text, c.memberLines(), "- ", report.Code)
 	bullets(&text, c.Fields, "- ", report.Code)
 	bullets(&text, c.Routes, "- ", report.Code)
 	if c.Frozen != "" {
@@ -100,7 +101,7 @@ func (c *Change) details() string {
 	for _, remark := range c.remarks() {
 		fmt.Fprintf(&text, "- %s\n", remark)
 	}
-	if len(c.Batches) == 0 {
+	if !c.tabled() {
 		return text.String()
 	}
 	columns := c.columns("batch", "pods", "new", "requests", "then")

@@ -93,7 +93,7 @@ func (c *Change) meet(live *Live, freeze *spec.Freeze, now time.Time) error {
 	if live.Release != nil {
 		c.Cluster.Now = show.Progress(live.Release)
 	}
-	if c.release == nil || c.Kind == Kept {
+	if c.release == nil || c.Kind == Kept || c.isTrain() {
 		return nil // it is gone, or stays as it is
 	}
 	c.scale(live.Workload)
@@ -103,6 +103,9 @@ func (c *Change) meet(live *Live, freeze *spec.Freeze, now time.Time) error {
 	c.Cluster.Refused = cmp.Or(c.obstacle(live), c.Cluster.Refused)
 	if c.Kind == Changed {
 		return nil
+	}
+	if c.Train != "" {
+		return c.preflight(live) // its train decides when the template begins
 	}
 	c.Cluster.Prospect, c.Cluster.Why = plan.AdmissionOf(c.given(live.Release, freeze), live.Workload, c.release.TemplateDigest, now)
 	if waits := c.Cluster.Prospect == plan.Waits || c.Cluster.Prospect == plan.Queues; waits && c.Kind == RolledBack {

@@ -81,6 +81,10 @@ type Change struct {
 	Workload     string `json:"workload"`
 	Deployment   string `json:"deployment,omitempty"`
 	Kind         Kind   `json:"kind"`
+	// Train names the train of a member. Members names the releases that a train releases together,
+	// each with the ones that it waits for.
+	Train   string   `json:"train,omitempty"`
+	Members []string `json:"members,omitempty"`
 	// Fields of the template that differ, without values that may be secret.
 	Fields []string `json:"fields,omitempty"`
 	// Before is the commit that has the template already, if it is a rollback.
@@ -199,6 +203,8 @@ func Compare(before, after *State, earlier []*State) (*Preview, error) {
 				spec.WorkloadRefused(release.WorkloadRef(), old.WorkloadRef())).Error())
 		}
 	}
+	preview.addUp()
+	preview.checkTrains(after)
 	if err := preview.findMistakes(before, after); err != nil {
 		return nil, err
 	}

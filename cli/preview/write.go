@@ -28,7 +28,11 @@ var told = []Kind{Released, RolledBack, Unfrozen, Added, Removed, Kept, Changed}
 func (p *Preview) told() []Change {
 	var changes []Change
 	for _, kind := range told {
-		changes = append(changes, p.Of(kind)...)
+		of := p.Of(kind)
+		slices.SortStableFunc(of, func(a, b Change) int { // members below their train
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(cmp.Or(a.Train, a.Name), cmp.Or(b.Train, b.Name)), cmp.Compare(a.Train, b.Train))
+		})
+		changes = append(changes, of...)
 	}
 	return changes
 }
@@ -76,8 +80,15 @@ func (c *Change) headline() string {
 		Unfrozen:   "is no longer frozen; what waited goes on",
 		Changed:    "has other rules; no pod is replaced",
 	}[c.Kind]
-	if c.Kind == Released || c.Kind == RolledBack {
-		what += " in " + batches(len(c.Batches))
+	if c.Kind != Released && c.Kind != RolledBack {
+		return what
+	}
+	if c.isTrain() {
+		what = c.together()
+	}
+	what += " in " + batches(len(c.Batches))
+	if c.Train != "" {
+		what += ", with train " + c.Train
 	}
 	return what
 }
@@ -154,7 +165,7 @@ func (p *Preview) text() string {
 
 // lines describes a change, without its batches.
 func (c *Change) lines() []string {
-	lines := append(slices.Clone(c.Fields), c.Routes...)
+	lines := slices.Concat(c.memberLines(), c.Fields, c.Routes)
 	if c.Frozen != "" {
 		lines = append(lines, c.Frozen)
 	}
@@ -170,6 +181,14 @@ func (c *Change) lines() []string {
 	return append(lines, c.remarks()...)
 }
 
+// memberLines returns the members that a train releases together.
+func (c *Change) memberLines() []string {
+	if len(c.Members) < 2 {
+		return nil
+	}
+	return c.Members
+}
+
 // inCluster goes before what was found there.
 const inCluster = "In the cluster: "
 
@@ -183,8 +202,11 @@ func (c *Change) remarks() []string {
 	return append(notes, fmt.Sprintf("At most %d pods, at least %d available.", most, least))
 }
 
+// tabled reports whether the batches are shown. A member has the batches of its train.
+func (c *Change) tabled() bool { return len(c.Batches) > 0 && c.Train == "" }
+
 func (c *Change) table(to io.Writer) {
-	if len(c.Batches) == 0 {
+	if !c.tabled() {
 		return
 	}
 	table := tabwriter.NewWriter(to, 0, 0, 3, ' ', 0)
@@ -219,6 +241,8 @@ func (c *Change) after(batch int) []string {
 	switch {
 	case len(gates) > 0:
 		return gates
+	case c.isTrain() && batch == len(c.Batches)-1:
+		return []string{"all are handed back"}
 	case batch == len(c.Batches)-1:
 		return []string{"handed back"}
 	}

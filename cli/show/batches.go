@@ -29,7 +29,7 @@ func batches(w *Whole) []Node {
 			node.Text += ": " + progress(w)
 		}
 		node.Children = opened(w, i)
-		if node.State == Plain || len(node.Children) == 0 && node.State != Good {
+		if w.Release.Spec.Train == "" && (node.State == Plain || len(node.Children) == 0 && node.State != Good) {
 			node.Children = announced(node.Name, spec.Gates(rollback, i))
 		}
 		nodes = append(nodes, node)

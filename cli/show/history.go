@@ -28,6 +28,11 @@ func History(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision, n
 	kept = slices.SortedFunc(slices.Values(kept), func(a, b appsv1.ControllerRevision) int {
 		return cmp.Or(cmp.Compare(a.Revision, b.Revision), strings.Compare(a.Name, b.Name))
 	})
+	if release.IsTrain() { // the history of templates is that of the members
+		for i := range release.Status.Ended {
+			table.Rows = append(table.Rows, endedRow(&release.Status.Ended[i]))
+		}
+	}
 	current := release.Annotations[v1alpha1.CurrentStableAnnotation]
 	for i := range kept {
 		table.Rows = append(table.Rows, keptRow(&kept[i], current, now))
@@ -60,6 +65,15 @@ func keptRow(kept *appsv1.ControllerRevision, current string, now time.Time) met
 	)
 }
 
+// endedRow returns the row of a run that has ended.
+func endedRow(ended *v1alpha1.EndedRelease) metav1.TableRow {
+	outcome := string(v1alpha1.OutcomeReleased)
+	if ended.Trigger != "" {
+		outcome = string(v1alpha1.OutcomeRolledBack)
+	}
+	return marked("", "-", ended.Revision, "-", outcome, "-", "-", plain.Commit(ended.Commit), "-", "-", "-")
+}
+
 // supersededRow returns the row of a release that another one superseded.
 func supersededRow(one *v1alpha1.LogEntry, now time.Time) metav1.TableRow {
 	outcome := strings.TrimSuffix(string(one.Type)+" when "+string(one.State), " when ")
@@ -80,13 +94,13 @@ func gaveWay(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision) [
 	})
 }
 
-// underWay reports whether a template is being released that is not kept yet.
+// underWay reports whether a template is being released that is not kept yet, or a train has a run.
 func underWay(release *v1alpha1.BatchRelease, kept []appsv1.ControllerRevision) bool {
 	status := &release.Status
 	isIt := func(r appsv1.ControllerRevision) bool {
 		return r.Labels[v1alpha1.RevisionLabel] == status.UpdateRevision
 	}
-	return status.UpdateRevision != "" && status.Phase != v1alpha1.PhaseCompleted && !slices.ContainsFunc(kept, isIt)
+	return status.UpdateRevision != "" && (release.IsTrain() || status.Phase != v1alpha1.PhaseCompleted) && !slices.ContainsFunc(kept, isIt)
 }
 
 func underWayRow(release *v1alpha1.BatchRelease) metav1.TableRow {

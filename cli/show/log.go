@@ -21,6 +21,10 @@ func CauseWords(cause v1alpha1.StopCause) string {
 		return "changed without Git"
 	case v1alpha1.StopInvalidStrategy:
 		return "invalid strategy"
+	case v1alpha1.StopTrainReturns:
+		return "its train returns"
+	case v1alpha1.StopTooManyMembers:
+		return "too many members"
 	default:
 		return string(cause)
 	}

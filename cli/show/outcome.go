@@ -78,6 +78,8 @@ func completedAs(status *v1alpha1.BatchReleaseStatus) Outcome {
 	switch {
 	case meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDrifted):
 		return Drifted
+	case status.Rollback == nil && len(status.Run.Returned()) > 0:
+		return RolledBack
 	case meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionQuarantined), unasked(status):
 		return RolledBack
 	default:
@@ -117,6 +119,8 @@ const (
 // on hold until somebody lets it go on.
 func underWayStanding(status *v1alpha1.BatchReleaseStatus) string {
 	switch {
+	case status.Stops() == v1alpha1.StopTrainReturns:
+		return waiting
 	case status.State.OnHold(), status.Stops() != "":
 		return onHold
 	case status.State.Waits(), lacksWorkload(status) && status.Phase == "":
@@ -153,7 +157,7 @@ func OutcomeAt(release *v1alpha1.BatchRelease, commit string) Outcome {
 	for _, ended := range slices.Backward(status.Ended) {
 		switch {
 		case !strings.HasPrefix(ended.Commit, commit):
-		case ended.Trigger.LeavesGit():
+		case ended.Trigger.LeavesGit(), ended.Trigger == v1alpha1.TriggerTrain:
 			return RolledBack
 		default:
 			return Completed

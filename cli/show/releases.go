@@ -60,9 +60,17 @@ func releaseCells(release *v1alpha1.BatchRelease, sources Sources, now time.Time
 		release.Name, standing, status.Batch,
 		share(status, status.UpdatedReplicas), share(status, status.UpdatedAvailableReplicas),
 		waitsFor, ReleasedVersion(release), plain.Commit(status.Commit), since(release.CreationTimestamp, now), trafficCell(release),
-		strings.ToLower(release.Spec.WorkloadRef.Kind) + "/" + release.Spec.WorkloadRef.Name,
+		WorkloadName(release),
 		status.UpdateRevision, images(release), status.Message,
 	}
+}
+
+// WorkloadName returns the workload of a release as kubectl names it; for a train, its members.
+func WorkloadName(release *v1alpha1.BatchRelease) string {
+	if release.IsTrain() {
+		return plain.Count(len(release.Spec.MemberTemplates), "member")
+	}
+	return strings.ToLower(release.Spec.WorkloadRef.Kind) + "/" + release.Spec.WorkloadRef.Name
 }
 
 // Rows remembers the rows of releases that were printed.
@@ -111,6 +119,8 @@ func WaitsFor(release *v1alpha1.BatchRelease, now time.Time) string {
 		return "workload"
 	case status.PausePoint != nil:
 		return "pod/" + status.PausePoint.Pod
+	case release.WaitsForTrain():
+		return "train/" + release.Spec.Train
 	case status.State == v1alpha1.StateApprovalRefused:
 		return "another approval"
 	case status.CurrentStepState == v1alpha1.StepBlocking:

@@ -29,6 +29,8 @@ type Whole struct {
 	Pods []corev1.Pod
 	// Gates are the gates of the release, of earlier attempts too.
 	Gates []v1alpha1.Gate
+	// Members are the members of a train.
+	Members []v1alpha1.BatchRelease
 	// Source gives the release; nil if none does, or it can't be read.
 	Source *v1alpha1.ReleaseSource
 }
@@ -50,7 +52,12 @@ func Tree(w *Whole) Node {
 	root.Since = w.Release.Status.StandsSince()
 	root.Children = append(root.Children, sourceNode(w.Source)...)
 	root.Children = append(root.Children, origin(w.Release)...)
-	root.Children = append(root.Children, workloadNode(w))
+	root.Children = append(root.Children, trainNode(w.Release)...)
+	if w.Release.IsTrain() {
+		root.Children = append(root.Children, membersNode(w))
+	} else {
+		root.Children = append(root.Children, workloadNode(w))
+	}
 	root.Children = append(root.Children, trafficNode(w.Release)...)
 	root.Children = append(root.Children, warnings(w.Release)...)
 	root.Children = append(root.Children, batches(w)...)

@@ -120,7 +120,7 @@ func shown(action plan.Action) bool {
 	switch action.(type) {
 	case plan.TakeOver, plan.HandBack, plan.MovePods, plan.OpenGate, plan.CloseGate, plan.Traffic:
 		return true
-	case plan.Annotate, plan.RecordRevision, plan.UpdateRevision, plan.PruneRevision, plan.Follow, plan.CopyTemplate:
+	case plan.Annotate, plan.RecordRevision, plan.UpdateRevision, plan.PruneRevision, plan.RetryMember, plan.Follow, plan.CopyTemplate:
 	}
 	return false // as for the status, which is no action
 }

@@ -161,8 +161,8 @@ func versions(now Situation) []Choice {
 	var choices []Choice
 	before := plan.Before(now.Release)
 	if _, err := steer.RollBack(now.Release, now.Kept, ""); err == nil {
-		text := "the previous version"
-		if before != "" {
+		text := chosenVersion(now.Release, Request{})
+		if before != "" && !now.Release.IsTrain() {
 			text += ": " + before
 		}
 		choices = append(choices, Choice{Text: text})

@@ -118,7 +118,7 @@ in Git.`,
 		},
 		Button: Button{Text: "Roll back", Kind: "danger", Apart: true}, Written: "You have requested a rollback to %s.",
 		Again: "the rollback has already been requested.", Declined: "The controller has not rolled the release back.",
-		decide: rollBack, done: rolledBack, Taken: rollbackTaken, choices: versions, subject: chosenVersion,
+		decide: rollBack, done: rolledBack, Taken: rollbackTaken, choices: versions, subject: chosenVersion, effects: rollbackEffects,
 	},
 	{
 		Name: "force", Needs: patchGate, Asks: Answer, Picks: true, Compares: EveryFact,

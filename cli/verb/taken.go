@@ -30,6 +30,9 @@ func rollbackTaken(release *v1alpha1.BatchRelease) (bool, error) {
 	if _, asked := release.Annotations[v1alpha1.RollbackAnnotation]; asked {
 		return false, nil
 	}
+	if at := release.Status.Train; at != nil && at.Answer == v1alpha1.MemberRefused { // its train returns
+		return true, nil
+	}
 	if release.Status.Rollback == nil {
 		return false, &DeclinedError{"the rollback was refused: the events of the release say why"}
 	}

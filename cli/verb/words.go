@@ -44,7 +44,10 @@ func passed(release *v1alpha1.BatchRelease, _ Request) string {
 
 func chosenBatch(_ *v1alpha1.BatchRelease, r Request) string { return strconv.Itoa(int(r.Batch)) }
 
-func chosenVersion(_ *v1alpha1.BatchRelease, r Request) string {
+func chosenVersion(release *v1alpha1.BatchRelease, r Request) string {
+	if release.IsTrain() {
+		return "what its members ran before"
+	}
 	if r.To == "" {
 		return "the previous version"
 	}
@@ -108,6 +111,8 @@ func rejectEffects(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate) []stri
 func retryEffects(release *v1alpha1.BatchRelease, _ []v1alpha1.Gate) []string {
 	status := &release.Status
 	switch {
+	case release.IsTrain():
+		return []string{"The members that failed continue from the batch where they failed, with a new deadline. Fix the cause first, or they fail again."}
 	case status.RefusedWrite != nil:
 		return []string{"Sluice repeats the write that the API server refuses: " + status.RefusedWrite.Write + "."}
 	case status.StoppedFor(v1alpha1.StopWorkloadChanged):
@@ -124,5 +129,20 @@ func jumpEffects(release *v1alpha1.BatchRelease, _ []v1alpha1.Gate) []string {
 	}
 	return []string{
 		"Forward, the release goes through the batches in between without waiting for their manual and skippable gates. Other gates must pass.", back,
+	}
+}
+
+// rollbackEffects says what else a rollback takes back: that of a train, or of a member in a run.
+func rollbackEffects(release *v1alpha1.BatchRelease, _ []v1alpha1.Gate) []string {
+	switch {
+	case release.IsTrain() && release.Status.Run != nil:
+		return []string{
+			plain.Count(len(release.Status.Run.Members), "member") + " of the last run go back to what each of them ran before, those that come after others first.",
+			"Git is not changed: revert the commit there. Until then the members stay as they are.",
+		}
+	case release.Spec.Train != "" && (release.Status.Phase != v1alpha1.PhaseCompleted || release.Status.Queued != nil):
+		return []string{"The members of train " + release.Spec.Train + " that are released together with this one return too."}
+	default:
+		return nil
 	}
 }

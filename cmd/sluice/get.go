@@ -95,6 +95,9 @@ func follow(ctx context.Context, c *cluster, release *v1alpha1.BatchRelease, scr
 // print prints the objects of the tree.
 func (f *getFlags) print(command *cobra.Command, c *cluster, whole *show.Whole) error {
 	objects := []client.Object{whole.Release}
+	for i := range whole.Members {
+		objects = append(objects, &whole.Members[i])
+	}
 	if whole.Workload != nil {
 		objects = append(objects, whole.Workload)
 	}

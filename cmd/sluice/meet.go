@@ -54,7 +54,7 @@ type surrounding struct {
 // of reads what there is of one release.
 func (s *surroundings) of(ctx context.Context, change *preview.Change) (*preview.Live, error) {
 	live, release, w := &preview.Live{}, &v1alpha1.BatchRelease{}, workload.New(change.WorkloadKind)
-	if w == nil {
+	if w == nil && change.Workload != "" {
 		return live, nil // lint refuses it
 	}
 	if missing, err := s.cluster.find(ctx, change.Key(), release); err != nil {
@@ -63,6 +63,9 @@ func (s *surroundings) of(ctx context.Context, change *preview.Change) (*preview
 		live.Release = release
 	} else {
 		live.Missing = append(live.Missing, missing)
+	}
+	if w == nil { // a train has none
+		return live, nil
 	}
 	if err := s.cluster.routes(ctx, change, live); err != nil {
 		return nil, err

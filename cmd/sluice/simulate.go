@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -77,14 +78,17 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		}
 		trace.Nodes = []simulate.Nodes{{Count: f.nodes}}
 	}
-	chosen, err := f.choose(cmd.Context(), path)
+	chosen, all, err := f.choose(cmd.Context(), path)
 	if err != nil {
 		return err
+	}
+	if chosen.IsTrain() {
+		return fmt.Errorf("%s/%s is a train: simulate each member alone, with --release: %s", chosen.Namespace, chosen.Name, memberNames(chosen))
 	}
 	if kind := chosen.WorkloadKind; cmd.Flags().Changed("nodes") && !preflight.FollowsNodes(kind) {
 		return fmt.Errorf("--nodes is for %s, and %s %s has no pods by node: use replicas in a trace", kinds.OnNodes(), kind, chosen.Workload)
 	}
-	timeline, err := play(chosen, trace)
+	timeline, err := play(chosen, all, trace)
 	if err != nil {
 		return err
 	}
@@ -105,46 +109,66 @@ func (f *simulateFlags) readTrace() (*simulate.Trace, error) {
 	return simulate.Parse(data)
 }
 
-// choose finds the release that is meant.
-func (f *simulateFlags) choose(ctx context.Context, path string) (*spec.Release, error) {
+// choose finds the release that is meant, and all that there are.
+func (f *simulateFlags) choose(ctx context.Context, path string) (*spec.Release, []*spec.Release, error) {
 	tree, err := findWorktree(path, f.source.marks())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	files, err := tree.files()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	read, err := spec.NewReader(f.source.options(ctx)).Read(files, tree.folder)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	var chosen []*spec.Release
 	var names []string
 	for _, release := range read.Releases {
 		name := release.Namespace + "/" + release.Name
 		names = append(names, name)
-		if f.release == "" || f.release == name || f.release == release.Name {
+		if f.release == "" && release.Train == "" || f.release == name || f.release == release.Name {
 			chosen = append(chosen, release)
 		}
 	}
 	switch {
 	case len(chosen) == 1:
-		return chosen[0], nil
+		return chosen[0], read.Releases, nil
 	case len(chosen) > 1:
-		return nil, usageError{fmt.Errorf("name one of the releases with --release: %s", strings.Join(names, ", "))}
+		return nil, nil, usageError{fmt.Errorf("name one of the releases with --release: %s", strings.Join(names, ", "))}
 	case len(read.Errors) > 0:
-		return nil, fmt.Errorf("there is no release that can be read: %w", read.Errors[0])
+		return nil, nil, fmt.Errorf("there is no release that can be read: %w", read.Errors[0])
 	case len(names) == 0:
-		return nil, fmt.Errorf("there is no release in %s", path)
+		return nil, nil, fmt.Errorf("there is no release in %s", path)
 	}
-	return nil, fmt.Errorf("there is no release %s in %s, but %s", f.release, path, strings.Join(names, ", "))
+	return nil, nil, fmt.Errorf("there is no release %s in %s, but %s", f.release, path, strings.Join(names, ", "))
 }
 
-func play(chosen *spec.Release, trace *simulate.Trace) (*simulate.Timeline, error) {
+func memberNames(train *spec.Release) string {
+	names := make([]string, 0, len(train.Members))
+	for _, member := range train.Members {
+		names = append(names, train.Namespace+"/"+member.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// play simulates a release. A member of a train is played alone, with the gates of that.
+func play(chosen *spec.Release, all []*spec.Release, trace *simulate.Trace) (*simulate.Timeline, error) {
 	release := &v1alpha1.BatchRelease{}
 	if err := decodeObject(chosen.Object(), release); err != nil {
 		return nil, err
+	}
+	if i := slices.IndexFunc(all, func(r *spec.Release) bool {
+		return r.IsTrain() && r.Namespace == chosen.Namespace && r.Name == chosen.Train
+	}); i >= 0 {
+		train := &v1alpha1.BatchRelease{}
+		if err := decodeObject(all[i].Object(), train); err != nil {
+			return nil, err
+		}
+		for j := range release.Spec.Strategy.Steps {
+			release.Spec.Strategy.Steps[j].Gates = train.Spec.Strategy.Steps[j].Gates
+		}
 	}
 	of := workload.New(chosen.WorkloadKind)
 	if of == nil {

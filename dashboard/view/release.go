@@ -39,8 +39,11 @@ type Release struct {
 	Merge  []Link
 	Queued *Queued
 	// Changes is the difference that the release in progress makes in the template.
-	Changes   *Diff
-	Batches   []Batch
+	Changes *Diff
+	Batches []Batch
+	// IsTrain says that the release has members in place of pods and revisions of its own.
+	IsTrain   bool
+	Members   []Member
 	Pods      Pods
 	Traffic   *Traffic
 	Timeline  []Entry
@@ -69,7 +72,7 @@ func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 		Row: RowOf(release, now), UID: string(release.UID), Attempt: status.Attempt, Revision: status.UpdateRevision,
 		Why: line(show.Progress(release)), Rollback: status.Rollback != nil, Warnings: warningsOf(release),
 		Batches: batchesOf(sight.Whole), Pods: podsOf(sight.Whole, zones, now), Traffic: trafficOf(release),
-		Changes: changesOf(sight), Revisions: revisionsOf(sight), Now: now,
+		IsTrain: release.IsTrain(), Members: membersOf(sight.Whole), Changes: changesOf(sight), Revisions: revisionsOf(sight), Now: now,
 	}
 	for _, hidden := range sight.Hidden {
 		page.Hidden = append(page.Hidden, line(hidden))

@@ -121,12 +121,22 @@ func (q Query) holds(row *Row, words []string, viewer Viewer) bool {
 }
 
 // Order sorts rows for the list: first releases with problems, then those that wait, those in
-// progress, and the rest; each group by name.
+// progress, and the rest; each group by name. The members of a train follow it, and the train has
+// the place of the one that comes first.
 func Order(rows []*Row) {
 	rank := map[Mark]int{Bad: 0, Waiting: 1, Moving: 2, Plain: 3, Good: 4}
+	type group struct{ namespace, name string }
+	of := func(row *Row) group { return group{row.Namespace, cmp.Or(row.Train, row.Name)} }
+	first := make(map[group]int, len(rows))
+	for _, row := range rows {
+		if least, is := first[of(row)]; !is || rank[row.Mark] < least {
+			first[of(row)] = rank[row.Mark]
+		}
+	}
 	slices.SortFunc(rows, func(a, b *Row) int {
 		return cmp.Or(
-			cmp.Compare(rank[a.Mark], rank[b.Mark]), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name),
+			cmp.Compare(first[of(a)], first[of(b)]), strings.Compare(a.Namespace, b.Namespace), strings.Compare(of(a).name, of(b).name),
+			strings.Compare(a.Train, b.Train), cmp.Compare(rank[a.Mark], rank[b.Mark]), strings.Compare(a.Name, b.Name),
 		)
 	})
 }

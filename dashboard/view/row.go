@@ -15,6 +15,8 @@ type Row struct {
 	Namespace, Name string
 	// Workload is its kind and name, such as deployment/web.
 	Workload string
+	// Train is the train of a member; empty for any other release.
+	Train string
 	// Standing is its state in one word.
 	Standing string
 	Mark     Mark
@@ -65,7 +67,7 @@ func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
 	author, subject := show.CommitOf(release)
 	row := Row{
 		Namespace: release.Namespace, Name: release.Name,
-		Workload: strings.ToLower(release.Spec.WorkloadRef.Kind) + "/" + release.Spec.WorkloadRef.Name,
+		Workload: show.WorkloadName(release), Train: cell(release.Spec.Train),
 		Standing: show.Standing(release), Mark: markOf(show.StateOf(release)),
 		Batches: len(release.Spec.Steps(status.Rollback != nil)),
 		Updated: status.UpdatedReplicas, Available: status.UpdatedAvailableReplicas,
@@ -88,7 +90,7 @@ func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
 		row.Weight, row.Shared = status.Traffic.Weight, true
 	}
 	row.found = strings.ToLower(strings.Join([]string{
-		row.Namespace + "/" + row.Name, row.Workload, row.Standing, row.Author, row.Subject, row.Images, status.Commit, status.UpdateRevision,
+		row.Namespace + "/" + row.Name, row.Workload, row.Standing, row.Author, row.Subject, row.Images, status.Commit, status.UpdateRevision, row.Train,
 	}, "\n"))
 	return row
 }
@@ -96,7 +98,7 @@ func RowOf(release *v1alpha1.BatchRelease, now time.Time) Row {
 // asksOf returns who can let a release continue.
 func asksOf(release *v1alpha1.BatchRelease) asks {
 	status := &release.Status
-	who := asks{operator: status.Phase == v1alpha1.PhaseFailed || status.StoppedFor(v1alpha1.StopWorkloadChanged)}
+	who := asks{operator: status.HasFailed() || status.StoppedFor(v1alpha1.StopWorkloadChanged)}
 	switch {
 	case status.State.AtGates():
 		who.ofGates(release)

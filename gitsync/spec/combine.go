@@ -21,30 +21,8 @@ type workloads struct {
 // given more than once, and templates that stand in another file. Of new releases it also returns
 // the earlier ones (Result.Earlier).
 func (p *pass) combine() (made []*Release, earlier map[*Release]*Release) {
-	workloads := workloads{by: map[workloadKey][]located{}, built: map[string][]located{}, jobs: map[objectKey][]located{}}
-	releases, given := map[objectKey][]located{}, map[objectKey]string{}
+	workloads, releases, given := p.sorted()
 	earlier = map[*Release]*Release{}
-	for _, l := range p.manifests {
-		key := objectKey{l.in(p.opts.Namespace), l.name}
-		if l.kind == releaseKind {
-			given[key] = l.file
-		}
-		switch {
-		case l.kind.isWorkload():
-			workload := workloadKey{l.kind, key.namespace, key.name}
-			workloads.by[workload] = append(workloads.by[workload], l)
-			if l.kustomization != "" {
-				workloads.built[l.kustomization] = append(workloads.built[l.kustomization], l)
-			}
-		case l.kind == jobKind:
-			workloads.jobs[key] = append(workloads.jobs[key], l)
-		case l.kind.isOther(): // whoever compares them with releases finds them in the result
-		case !p.allowed(key.namespace):
-			p.fail(l.file, l.at, fmt.Sprintf("BatchRelease %s is in namespace %s, but its source may only write to %s", l.name, key.namespace, p.namespaces()))
-		default:
-			releases[key] = append(releases[key], l)
-		}
-	}
 	p.noteUnreleased(workloads)
 	p.dropRepeated(releases, "BatchRelease")
 	p.dropRivals(releases)
@@ -74,6 +52,39 @@ func (p *pass) combine() (made []*Release, earlier map[*Release]*Release) {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Name, b.Name))
 	})
 	return made, earlier
+}
+
+// sorted returns the workloads and the releases of all files, and the file of each release.
+func (p *pass) sorted() (found workloads, releases map[objectKey][]located, given map[objectKey]string) {
+	found = workloads{by: map[workloadKey][]located{}, built: map[string][]located{}, jobs: map[objectKey][]located{}}
+	releases, given = map[objectKey][]located{}, map[objectKey]string{}
+	p.faultyTrains = map[string]bool{}
+	for _, l := range p.manifests {
+		key := objectKey{l.in(p.opts.Namespace), l.name}
+		if l.isFaultyTrain() {
+			p.faultyTrains[key.namespace] = true
+			continue
+		}
+		if l.kind == releaseKind {
+			given[key] = l.file
+		}
+		switch {
+		case l.kind.isWorkload():
+			workload := workloadKey{l.kind, key.namespace, key.name}
+			found.by[workload] = append(found.by[workload], l)
+			if l.kustomization != "" {
+				found.built[l.kustomization] = append(found.built[l.kustomization], l)
+			}
+		case l.kind == jobKind:
+			found.jobs[key] = append(found.jobs[key], l)
+		case l.kind.isOther(): // whoever compares them with releases finds them in the result
+		case !p.allowed(key.namespace):
+			p.fail(l.file, l.at, fmt.Sprintf("BatchRelease %s is in namespace %s, but its source may only write to %s", l.name, key.namespace, p.namespaces()))
+		default:
+			releases[key] = append(releases[key], l)
+		}
+	}
+	return found, releases, given
 }
 
 func (p *pass) allowed(namespace string) bool {

@@ -161,7 +161,7 @@ func (c *parsed) addObject(doc document, path string, data []byte, object map[st
 		m.sharing = doc.find(path + routesPath)
 	}
 	if m.kind == releaseKind {
-		m.stepsAt = doc.find(path + stepsPath)
+		m.locateSteps(func(at string) position { return doc.find(path + at) })
 	}
 	c.manifests = append(c.manifests, m)
 }

@@ -279,7 +279,7 @@ func (p *pass) take(made *build, file string, built builtObject) {
 		made.noteOther(built, file)
 		return
 	}
-	if m == nil {
+	if m == nil || m.isFaultyTrain() {
 		made.noteRefused(built)
 	}
 	origin := Place{File: built.File, Line: built.Line}
@@ -299,7 +299,7 @@ func (p *pass) take(made *build, file string, built builtObject) {
 		m.sharing = find(p.tree, origin, routesPath)
 	}
 	if m != nil && m.kind == releaseKind {
-		m.stepsAt = find(p.tree, origin, stepsPath)
+		m.locateSteps(func(at string) position { return find(p.tree, origin, at) })
 	}
 	if m != nil {
 		made.manifests = append(made.manifests, located{manifest: m, file: origin.File, at: position{built.Line, built.Column}, kustomization: file})

@@ -33,8 +33,9 @@ type manifest struct {
 	routes []v1alpha1.TrafficRoute
 	// sharing is the place of these.
 	sharing position
-	// stepsAt is the place of the steps of a BatchRelease.
-	stepsAt position
+	// stepsAt is the place of the steps of a BatchRelease, and membersAt of each of its members.
+	stepsAt   position
+	membersAt []position
 	// template is that of the BatchRelease or the workload; nil if it has none. given is its
 	// digest.
 	template json.RawMessage
@@ -43,14 +44,16 @@ type manifest struct {
 	jobs []jobGate
 	// faults keep a Job from running for a gate.
 	faults []pathProblem
-	// faulty says that the template is invalid, which was reported.
+	// faulty says that the template, or a train, is invalid, which was reported.
 	faulty bool
 	// train is the spec of a BatchRelease with members; nil of others.
 	train *v1alpha1.BatchReleaseSpec
-	// labels are those of a BatchRelease.
+	// labels are the labels of a BatchRelease.
 	labels map[string]string
 	// stepless marks a BatchRelease without steps: it must be a member of a train, which has them.
 	stepless bool
+	// overridden are the fields of a member that its train decides.
+	overridden []string
 	// generated names the ConfigMaps and Secrets of the template that the same kustomization generates.
 	generated []string
 }
@@ -167,17 +170,13 @@ func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem)
 	check := &checker{}
 	check.checkStruct(withoutNulls(object), reflect.TypeFor[v1alpha1.BatchRelease](), nil)
 	if check.problems != nil {
-		return nil, append(check.problems, restProblems(data, check.problems)...)
+		return faultyTrain(object), append(check.problems, restProblems(data, check.problems)...)
 	}
 	var release v1alpha1.BatchRelease
 	if err := json.Unmarshal(data, &release); err != nil {
 		return nil, []pathProblem{{"", err.Error()}}
 	}
-	stepless := len(release.Spec.Strategy.Steps) == 0 && len(release.Spec.Members) == 0
-	checked := release
-	if stepless { // whether it is a member of a train is known once all files are read
-		checked.Spec.Strategy.Steps, checked.Spec.Strategy.Traffic = memberSteps(nil, false), nil
-	}
+	checked, stepless := withAnySteps(release)
 	problems := validateRelease(&checked, object)
 	m := &manifest{
 		labels:       release.Labels,
@@ -200,9 +199,19 @@ func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem)
 		problems = append(problems, m.setTemplate(release.Spec.Template.Raw, field.NewPath("spec", "template"))...)
 	}
 	if problems != nil {
-		return nil, problems
+		return faultyTrain(object), problems
 	}
 	return m, nil
+}
+
+// withAnySteps returns a release with steps, if it has none: whether it is a member of a train,
+// which has them, is known once all files are read.
+func withAnySteps(release v1alpha1.BatchRelease) (with v1alpha1.BatchRelease, stepless bool) {
+	stepless = len(release.Spec.Strategy.Steps) == 0 && len(release.Spec.Members) == 0
+	if stepless {
+		release.Spec.Strategy.Steps, release.Spec.Strategy.Traffic = memberSteps(nil, false), nil
+	}
+	return release, stepless
 }
 
 // withoutNulls leaves out what generators write into metadata and status for nothing.

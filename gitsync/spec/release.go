@@ -31,6 +31,8 @@ type Release struct {
 	TemplateDigest string
 	// Train is the name of the train that it is a member of; empty if of none.
 	Train string
+	// Overridden are the fields that it has in Git, and that its train decides.
+	Overridden []string
 	// Members are the templates of a train's members; nil of another release.
 	Members []v1alpha1.MemberTemplate
 	// Generated names the ConfigMaps and Secrets in its template that its kustomization generates.
@@ -166,7 +168,7 @@ type madeKey struct {
 	train, members string
 }
 
-// parts are what a Release is made of besides manifests.
+// parts hold the rest of a Release, besides manifests.
 type parts struct {
 	jobs    map[string]json.RawMessage
 	members []v1alpha1.MemberTemplate
@@ -191,6 +193,7 @@ func newRelease(key madeKey, of parts) *Release {
 	l, namespace, workload := key.release, key.namespace, key.workload
 	r := &Release{
 		Train:          key.train,
+		Overridden:     l.overridden,
 		Members:        of.members,
 		Namespace:      namespace,
 		Name:           l.name,

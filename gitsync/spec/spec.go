@@ -292,6 +292,8 @@ type pass struct {
 	weight int
 	// trains names the train of each member.
 	trains map[*manifest]string
+	// faultyTrains has the namespaces with a train that is wrong: who its members are is not known.
+	faultyTrains map[string]bool
 	// dropped is how many errors there are beyond those that are kept.
 	dropped int
 }

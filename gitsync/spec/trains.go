@@ -52,6 +52,9 @@ func validateMembership(spec *v1alpha1.BatchReleaseSpec, at *field.Path) field.E
 	strategy, train := at.Child("strategy"), len(spec.Members) > 0
 	forbid(spec.Train != "", at.Child("train"), "is set by the ReleaseSource: name the release in spec.members of the train")
 	forbid(len(spec.MemberTemplates) > 0, at.Child("memberTemplates"), "is set by the ReleaseSource")
+	if spec.Members != nil && !train {
+		return append(errs, field.Required(at.Child("members"), "at least one member"))
+	}
 	if !train {
 		forbid(spec.Strategy.Lockstep != nil, strategy.Child("lockstep"), "is for trains: a release with members")
 		forbid(spec.Strategy.MaxMembers != nil, strategy.Child("maxMembers"), "is for trains: a release with members")
@@ -96,6 +99,30 @@ func validateMembers(members []v1alpha1.TrainMember, at *field.Path) field.Error
 	return errs
 }
 
+// faultyTrain stands for a train that is invalid, of which only the namespace is used; nil for any
+// other release.
+func faultyTrain(object map[string]any) *manifest {
+	spec, _ := object["spec"].(map[string]any)
+	if _, is := spec["members"].([]any); !is {
+		return nil
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	namespace, _ := metadata["namespace"].(string)
+	return &manifest{kind: releaseKind, namespace: namespace, train: &v1alpha1.BatchReleaseSpec{}, faulty: true}
+}
+
+func (m *manifest) isFaultyTrain() bool { return m.train != nil && m.faulty }
+
+// locateSteps finds the places of the steps and members of a BatchRelease.
+func (m *manifest) locateSteps(find func(path string) position) {
+	m.stepsAt = find(stepsPath)
+	if m.train != nil {
+		for i := range m.train.Members {
+			m.membersAt = append(m.membersAt, find(fmt.Sprintf("spec.members[%d]", i)))
+		}
+	}
+}
+
 // stepsPath is where a BatchRelease has its steps.
 const stepsPath = "spec.strategy.steps"
 
@@ -111,6 +138,7 @@ func (p *pass) board(releases map[objectKey][]located) map[objectKey][]v1alpha1.
 	for _, key := range slices.SortedFunc(maps.Keys(releases), objectKey.compare) {
 		if of := releases[key][0]; of.train != nil {
 			trains[key] = p.membersOf(of, key, releases, taken)
+			p.faultyTrains[key.namespace] = p.faultyTrains[key.namespace] || trains[key] == nil
 		}
 	}
 	for key, members := range trains {
@@ -127,7 +155,9 @@ func (p *pass) board(releases map[objectKey][]located) map[objectKey][]v1alpha1.
 	for _, key := range slices.SortedFunc(maps.Keys(releases), objectKey.compare) {
 		l := releases[key][0]
 		if _, member := p.trains[l.manifest]; l.stepless && !member {
-			p.fail(l.file, l.stepsAt, "spec.strategy.steps: Required value: at least one step, or the release as a member of a train, which has them")
+			if !p.faultyTrains[key.namespace] {
+				p.fail(l.file, l.stepsAt, "spec.strategy.steps: Required value: at least one step, or the release as a member of a train, which has them")
+			}
 			delete(releases, key)
 		}
 	}
@@ -143,28 +173,28 @@ func (k objectKey) compare(other objectKey) int {
 func (p *pass) membersOf(train located, key objectKey, releases map[objectKey][]located, taken map[objectKey]objectKey) []v1alpha1.MemberTemplate {
 	var members []v1alpha1.MemberTemplate
 	sound := true
-	fail := func(format string, args ...any) {
-		p.fail(train.file, train.at, fmt.Sprintf("train %s: ", train.name)+fmt.Sprintf(format, args...))
+	fail := func(where position, format string, args ...any) {
+		p.fail(train.file, where, fmt.Sprintf("train %s: ", train.name)+fmt.Sprintf(format, args...))
 		sound = false
 	}
 	for i, entry := range train.train.Members {
-		at := fmt.Sprintf("spec.members[%d]", i)
+		at, where := fmt.Sprintf("spec.members[%d]", i), train.membersAt[i]
 		found := selected(entry, key.namespace, releases)
 		if len(found) == 0 && entry.Selector == nil {
-			fail("%s: BatchRelease %s is not in namespace %s of this repository, or has an error of its own", at, entry.Name, key.namespace)
+			fail(where, "%s: BatchRelease %s is not in namespace %s of this repository, or has an error of its own", at, entry.Name, key.namespace)
 		} else if len(found) == 0 {
-			fail("%s: selector: selects no BatchRelease in namespace %s of this repository", at, key.namespace)
+			fail(where, "%s: selector: selects no BatchRelease in namespace %s of this repository", at, key.namespace)
 		}
 		for _, name := range found {
 			member := objectKey{key.namespace, name}
 			other, has := taken[member]
 			switch {
 			case releases[member][0].train != nil:
-				fail("%s: %s is a train: a train can't be a member", at, name)
+				fail(where, "%s: %s is a train: a train can't be a member", at, name)
 			case has && other == key:
-				fail("%s: %s is a member already", at, name)
+				fail(where, "%s: %s is a member already", at, name)
 			case has:
-				fail("%s: %s is a member of train %s too: a release has one train", at, name, other.name)
+				fail(where, "%s: %s is a member of train %s too: a release has one train", at, name, other.name)
 			case !releases[member][0].stepless:
 				l := releases[member][0]
 				p.fail(l.file, l.stepsAt, fmt.Sprintf("spec.strategy.steps: Forbidden: train %s (%s) has %s as a member, and its steps: remove these",
@@ -176,7 +206,7 @@ func (p *pass) membersOf(train located, key objectKey, releases map[objectKey][]
 		}
 	}
 	if len(members) > maxRun {
-		fail("spec.members: selects %d releases, and a train can have %d", len(members), maxRun)
+		fail(train.at, "spec.members: selects %d releases, and a train can have %d", len(members), maxRun)
 	}
 	if !sound {
 		return nil
@@ -231,6 +261,9 @@ func (p *pass) boarded(member, train located) *located {
 	return &member
 }
 
+// ofTrain are the fields of a strategy that a train decides for its members.
+var ofTrain = []string{"onFailure", "supersede"}
+
 // withSteps returns a member's manifest with the steps of its train.
 func withSteps(member *manifest, train []v1alpha1.Step) (*manifest, []pathProblem) {
 	object := toMap(member.object)
@@ -246,6 +279,13 @@ func withSteps(member *manifest, train []v1alpha1.Step) (*manifest, []pathProble
 	var list []any
 	_ = utiljson.Unmarshal(steps, &list) // it was just encoded
 	strategy["steps"], spec["strategy"] = list, strategy
+	var overridden []string
+	for _, key := range ofTrain {
+		if strategy[key] != nil {
+			overridden = append(overridden, "spec.strategy."+key)
+			delete(strategy, key)
+		}
+	}
 	data, err := json.Marshal(object)
 	if err != nil {
 		return nil, []pathProblem{{"spec", err.Error()}}
@@ -254,6 +294,7 @@ func withSteps(member *manifest, train []v1alpha1.Step) (*manifest, []pathProble
 	if problems != nil {
 		return nil, problems
 	}
+	made.overridden = overridden
 	made.at, made.claims, made.sharing, made.stepsAt, made.generated = member.at, member.claims, member.sharing, member.stepsAt, member.generated
 	return made, nil
 }

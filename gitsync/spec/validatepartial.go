@@ -28,7 +28,8 @@ func restProblems(data []byte, told []pathProblem) []pathProblem {
 		return nil
 	}
 	object, _ := rest.(map[string]any)
-	problems := validateRelease(&release, object)
+	checked, _ := withAnySteps(release)
+	problems := validateRelease(&checked, object)
 	if release.Spec.Template != nil {
 		problems = append(problems, new(manifest).setTemplate(release.Spec.Template.Raw, field.NewPath("spec", "template"))...)
 	}

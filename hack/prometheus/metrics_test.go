@@ -19,7 +19,7 @@ type metric struct {
 // exports. The page docs/alerts.md has the same list.
 var metrics = map[string]metric{
 	"sluice_releases":                              {gauge, words("namespace phase")},
-	"sluice_release_state":                         {gauge, words("namespace release state")},
+	"sluice_release_state":                         {gauge, words("namespace release state train")},
 	"sluice_release_state_since_timestamp_seconds": {gauge, words("namespace release")},
 	"sluice_release_stopped":                       {gauge, words("namespace release cause")},
 	"sluice_release_stalled":                       {gauge, words("namespace release cause")},
@@ -41,6 +41,7 @@ var metrics = map[string]metric{
 	"sluice_forge_limited_until_timestamp_seconds": {gauge, words("namespace source")},
 	"sluice_forge_requests":                        {gauge, words("namespace source")},
 	"sluice_forge_requests_unchanged":              {gauge, words("namespace source")},
+	"sluice_forge_reports_waiting":                 {gauge, words("namespace source")},
 	"sluice_forge_queue_depth":                     {gauge, nil},
 	"sluice_put_back_total":                        {counter, words("reason")},
 	"sluice_webhooks_total":                        {counter, words("event result")},

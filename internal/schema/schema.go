@@ -93,6 +93,11 @@ func (k kind) schema() (map[string]any, error) {
 	fields["apiVersion"] = map[string]any{"const": k.group + "/" + k.version}
 	fields["kind"] = map[string]any{"const": k.kind}
 	fields["metadata"] = metadata()
+	if k.kind == "BatchRelease" { // a member of a train has the steps of that, and may have no strategy
+		spec := asObject(fields["spec"])
+		delete(spec, "required")
+		delete(asObject(asObject(spec["properties"])["strategy"]), "required")
+	}
 	if status := asObject(fields["status"]); status != nil {
 		openUp(status)
 	}

@@ -132,6 +132,8 @@ func openGates(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, only, verb
 		return nil, refuse("gate %s is final: %s; release another template, or roll back", rejected[0].Name, rejected[0].Status.Message)
 	case only != "" && len(gates) > 0:
 		return nil, refuse("no gate %q is open; the release waits for %s", only, names(gates))
+	case release.Spec.Train != "":
+		return nil, refuse("there is nothing to %s: the gates of %s are those of its train: sluice %s %s -n %s", verb, release.Name, verb, release.Spec.Train, release.Namespace)
 	default:
 		return nil, refuse("there is nothing to %s: %s", verb, standing(release))
 	}

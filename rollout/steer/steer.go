@@ -6,14 +6,18 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
 // RollBack goes back to the template that is named by its revision or its commit; to the one
 // before, if none is.
 func RollBack(release *v1alpha1.BatchRelease, kept []plan.Kept, asked string) (Change, error) {
-	if asked == "" {
+	switch {
+	case asked == "":
 		return rollBackOne(release)
+	case release.IsTrain():
+		return Change{}, refuse(wholeTrain)
 	}
 	target, err := plan.Target(release, kept, asked)
 	if err != nil {
@@ -22,10 +26,15 @@ func RollBack(release *v1alpha1.BatchRelease, kept []plan.Kept, asked string) (C
 	return rollBackTo(release, target)
 }
 
+const wholeTrain = "the members of a train go back to what each of them ran before: name no revision"
+
 // Undo goes back to the template with a number; to the one before, if that is 0.
 func Undo(release *v1alpha1.BatchRelease, kept []plan.Kept, number int64) (Change, error) {
-	if number == 0 {
+	switch {
+	case number == 0:
 		return rollBackOne(release)
+	case release.IsTrain():
+		return Change{}, refuse(wholeTrain)
 	}
 	i := slices.IndexFunc(kept, func(k plan.Kept) bool { return k.Number == number })
 	if i < 0 {
@@ -35,6 +44,9 @@ func Undo(release *v1alpha1.BatchRelease, kept []plan.Kept, number int64) (Chang
 }
 
 func rollBackOne(release *v1alpha1.BatchRelease) (Change, error) {
+	if release.IsTrain() {
+		return rollBackTrain(release)
+	}
 	if going := plan.RollsBackTo(release); going != "" {
 		return Change{}, refuse("it is rolling back to %s already; a revision that is named takes its place", going)
 	}
@@ -42,14 +54,36 @@ func rollBackOne(release *v1alpha1.BatchRelease) (Change, error) {
 	if to == "" && release.Status.Phase == v1alpha1.PhaseCompleted {
 		return Change{}, refuse("there is no earlier template to go back to")
 	}
-	return annotate(v1alpha1.RollbackAnnotation, plan.Previous, strings.TrimSuffix("rolling back to "+to, " to ")), nil
+	return annotate(v1alpha1.RollbackAnnotation, plan.Previous, strings.TrimSuffix("rolling back to "+to, " to ")+withTrain(release)), nil
+}
+
+// rollBackTrain has the members of the last run go back to what they ran before it.
+func rollBackTrain(train *v1alpha1.BatchRelease) (Change, error) {
+	status := &train.Status
+	switch {
+	case status.Run == nil || len(status.Run.Members) == 0:
+		return Change{}, refuse("it has no run to take back: %s", standing(train))
+	case status.Rollback != nil && status.Phase == v1alpha1.PhaseCompleted:
+		return Change{}, refuse("its members have returned already")
+	case status.Rollback != nil:
+		return Change{}, refuse("its members are returning already")
+	}
+	return annotate(v1alpha1.RollbackAnnotation, plan.Previous, "returning: "+plain.Count(len(status.Run.Members), "member")), nil
+}
+
+// withTrain says that the rollback of a member takes the others of its run along.
+func withTrain(member *v1alpha1.BatchRelease) string {
+	if member.Spec.Train == "" || member.Status.Phase == v1alpha1.PhaseCompleted && member.Status.Queued == nil {
+		return ""
+	}
+	return ", and with it the members of train " + member.Spec.Train + " that are released together"
 }
 
 func rollBackTo(release *v1alpha1.BatchRelease, target *plan.Kept) (Change, error) {
 	if target.Revision == plan.RollsBackTo(release) {
 		return Change{}, refuse("it is rolling back to %s already", target)
 	}
-	return annotate(v1alpha1.RollbackAnnotation, target.Revision, "rolling back to "+target.Revision), nil
+	return annotate(v1alpha1.RollbackAnnotation, target.Revision, "rolling back to "+target.Revision+withTrain(release)), nil
 }
 
 // choices lists the templates for a rollback by their numbers, the newest first.
@@ -84,7 +118,7 @@ func Suspend(release *v1alpha1.BatchRelease, suspend bool, byGit string) (Change
 // Retry lets a release go on that has failed, that stands because its workload was changed out of
 // band, or of which the API server refuses a write: that is sent again at once.
 func Retry(release *v1alpha1.BatchRelease) (Change, error) {
-	if release.Status.Phase != v1alpha1.PhaseFailed && release.Status.RefusedWrite == nil && !release.Status.StoppedFor(v1alpha1.StopWorkloadChanged) {
+	if !release.Status.HasFailed() && release.Status.RefusedWrite == nil && !release.Status.StoppedFor(v1alpha1.StopWorkloadChanged) {
 		return Change{}, refuse("there is nothing to try again: %s", standing(release))
 	}
 	return annotate(v1alpha1.RetryAnnotation, "true", "tried again"), nil
@@ -92,6 +126,12 @@ func Retry(release *v1alpha1.BatchRelease) (Change, error) {
 
 // Jump takes the release in progress to a batch, counted from 1.
 func Jump(release *v1alpha1.BatchRelease, batch int32) (Change, error) {
+	switch {
+	case release.IsTrain():
+		return Change{}, refuse("a train does not jump: its steps are those of all its members")
+	case release.Spec.Train != "":
+		return Change{}, refuse("it is a member of train %s, which gives it its steps: a member does not jump", release.Spec.Train)
+	}
 	status, steps := &release.Status, len(release.Spec.Strategy.Steps)
 	step := batch - 1
 	switch plan.JumpProblemOf(release, step) {

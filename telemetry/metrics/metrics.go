@@ -102,7 +102,7 @@ var (
 	outcomes = []string{completed, rolledBack, superseded, failed, deleted, failedRolledBack, restored}
 	triggers = []v1alpha1.RollbackTrigger{
 		v1alpha1.TriggerAnnotation, v1alpha1.TriggerGitRevert, v1alpha1.TriggerDeadline,
-		v1alpha1.TriggerGateRejected, v1alpha1.TriggerDrift, v1alpha1.TriggerHistory,
+		v1alpha1.TriggerGateRejected, v1alpha1.TriggerDrift, v1alpha1.TriggerHistory, v1alpha1.TriggerMember,
 	}
 	gateTypes = []v1alpha1.GateType{
 		v1alpha1.GateManual, v1alpha1.GateNone, v1alpha1.GateSoak, v1alpha1.GateWindow,

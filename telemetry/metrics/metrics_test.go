@@ -307,7 +307,7 @@ var documented = map[string]string{
 	"sluice_lead_time_seconds":                     "namespace",
 	"sluice_time_to_restore_seconds":               "namespace",
 	"sluice_releases":                              "namespace phase",
-	"sluice_release_state":                         "namespace release state",
+	"sluice_release_state":                         "namespace release state train",
 	"sluice_release_state_since_timestamp_seconds": "namespace release",
 	"sluice_release_stopped":                       "cause namespace release",
 	"sluice_release_stalled":                       "cause namespace release",

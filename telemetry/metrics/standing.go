@@ -18,7 +18,7 @@ var (
 	releasesOf = prometheus.NewDesc("sluice_releases",
 		"Number of releases by phase. None means that a release has released nothing yet.", []string{"namespace", "phase"}, nil)
 	stateOf = prometheus.NewDesc("sluice_release_state",
-		"1 for the state of each release that is in progress, waits or needs attention.", []string{"namespace", "release", "state"}, nil)
+		"1 for the state of each release that is in progress, waits or needs attention. The train is that of a member, or empty.", []string{"namespace", "release", "state", "train"}, nil)
 	sinceOf = prometheus.NewDesc("sluice_release_state_since_timestamp_seconds",
 		"Unix time in seconds since when a release has been in its state.", []string{"namespace", "release"}, nil)
 	stoppedOf = prometheus.NewDesc("sluice_release_stopped",
@@ -138,7 +138,7 @@ func (s *scrape) release(release *v1alpha1.BatchRelease) {
 		return
 	}
 	if status.State != "" {
-		s.gauge(stateOf, 1, namespace, release.Name, string(status.State))
+		s.gauge(stateOf, 1, namespace, release.Name, string(status.State), release.Spec.Train)
 	}
 	if since := status.StandsSince(); !since.IsZero() {
 		s.gauge(sinceOf, float64(since.Unix()), namespace, release.Name)

@@ -37,6 +37,9 @@ func (m *Metrics) Forget(release types.UID) {
 }
 
 func (m *Metrics) tell(f *story.Fact) {
+	if !f.Own() {
+		return
+	}
 	switch f.Kind {
 	case story.BatchDone:
 		m.batchDone(f)

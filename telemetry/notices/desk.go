@@ -155,7 +155,7 @@ func (d *desk) note(uid types.UID) {
 func (d *desk) tell(facts []story.Fact, one *entry, release *v1alpha1.BatchRelease) {
 	for i := range facts {
 		how, is := kinds[facts[i].Kind]
-		if !is {
+		if !is || !facts[i].Own() {
 			continue
 		}
 		count := int64(0)

@@ -28,6 +28,8 @@ type Notice struct {
 	Release   string `json:"release"`
 	// Workload is the released workload, such as Deployment/web.
 	Workload string `json:"workload,omitempty"`
+	// Train is the train of the release, if it has one.
+	Train string `json:"train,omitempty"`
 	// Attempt counts what the BatchRelease has released.
 	Attempt int64 `json:"attempt"`
 	// Revision is the pod template hash that is released, or rolled back to; From is the one that a
@@ -91,7 +93,7 @@ func noticeOf(fact *story.Fact, release *v1alpha1.BatchRelease, cluster string) 
 	f := complete(*fact, release)
 	n := Notice{
 		Kind: f.Kind, Cluster: text(cluster, sizeWord), Namespace: text(f.Release.Namespace, sizeName), Release: text(f.Release.Name, sizeName),
-		Attempt: f.Attempt, Revision: text(f.Revision, sizeWord), From: text(f.From, sizeWord),
+		Train: text(f.Train, sizeName), Attempt: f.Attempt, Revision: text(f.Revision, sizeWord), From: text(f.From, sizeWord),
 		Commit: text(f.Commit, sizeWord), Author: text(f.Author, sizeWord), Subject: text(f.Subject, sizeSubject),
 		Batch: f.Batch, Batches: f.Batches, Trigger: word(f.Trigger), StoppedBy: word(f.StoppedBy), StalledBy: word(f.StalledBy),
 		Message: text(f.Message, sizeMessage), Seconds: int64(f.Took() / time.Second), Time: f.Time.UTC().Truncate(time.Second),

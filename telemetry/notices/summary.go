@@ -23,7 +23,7 @@ func summary(n *Notice) string {
 		story.ApprovalRefused:   "An approval was refused " + after(n),
 		story.ReleaseStopped:    "Release stopped " + after(n) + why(n),
 		story.ReleaseResumed:    "Release resumed " + after(n),
-		story.ReleaseFailed:     "Release failed " + after(n) + ": no progress within the deadline",
+		story.ReleaseFailed:     "Release failed " + after(n) + ": no progress within the deadline" + ofMember(n),
 		story.ReleaseCompleted:  "Release completed" + took(n),
 		story.ReleaseAdopted:    "The workload came to the template without Sluice: nothing was released",
 		story.ReleaseSuperseded: "Release superseded " + after(n),
@@ -98,6 +98,14 @@ func began(n *Notice) string {
 		return ""
 	}
 	return ": " + string(n.Trigger)
+}
+
+// ofMember says that it is a member of the train that makes no progress.
+func ofMember(n *Notice) string {
+	if n.Workload != "" {
+		return ""
+	}
+	return " of a member"
 }
 
 func took(n *Notice) string {

@@ -61,7 +61,9 @@ type Fact struct {
 	Release types.NamespacedName
 	UID     types.UID
 	Attempt int64
-	// Workload is the released workload.
+	// Train is the name of the release's train; empty if it has none.
+	Train string
+	// Workload is the released workload, none of a train.
 	Workload v1alpha1.WorkloadReference
 	// Revision is the pod template hash that is released, or rolled back to; From the one that a
 	// rollback leaves.
@@ -110,6 +112,27 @@ func (f *Fact) ID() string {
 		id += "/" + string(f.Gate.UID)
 	}
 	return id
+}
+
+// Own reports whether a fact is about the release alone. A train tells what its members do in a
+// run: a commit that changes a hundred of them is one release.
+func (f *Fact) Own() bool {
+	if f.Train == "" {
+		return true
+	}
+	switch f.Trigger {
+	case v1alpha1.TriggerAnnotation, v1alpha1.TriggerDrift, v1alpha1.TriggerHistory:
+		return true
+	case v1alpha1.TriggerGitRevert, v1alpha1.TriggerDeadline, v1alpha1.TriggerGateRejected, v1alpha1.TriggerTrain, v1alpha1.TriggerMember:
+	}
+	switch f.Kind {
+	case ReleaseStopped:
+		return f.StalledBy != "" || f.StoppedBy != "" && !f.StoppedBy.OfRun()
+	case Drifted, ReleaseDeleted:
+		return true
+	default:
+		return false
+	}
 }
 
 // Took returns the time from Since to Time; 0 if that is not known.

@@ -92,7 +92,7 @@ func (c *change) left() []Fact {
 // superseded returns the fact that something else took the place of a release.
 func (c *change) superseded(kind Kind) Fact {
 	fact := c.fact(kind, c.before)
-	fact.Since, fact.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
+	fact.Since, fact.Failed = timeOf(c.before.StartedAt), c.before.HasFailed()
 	return fact
 }
 
@@ -129,7 +129,7 @@ func (c *change) begun() []Fact {
 	}
 	start := c.start(kind)
 	if back := c.after.Rollback; back != nil && back.From == c.before.UpdateRevision {
-		start.Since, start.Failed = timeOf(c.before.StartedAt), c.before.Phase == v1alpha1.PhaseFailed
+		start.Since, start.Failed = timeOf(c.before.StartedAt), c.before.HasFailed()
 	}
 	// One write of the status can cover several steps of a release.
 	fresh := *c
@@ -258,8 +258,11 @@ func stopOf(s *v1alpha1.BatchReleaseStatus) stop {
 // ends returns the facts about how a release ended, or that it drifted afterwards.
 func (c *change) ends() []Fact {
 	var facts []Fact
-	if c.after.Phase != c.before.Phase {
+	switch {
+	case c.after.Phase != c.before.Phase:
 		facts = c.comesTo(c.after.Phase)
+	case c.release.IsTrain() && c.after.HasFailed() && !c.before.HasFailed():
+		facts = []Fact{c.end(ReleaseFailed)}
 	}
 	if c.after.State == v1alpha1.StateDrifted && c.before.State != v1alpha1.StateDrifted {
 		facts = append(facts, c.fact(Drifted, c.after))
@@ -304,7 +307,7 @@ func (c *change) end(kind Kind) Fact {
 func (c *change) fact(kind Kind, status *v1alpha1.BatchReleaseStatus) Fact {
 	fact := Fact{
 		Kind: kind, Release: types.NamespacedName{Namespace: c.release.Namespace, Name: c.release.Name}, UID: c.release.UID,
-		Attempt: status.Attempt, Workload: c.release.Spec.WorkloadRef, Revision: status.UpdateRevision,
+		Attempt: status.Attempt, Train: c.release.Spec.Train, Workload: c.release.Spec.WorkloadRef, Revision: status.UpdateRevision,
 		Commit: status.Commit, Author: status.CommitAuthor, Subject: status.CommitSubject, CommittedAt: timeOf(status.CommitTime),
 		Message: status.Message, Time: c.now,
 	}

@@ -121,6 +121,7 @@ func releaseAttributes(f *story.Fact, how end) []attribute.KeyValue {
 	all := append(runAttributes(f), semconv.CICDPipelineActionNameRun, how.result,
 		attribute.String("sluice.outcome", how.outcome), attribute.Int("sluice.batches", f.Batches))
 	all = append(all, workloadAttributes(f.Workload)...)
+	all = append(all, text("sluice.train", f.Train)...)
 	all = append(all, text("sluice.commit.author", f.Author)...)
 	all = append(all, text("sluice.commit.subject", f.Subject)...)
 	if isRollback(f) {
@@ -139,6 +140,9 @@ func rollbackAttributes(f *story.Fact) []attribute.KeyValue {
 // workloadAttributes names a workload as the semantic conventions of OpenTelemetry do, such as
 // k8s.deployment.name.
 func workloadAttributes(w v1alpha1.WorkloadReference) []attribute.KeyValue {
+	if w.Kind == "" { // of a train
+		return nil
+	}
 	if kinds.Named(w.Kind) == nil {
 		return text("sluice.workload", fmt.Sprintf("%s/%s", w.Kind, w.Name))
 	}

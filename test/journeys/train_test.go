@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // shop is the train of these journeys.
@@ -25,9 +26,9 @@ const shop subject = "shop"
 type trainWorld struct {
 	*forgeWorld
 	train *v1alpha1.BatchRelease
-	// images are those of the services in Git.
+	// images are the images of the services in Git.
 	images map[subject]string
-	// kinds are those of the services that are no Deployments, and deadline is that of all.
+	// kinds has the kinds of services that are no Deployments; all have the deadline.
 	kinds    map[subject]string
 	deadline int
 	// behaviour is that of pods of the next commits.
@@ -150,9 +151,26 @@ func TestTrain(t *testing.T) {
 	if len(lines) == 0 || !strings.HasPrefix(lines[len(lines)-1], "success") {
 		t.Errorf("want the status of the train to end in success, got:\n%s", strings.Join(lines, "\n"))
 	}
+	for name := range w.images {
+		if lines := w.statuses(commit, "sluice/"+w.namespace+"/"+string(name)); len(lines) > 0 {
+			t.Errorf("want no statuses of member %s, which the train reports, got:\n%s", name, strings.Join(lines, "\n"))
+		}
+	}
 }
 
-// tiers are five services in two tiers: web and shop-api come after db, cache and auth.
+// awaitLast waits until the newest status of a commit about a release has a beginning.
+func (w *trainWorld) awaitLast(name subject, commit, begins string) {
+	w.Helper()
+	cptest.Eventually(w, soon, func() error {
+		lines := w.statuses(commit, "sluice/"+w.namespace+"/"+string(name))
+		if len(lines) == 0 || !strings.HasPrefix(lines[len(lines)-1], begins) {
+			return fmt.Errorf("want the last status of %s to begin with %q, got:\n%s", name, begins, strings.Join(lines, "\n"))
+		}
+		return nil
+	})
+}
+
+// tiers returns five services in two tiers: web and shop-api come after db, cache and auth.
 func tiers() []v1alpha1.TrainMember {
 	first := func(names ...string) []v1alpha1.Predecessor {
 		var all []v1alpha1.Predecessor
@@ -192,7 +210,7 @@ func (w *trainWorld) annotate(name subject, key, value string) {
 }
 
 // TestTrainInTiers: services of the second tier start once those of the first are through, with one
-// approval for all. Nobody hands its workload back before the last is through: a member that is
+// approval for all. None hands its workload back before the last is through: a member that is
 // suspended holds the others, and the train names it.
 func TestTrainInTiers(t *testing.T) {
 	w := newTrainWorld(t, tiers(), step(1, manual()), step("100%"))
@@ -220,11 +238,19 @@ func TestTrainReturns(t *testing.T) {
 	w.kinds["cache"], w.deadline = "StatefulSet", 5
 	w.begin(time.Second)
 	w.broken("api")
-	w.to(2, "db", "cache", "auth", "api", "web")
+	commit := w.to(2, "db", "cache", "auth", "api", "web")
 	w.await(all(shop.reason(v1alpha1.ReasonRolledBack), shop.phase(v1alpha1.PhaseCompleted), shop.says("api")))
 	for _, name := range []subject{"db", "cache", "auth", "api", "web"} {
 		w.await(all(name.at(0, "1", "2"), name.completed))
 	}
+	w.awaitLast(shop, commit, "failure: rolled back to what 5 members ran before, change Git by hand: member api failed")
+	w.awaitLast("api", commit, "failure: rolled back to ")
+	if lines := w.statuses(commit, "sluice/"+w.namespace+"/db"); len(lines) > 0 || len(w.pulls()) > 0 {
+		t.Errorf("want no statuses of a member that was well, and no pull requests, got %q and %v", lines, w.pulls())
+	}
+	w.await(shop.status("git revert", func(s *v1alpha1.BatchReleaseStatus) bool {
+		return s.Revert != nil && s.Revert.State == v1alpha1.RevertRefused && strings.Contains(s.Revert.Message, "git revert "+commit[:7])
+	}))
 	delete(w.behaviour, "api")
 	w.to(3, "api")
 	w.await(w.rests())
@@ -259,7 +285,7 @@ func TestTrainRolledBack(t *testing.T) {
 	})
 }
 
-// TestTrainReverted: a revert in Git, in mid-run and after it, has the members return without gates.
+// TestTrainReverted: a revert in Git, in mid-run and after it, has members return without gates.
 func TestTrainReverted(t *testing.T) {
 	t.Parallel()
 	t.Run("in mid-run", func(t *testing.T) {
