@@ -33,6 +33,8 @@ type trainWorld struct {
 	deadline int
 	// behaviour is that of pods of the next commits.
 	behaviour map[subject]map[string]string
+	// routed is the service whose requests a route shares; empty for none.
+	routed subject
 }
 
 // member returns a member of a train that comes after others.
@@ -43,7 +45,11 @@ func member(name subject, after ...v1alpha1.Predecessor) v1alpha1.TrainMember {
 // newTrainWorld starts a controller with a train whose members run NAME:1.
 func newTrainWorld(t *testing.T, members []v1alpha1.TrainMember, steps ...v1alpha1.Step) *trainWorld {
 	t.Helper()
-	w := &trainWorld{forgeWorld: &forgeWorld{world: newWorld(t)}, images: map[subject]string{}, kinds: map[subject]string{}, deadline: 600,
+	return newTrainWorldIn(newWorld(t), members, steps...)
+}
+
+func newTrainWorldIn(in *world, members []v1alpha1.TrainMember, steps ...v1alpha1.Step) *trainWorld {
+	w := &trainWorld{forgeWorld: &forgeWorld{world: in}, images: map[subject]string{}, kinds: map[subject]string{}, deadline: 600,
 		behaviour: map[subject]map[string]string{},
 	}
 	for _, m := range members {
@@ -72,11 +78,23 @@ func (w *trainWorld) files() []byte {
 			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "BatchRelease", "metadata": map[string]any{"name": string(name)},
 			"spec": map[string]any{
 				"workloadRef": map[string]any{"apiVersion": "apps/v1", "kind": w.kindOf(name), "name": string(name)},
-				"strategy":    map[string]any{"progressDeadlineSeconds": w.deadline},
+				"strategy":    w.strategyOf(name),
 			},
 		}))
 	}
 	return bytes.Join(documents, []byte("---\n"))
+}
+
+// strategyOf returns what a service's release has of its own.
+func (w *trainWorld) strategyOf(name subject) map[string]any {
+	strategy := map[string]any{"progressDeadlineSeconds": w.deadline}
+	if name == w.routed {
+		strategy["traffic"] = map[string]any{
+			"routes":       []any{map[string]any{"kind": "HTTPRoute", "name": "web", "service": "web"}},
+			"readySeconds": 0, "drainSeconds": 0,
+		}
+	}
+	return strategy
 }
 
 func (w *trainWorld) kindOf(name subject) string { return cmp.Or(w.kinds[name], "Deployment") }
@@ -88,6 +106,14 @@ func (w *trainWorld) service(name subject) client.Object {
 	if w.kindOf(name) == "StatefulSet" {
 		set := statefulSet(4)
 		set.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"}
+		set.Name, set.Spec.Template, set.Spec.Selector.MatchLabels = string(name), template, labels
+		return set
+	}
+	if w.kindOf(name) == "DaemonSet" {
+		set := w.daemonSet()
+		set.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"}
+		template = w.onEachOwnNode(w.images[name], w.behaviour[name])
+		template.Labels = labels
 		set.Name, set.Spec.Template, set.Spec.Selector.MatchLabels = string(name), template, labels
 		return set
 	}
