@@ -238,6 +238,9 @@ func rollBackFailed(d Decision) (Decision, bool) {
 // turnBack rolls back to the stable revision without a user's request, and reports whether it does.
 // It quarantines only what is being released: a template that was given since may fix it.
 func turnBack(d Decision, trigger v1alpha1.RollbackTrigger, message string) (Decision, bool) {
+	if isTrain(d.snap) && !d.snap.record.isRollback() {
+		return turnTrain(d, v1alpha1.RollbackRecord{Trigger: trigger, Message: bounded(message)}, nil, wholeRun), true
+	}
 	target := d.snap.history.stable(d.snap.record.StableRevision)
 	if d.snap.record.isRollback() || target == nil || target.Revision == d.snap.record.UpdateRevision {
 		return d, false

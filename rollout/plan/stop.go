@@ -73,6 +73,8 @@ func stopCauses(s *snapshot) stop {
 // rollback.
 func stopsProgress(s *snapshot) stop {
 	switch {
+	case s.record.idle():
+		return stopCauses(s)
 	case !s.record.rollingBack():
 		return slices.DeleteFunc(stopCauses(s), func(c *cause) bool { return c == stopTooMany }) // that is about the next run
 	case stopInvalidSteps.when(s):

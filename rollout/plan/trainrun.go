@@ -127,7 +127,7 @@ func (m riding) returned() bool {
 
 // stopped reports whether the member does not go on.
 func (m riding) stopped() bool {
-	return m.found == nil || !m.through() && (!m.current() || m.lacks() || m.failed() || len(m.found.Release.Status.StoppedBy) > 0)
+	return m.found == nil || !m.through() && (!m.current() || m.lacks() || m.failed() && m.ofRun() || len(m.found.Release.Status.StoppedBy) > 0)
 }
 
 // failedMember returns a member of the run that has failed; nil if none has.

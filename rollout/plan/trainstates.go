@@ -163,6 +163,8 @@ func trainWaitWords(s *snapshot) string {
 	switch {
 	case r.train == nil:
 		return fmt.Sprintf("waiting for train %s, which has no run or does not exist", s.release.Spec.Train)
+	case r.member == nil && !slices.ContainsFunc(r.train.Spec.MemberTemplates, func(t v1alpha1.MemberTemplate) bool { return t.Name == s.release.Name }):
+		return fmt.Sprintf("train %s does not have this release as a member any more: delete the release, or roll it back", r.train.Name)
 	case r.member == nil:
 		return fmt.Sprintf("waiting for the next run of train %s", r.train.Name)
 	default:
@@ -176,12 +178,23 @@ func tooManyMembers(s *snapshot) bool {
 	if !isTrain(s) || most == nil || s.given == "" || s.record.Resolved != nil && s.record.Resolved.Given == s.given {
 		return false
 	}
-	return int32(len(changedMembers(s))) > *most
+	return int32(changes(s)) > *most
+}
+
+// changes returns how many members a commit changes that were released before.
+func changes(s *snapshot) int {
+	n := 0
+	for _, m := range changedMembers(s) {
+		if found := memberOf(s, m.Name); found != nil && found.Release.Status.Resolved != nil {
+			n++
+		}
+	}
+	return n
 }
 
 func tooManyWords(s *snapshot) string {
 	return fmt.Sprintf("the commit changes %d members, and strategy.maxMembers is %d: raise it in Git to release them together",
-		len(changedMembers(s)), *s.release.Spec.Strategy.MaxMembers)
+		changes(s), *s.release.Spec.Strategy.MaxMembers)
 }
 
 // queuedByTrain reports whether a template waits for the train of the release.

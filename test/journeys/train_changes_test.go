@@ -64,13 +64,13 @@ func TestTrainScaled(t *testing.T) {
 // more, and one that it adds belongs to the next.
 func TestTrainChangesMembers(t *testing.T) {
 	w := newTrainWorld(t, three(), step(1, manual()), step("100%"))
-	w.begin(time.Second)
+	w.begin(time.Second, func(s *v1alpha1.ReleaseSource) { s.Spec.Prune = true })
 	w.to(2, "db", "api")
 	w.await(shop.blocksAt(0))
 	w.train.Spec.Members = []v1alpha1.TrainMember{member("api"), member("web"), member("new", v1alpha1.Predecessor{Member: "api"})}
 	delete(w.images, "db")
 	w.to(1, "new")
-	w.await(all(subject("new").completed, shop.blocksAt(0), func(s *scene) error {
+	w.await(all(shop.attempt(3), shop.blocksAt(0), func(s *scene) error {
 		run := s.releases[string(shop)].Status.Run
 		if slices.ContainsFunc(run.Members, func(m v1alpha1.RunMember) bool { return m.Name == "db" }) {
 			return fmt.Errorf("want a run without db, got %+v", run)

@@ -63,10 +63,10 @@ func newTrainWorldIn(in *world, members []v1alpha1.TrainMember, steps ...v1alpha
 	return w
 }
 
-func (w *trainWorld) begin(interval time.Duration) {
+func (w *trainWorld) begin(interval time.Duration, change ...func(*v1alpha1.ReleaseSource)) {
 	w.Helper()
 	w.startForgeWith(fstest.MapFS{"shop.yaml": {Data: w.files()}})
-	w.followForge(interval)
+	w.followForge(interval, change...)
 	w.await(w.rests())
 }
 
