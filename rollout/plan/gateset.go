@@ -18,7 +18,7 @@ type gates struct {
 	record  *record
 	steps   steps
 	history history
-	// ride is what the release's train lets it do.
+	// ride tells how far the train of the release lets it go.
 	ride ride
 }
 

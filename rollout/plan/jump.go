@@ -92,7 +92,7 @@ const (
 	NoSuchStep
 	// PresentStep: the release is at the step.
 	PresentStep
-	// OfTrain: the steps of a train are those of all its members.
+	// OfTrain: all members share the steps of a train.
 	OfTrain
 )
 

@@ -55,8 +55,8 @@ func answerTarget(d Decision, asked string) (Decision, bool) {
 	}), true
 }
 
-// readsToRollBack returns the live reads required before a requested rollback: the run that a member
-// leaves must not be an earlier one.
+// readsToRollBack returns the live reads required before a requested rollback. A member must know
+// which run it leaves.
 func readsToRollBack(s *snapshot) Reads {
 	if s.ride().wanted {
 		return ReadKept | ReadTrain

@@ -45,7 +45,7 @@ func decideTrain(d Decision) Decision {
 	}
 }
 
-// refuseJumps removes a requested jump: the steps of a train are those of all its members.
+// refuseJumps removes a requested jump: all members share the steps of a train.
 func refuseJumps(d Decision) (Decision, bool) {
 	if d.snap.record.NextStepIndex == nil {
 		return d, false
@@ -259,8 +259,8 @@ func answerTrainRetry(d Decision) (Decision, bool) {
 // wholeRun selects all members of a run.
 func wholeRun(*v1alpha1.RunMember) bool { return true }
 
-// turnTrain has members of the run return to what they ran before it. The given templates are those
-// that Git reverts to; nil if it has not changed.
+// turnTrain has members of the run return to the templates that they ran before it. given has the
+// templates to which Git reverts; nil if Git has not changed.
 func turnTrain(d Decision, why v1alpha1.RollbackRecord, given *v1alpha1.ResolvedTemplate, scope func(*v1alpha1.RunMember) bool) Decision {
 	left, stable := d.snap.record.Resolved, d.snap.record.StableRevision
 	run := &v1alpha1.TrainRun{Members: slices.Clone(d.snap.record.Run.Members), Message: why.Message}

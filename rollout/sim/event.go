@@ -15,7 +15,7 @@ type State struct {
 	Process *Process
 	// Next, if not nil, stands in for plan.Next.
 	Next func(plan.Observation) plan.Plan
-	// elsewhere is what happens to others of the fleet in a pass that races.
+	// elsewhere lets something happen to others of the fleet in a pass that races.
 	elsewhere func()
 }
 

@@ -67,7 +67,7 @@ func NewFleet(s FleetSetup) *Fleet {
 	return f
 }
 
-// MemberName is the name of a member of a fleet.
+// MemberName returns the name of a member of a fleet.
 func MemberName(i int) string { return fmt.Sprintf("m%d", i+1) }
 
 // board gives each world its place in the fleet.

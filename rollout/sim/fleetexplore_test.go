@@ -301,8 +301,8 @@ func (x *fleetExplorer) circle(id int) int {
 	return id
 }
 
-// awaitsPerson reports whether a fleet waits for a person: a member is suspended or has failed, or a
-// gate was rejected.
+// awaitsPerson reports whether a fleet waits for a person: a member is suspended or has failed, or
+// a gate was rejected.
 func awaitsPerson(f *Fleet) bool {
 	status := f.Train.Release.Status
 	for _, m := range f.Members {

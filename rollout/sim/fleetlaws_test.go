@@ -187,8 +187,8 @@ func (l *fleetLaws) nobodyAt(step int32) bool {
 	return true
 }
 
-// judgeForward: once its train returns, and its cache shows that, a member gets no more updated
-// pods of what it leaves.
+// judgeForward checks that a member whose train returns, as its cache shows, gets no more updated
+// pods.
 func (l *fleetLaws) judgeForward(w *World, i int, of actionSent) {
 	move, is := of.action.(plan.MovePods)
 	if !is || !l.turned[i] || w.Release.Status.Rollback != nil || !raises(of.action) {
@@ -197,7 +197,8 @@ func (l *fleetLaws) judgeForward(w *World, i int, of actionSent) {
 	w.breach("nobody goes forward after an abort", fmt.Sprintf("%s: %s", MemberName(i), move.Write))
 }
 
-// judgeFinish: nobody hands its workload back before all members of the run are through.
+// judgeFinish checks that no member hands its workload back before all members of the run are
+// through.
 func (l *fleetLaws) judgeFinish(w *World, i int, of actionSent) {
 	intent := of.pass.intent
 	if _, is := of.action.(plan.HandBack); !is || intent.Phase != v1alpha1.PhaseFinalizing || intent.Rollback != nil || l.let[i].finish {
@@ -212,8 +213,7 @@ func raises(action plan.Action) bool {
 	return is && scale.Updated && scale.To > scale.From
 }
 
-// judgeMember: a member starts a step, and hands its workload back, only as the train has let it
-// when it read that, live.
+// judgeMember checks that a member starts a step only as its train let it when it read that, live.
 func (l *fleetLaws) judgeMember(w *World, i int, status *v1alpha1.BatchReleaseStatus) {
 	before := w.Release.Status
 	if status.Rollback != nil || status.Train == nil || status.Resolved == nil || status.Adopted {
@@ -229,7 +229,7 @@ func (l *fleetLaws) judgeMember(w *World, i int, status *v1alpha1.BatchReleaseSt
 	}
 }
 
-// seeTrain: one approval is asked for one barrier.
+// seeTrain checks that one approval is asked for one barrier.
 func (l *fleetLaws) seeTrain(w *World, incident any) {
 	if of, is := incident.(statusSent); is && of.status.Attempt != w.Release.Status.Attempt && of.status.Rollback == nil {
 		for i, s := range l.f.Members {
@@ -249,7 +249,7 @@ func (l *fleetLaws) seeTrain(w *World, incident any) {
 	}
 }
 
-// judgeEnd: at rest, all members of the run have what it brings, or none has.
+// judgeEnd checks that at rest all members of the run have its templates, or none has.
 func (l *fleetLaws) judgeEnd() string {
 	status := l.f.Train.Release.Status
 	if status.Run == nil {

@@ -65,8 +65,8 @@ type World struct {
 	// MinReady says that pods are ready for a while before they count as available
 	// (spec.minReadySeconds), and Graceful that they take a while to go.
 	MinReady, Graceful bool
-	// fleet has the train of the release, or its members; nil if it is in none. seat is its place in the
-	// fleet: 0 is the train.
+	// fleet has the train of the release, or its members; nil if it is in none. seat is its place in
+	// the fleet: 0 is the train.
 	fleet *Fleet
 	seat  int
 	// Broken says which laws were broken, and how.

@@ -11,13 +11,13 @@ import (
 	"github.com/sluice-dev/sluice/cli/handback"
 )
 
-// three are members without an order.
+// three returns members without an order.
 func three() []v1alpha1.TrainMember {
 	return []v1alpha1.TrainMember{member("db"), member("api"), member("web")}
 }
 
-// TestTrainHolds: with onFailure Pause a member that fails holds the others where they are, and the
-// commit that mends it takes all of them on.
+// TestTrainHolds: with onFailure Pause a member that fails holds the others where they are, and
+// the commit that mends it takes all of them on.
 func TestTrainHolds(t *testing.T) {
 	w := newTrainWorld(t, three(), step(1, none()), step("50%", none()), step("100%"))
 	w.train.Spec.Strategy.Lockstep, w.deadline = &v1alpha1.Lockstep{}, 5
@@ -44,8 +44,8 @@ func TestTrainRejected(t *testing.T) {
 	}
 }
 
-// TestTrainScaled: a member that is scaled in mid-run keeps its share, one that is scaled to 0 holds
-// nobody, and each ends with the pods that it is scaled to.
+// TestTrainScaled: a member that is scaled in mid-run keeps its share, one without pods holds
+// nobody, and each ends with as many pods as it is scaled to.
 func TestTrainScaled(t *testing.T) {
 	w := newTrainWorld(t, three(), step("50%", manual()), step("100%"))
 	w.begin(time.Second)
@@ -60,8 +60,8 @@ func TestTrainScaled(t *testing.T) {
 	w.await(web.serves("web:2", 4))
 }
 
-// TestTrainChangesMembers: a member that a later commit takes out of the train belongs to that run no
-// more, and one that it adds belongs to the next.
+// TestTrainChangesMembers: a member that a later commit takes out of the train belongs to that run
+// no more, and one that it adds belongs to the next.
 func TestTrainChangesMembers(t *testing.T) {
 	w := newTrainWorld(t, three(), step(1, manual()), step("100%"))
 	w.begin(time.Second, func(s *v1alpha1.ReleaseSource) { s.Spec.Prune = true })
@@ -94,8 +94,8 @@ func TestTrainHandedBack(t *testing.T) {
 	}
 }
 
-// TestTrainOfEachKind: a Deployment whose requests a route shares, a StatefulSet and a DaemonSet are
-// released together, and rolled back together.
+// TestTrainOfEachKind: a Deployment whose requests a route shares, a StatefulSet and a DaemonSet
+// are released together, and rolled back together.
 func TestTrainOfEachKind(t *testing.T) {
 	in := newTrafficWorld(t)
 	in.ownNodes(4)
@@ -135,8 +135,8 @@ func TestTrainWithTooManyMembers(t *testing.T) {
 	w.await(w.rests())
 }
 
-// TestTrainSurvivesRestarts: a controller that dies at any of the first writes of a run comes to the
-// same end.
+// TestTrainSurvivesRestarts: a controller that dies at any of the first writes of a run comes to
+// the same end.
 func TestTrainSurvivesRestarts(t *testing.T) {
 	t.Parallel()
 	for _, write := range []int64{3, 9, 14, 20, 27, 35, 44, 56} {
