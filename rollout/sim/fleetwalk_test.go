@@ -274,8 +274,8 @@ func membersOf(f *Fleet) []int {
 	return all
 }
 
-// TestMutantsOfTrains has the laws catch the faults of others, within a number of walks in which the
-// planner is never at fault.
+// TestMutantsOfTrains has the laws catch the faults of others, within a number of walks in which
+// the planner is never at fault.
 func TestMutantsOfTrains(t *testing.T) {
 	t.Parallel()
 	mutants := map[string]mutant{

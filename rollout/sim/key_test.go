@@ -159,7 +159,7 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 	e.run(s)
 }
 
-// run is what a train lets its members do, and how far a member is.
+// run encodes how far a train lets its members go, and how far a member is.
 func (e *encoder) run(s *v1alpha1.BatchReleaseStatus) {
 	if s.Run != nil {
 		e.number(int64(s.Run.Passed))
