@@ -105,8 +105,11 @@ const (
 	// TrainLabel on a BatchRelease names its train, as spec.train does. Gitsync sets it.
 	TrainLabel = Prefix + "train"
 
-	// ReleaseLabel on a ControllerRevision or Gate names its BatchRelease.
+	// ReleaseLabel on a ControllerRevision, Gate or copy names its BatchRelease.
 	ReleaseLabel = Prefix + "release"
+	// CopyOfAnnotation on an immutable ConfigMap or Secret names the one of spec.config that it is a
+	// copy of.
+	CopyOfAnnotation = Prefix + "copy-of"
 	// RevisionLabel on a ControllerRevision or Gate is the pod template hash.
 	RevisionLabel = Prefix + "revision"
 	// DigestAnnotation on a ControllerRevision is the digest of the template with defaults.

@@ -162,6 +162,7 @@ func (c *parsed) addObject(doc document, path string, data []byte, object map[st
 	}
 	if m.kind == releaseKind {
 		m.stepsAt = doc.find(path + stepsPath)
+		m.placeConfig(func(field string) position { return doc.find(path + field) })
 	}
 	c.manifests = append(c.manifests, m)
 }

@@ -20,6 +20,9 @@ const (
 	ingressKind   kind = "Ingress"
 
 	serviceKind kind = "Service"
+
+	configMapKind kind = "ConfigMap"
+	secretKind    kind = "Secret"
 )
 
 // workloadVersion is the apiVersion of all workloads that can be released.
@@ -33,7 +36,10 @@ func (k kind) isRoute() bool { return k == httpRouteKind || k == grpcRouteKind |
 
 // isOther reports whether objects of the kind are read for those who compare them with releases,
 // and never applied.
-func (k kind) isOther() bool { return k.isRoute() || k == serviceKind }
+func (k kind) isOther() bool { return k.isRoute() || k == serviceKind || k.isConfig() }
+
+// isConfig reports whether a release may name objects of the kind in spec.config.
+func (k kind) isConfig() bool { return k == configMapKind || k == secretKind }
 
 // routeKindOf returns the kind of a route by its group; empty if it is none. Versions differ in
 // nothing that is read.

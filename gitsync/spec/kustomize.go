@@ -274,8 +274,8 @@ func (p *pass) takeAll(made *build, file string, out buildOutput) {
 // take adds what kustomize built of one object.
 func (p *pass) take(made *build, file string, built builtObject) {
 	m, problems := parseObject(built.Object)
+	made.noteGenerated(built)
 	if m == nil && problems == nil {
-		made.noteGenerated(built)
 		made.noteOther(built, file)
 		return
 	}
@@ -300,6 +300,7 @@ func (p *pass) take(made *build, file string, built builtObject) {
 	}
 	if m != nil && m.kind == releaseKind {
 		m.stepsAt = find(p.tree, origin, stepsPath)
+		m.placeConfig(func(field string) position { return find(p.tree, origin, field) })
 	}
 	if m != nil {
 		made.manifests = append(made.manifests, located{manifest: m, file: origin.File, at: position{built.Line, built.Column}, kustomization: file})

@@ -41,6 +41,9 @@ type manifest struct {
 	given    string
 	// faulty says that the template is invalid, which was reported.
 	faulty bool
+	// config are the ConfigMaps and Secrets that a BatchRelease names, and configAt their places.
+	config   []v1alpha1.ConfigReference
+	configAt []position
 	// train is the spec of a BatchRelease with members; nil of others.
 	train *v1alpha1.BatchReleaseSpec
 	// labels are those of a BatchRelease.
@@ -138,8 +141,8 @@ func kindOf(object map[string]any) (kind, *pathProblem) {
 	switch {
 	case apiVersion == workloadVersion && kind(name).isWorkload():
 		return kind(name), nil
-	case apiVersion == "v1" && name == string(serviceKind):
-		return serviceKind, nil
+	case apiVersion == "v1" && (name == string(serviceKind) || kind(name).isConfig()):
+		return kind(name), nil
 	case apiVersion == "" && name == string(releaseKind):
 		return "", &pathProblem{"kind", "apiVersion: must be given: " + v1alpha1.GroupVersion.String()}
 	case group != v1alpha1.GroupVersion.Group:
@@ -180,6 +183,7 @@ func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem)
 		object:       data,
 		workloadKind: kind(release.Spec.WorkloadRef.Kind),
 		workload:     release.Spec.WorkloadRef.Name,
+		config:       release.Spec.Config,
 	}
 	if len(release.Spec.Members) > 0 {
 		m.train = &release.Spec

@@ -33,6 +33,10 @@ type Release struct {
 	Train string
 	// Members are the templates of a train's members; nil of another release.
 	Members []v1alpha1.MemberTemplate
+	// Copies are the ConfigMaps and Secrets that its template names, and that are made before it.
+	Copies []*Copy
+	// Unused are those of the copies that its template does not name.
+	Unused []*Copy
 	// Generated names the ConfigMaps and Secrets in its template that its kustomization generates.
 	// Only the tool that applies that kustomization makes them: Sluice does not.
 	Generated []string
@@ -42,6 +46,8 @@ type Release struct {
 	object   json.RawMessage
 	template json.RawMessage
 	workload *manifest
+	// literal are references of the template to copies by their names.
+	literal []pathProblem
 	// workloadPlace is the place of the workload, templatePlace the place of the object with its
 	// template.
 	workloadPlace, templatePlace Place
@@ -92,6 +98,9 @@ func (r *Release) Object() *unstructured.Unstructured {
 		}
 	}
 	spec, _, _ := unstructured.NestedMap(given, "spec") // it was checked to be an object
+	if delete(spec, "config"); len(r.Copies) > 0 {
+		spec["config"] = references(r.Copies)
+	}
 	switch {
 	case r.IsTrain():
 		spec["memberTemplates"] = memberTemplates(r.Members)
@@ -115,6 +124,9 @@ func (r *Release) Object() *unstructured.Unstructured {
 		"spec":       spec,
 	}}
 }
+
+// Template returns the template that is released; nil for a train.
+func (r *Release) Template() json.RawMessage { return r.template }
 
 // HasWorkload reports whether the repository has the release's workload.
 func (r *Release) HasWorkload() bool { return r.workload != nil }
@@ -158,23 +170,42 @@ type madeKey struct {
 	namespace         string
 	// train is the name of the release's train, and members the digest of the templates of a train's.
 	train, members string
+	// copies names the copies of what the release has in spec.config, which tells their contents.
+	copies string
 }
 
-// makeRelease makes a Release, or finds the one that was made of the same before.
+// makeRelease makes a Release, or finds the one that was made of the same before; nil if there is
+// an error in what it names in spec.config.
 func (p *pass) makeRelease(l located, namespace string, workload located) *Release {
-	return p.makeWith(madeKey{release: l, workload: workload, namespace: namespace, train: p.trains[l.manifest]}, nil)
+	copies, sound := p.copiesOf(l, namespace)
+	if !sound {
+		return nil
+	}
+	key := madeKey{release: l, workload: workload, namespace: namespace, train: p.trains[l.manifest], copies: namesOf(copies)}
+	release := p.make(key, nil, copies)
+	for _, problem := range release.literal {
+		p.failAt(release.templatePlace, problem.path, problem.message)
+	}
+	if release.literal != nil {
+		return nil
+	}
+	return release
 }
 
 func (p *pass) makeWith(key madeKey, members []v1alpha1.MemberTemplate) *Release {
+	return p.make(key, members, nil)
+}
+
+func (p *pass) make(key madeKey, members []v1alpha1.MemberTemplate, copies []*Copy) *Release {
 	release := p.before.made[key]
 	if release == nil {
-		release = newRelease(key, members)
+		release = newRelease(key, members, copies)
 	}
 	p.now.made[key] = release
 	return release
 }
 
-func newRelease(key madeKey, members []v1alpha1.MemberTemplate) *Release {
+func newRelease(key madeKey, members []v1alpha1.MemberTemplate, copies []*Copy) *Release {
 	l, namespace, workload := key.release, key.namespace, key.workload
 	r := &Release{
 		Train:          key.train,
@@ -205,6 +236,9 @@ func newRelease(key madeKey, members []v1alpha1.MemberTemplate) *Release {
 		if workload.file != l.file {
 			r.TemplateFile = workload.file
 		}
+	}
+	if len(copies) > 0 {
+		r.takeAlong(copies)
 	}
 	content, _ := json.Marshal(r.Object()) // maps, lists, texts and numbers: it can't fail
 	r.Digest = digest(append(content, r.File+r.TemplateFile+r.Kustomization...))

@@ -290,6 +290,8 @@ type pass struct {
 	unread, unbuilt int
 	// weight is roughly how many values were parsed.
 	weight int
+	// configs are the ConfigMaps and Secrets of all files.
+	configs map[configKey][]located
 	// trains names the train of each member.
 	trains map[*manifest]string
 	// dropped is how many errors there are beyond those that are kept.

@@ -27,5 +27,5 @@ func (p *pass) earlier(release *Release, l located) *Release {
 	if !found || l.template != nil || was.given == release.TemplateDigest {
 		return nil
 	}
-	return newRelease(madeKey{release: l, namespace: release.Namespace, workload: was, train: release.Train}, nil)
+	return newRelease(madeKey{release: l, namespace: release.Namespace, workload: was, train: release.Train}, nil, nil)
 }
