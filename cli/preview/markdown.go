@@ -86,6 +86,7 @@ func (c *Change) details() string {
 	var text strings.Builder
 	text.WriteString("\n")
 	bullets(&text, c.Fields, "- ", report.Code)
+	bullets(&text, c.Config, "- ", report.Code)
 	bullets(&text, c.Routes, "- ", report.Code)
 	if c.Frozen != "" {
 		fmt.Fprintf(&text, "- :snowflake: %s\n", report.Code(c.Frozen))

@@ -154,7 +154,7 @@ func (p *Preview) text() string {
 
 // lines describes a change, without its batches.
 func (c *Change) lines() []string {
-	lines := append(slices.Clone(c.Fields), c.Routes...)
+	lines := slices.Concat(c.Fields, c.Config, c.Routes)
 	if c.Frozen != "" {
 		lines = append(lines, c.Frozen)
 	}

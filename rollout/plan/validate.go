@@ -96,8 +96,18 @@ func validate(s *snapshot) error {
 		spec.Strategy.Steps, spec.Strategy.Traffic = spec.Steps(true), nil
 	}
 	problems := Validate(&spec, field.NewPath("spec"))
+	problems = append(problems, uncopied(&spec)...)
 	problems = append(problems, uncounted(s)...)
 	return append(problems, surgeLost(s)...).ToAggregate()
+}
+
+// uncopied refuses ConfigMaps and Secrets without copies: only the source of a release makes them.
+func uncopied(spec *v1alpha1.BatchReleaseSpec) field.ErrorList {
+	if !slices.ContainsFunc(spec.Config, func(c v1alpha1.ConfigReference) bool { return c.Copy == "" }) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "config"),
+		"is for releases from a repository: their ReleaseSource makes the copies; put the release into one, or take the field out")}
 }
 
 // uncounted refuses to wait for pods that are terminating where the cluster does not count them. A
