@@ -79,13 +79,21 @@ func isSame(a, b *unstructured.Unstructured) bool {
 // rounds of tending copies: owners come first, and what is deleted has them.
 const tendRounds = 3
 
-// tendCopies gives the copies of a release their owners, and deletes those that no template names.
+// tendCopies makes the copies of a release that somebody has deleted, gives all their owners, and
+// deletes those that no template names.
 // It reports whether they all are so; an error says what is in the way.
 func (p *pass) tendCopies(ctx context.Context, release *spec.Release) (settled bool, err error) {
 	for range tendRounds {
 		copies, err := p.observeCopies(ctx, release)
 		if err != nil || copies == nil {
 			return false, err
+		}
+		if lacksCopy(copies, release) {
+			again := p.copyConfig(ctx, plan.CopyConfig{Release: release, Live: p.observed.Releases[plan.KeyOf(release)]})
+			if err := kube.Err(again); err != nil {
+				return false, err
+			}
+			continue
 		}
 		writes := plan.Tend(*copies)
 		if len(writes) == 0 {
@@ -101,6 +109,15 @@ func (p *pass) tendCopies(ctx context.Context, release *spec.Release) (settled b
 		}
 	}
 	return false, nil
+}
+
+// lacksCopy reports whether one of a release's copies is not there.
+func lacksCopy(copies *plan.Copies, release *spec.Release) bool {
+	return slices.ContainsFunc(release.Copies, func(wanted *spec.Copy) bool {
+		return !slices.ContainsFunc(copies.Found, func(found *metav1.PartialObjectMetadata) bool {
+			return found.Kind == wanted.Kind && found.Name == wanted.Name
+		})
+	})
 }
 
 func (e executor) sendCopy(ctx context.Context, write plan.CopyWrite) kube.Outcome {

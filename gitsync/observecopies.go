@@ -21,15 +21,16 @@ import (
 )
 
 // tended is what the copies of a release were last looked at for: only with another template, or
-// another end of a release, can one be missing or left over.
+// another end of a release, can one be left over. A sync that a user asks for looks again.
 type tended struct {
 	release, workload  types.UID
 	template, revision string
 	phase              v1alpha1.Phase
+	asked              string
 }
 
 func (p *pass) tendedFor(release *spec.Release, live *v1alpha1.BatchRelease) tended {
-	t := tended{release: live.UID, workload: p.observed.UIDs[plan.WorkloadOf(release)], template: release.TemplateDigest, phase: live.Status.Phase}
+	t := tended{release: live.UID, workload: p.observed.UIDs[plan.WorkloadOf(release)], template: release.TemplateDigest, phase: live.Status.Phase, asked: requestedAt(p.source)}
 	if live.Status.Resolved != nil {
 		t.revision = live.Status.Resolved.Revision
 	}

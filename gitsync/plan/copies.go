@@ -90,6 +90,10 @@ var copySuffix = regexp.MustCompile(`-[0-9a-f]{16}$`)
 func IsCopy(object metav1.Object, release string) bool {
 	of, name := object.GetAnnotations()[v1alpha1.CopyOfAnnotation], object.GetName()
 	suffix := copySuffix.FindString(name)
-	return of != "" && object.GetLabels()[v1alpha1.ReleaseLabel] == release && suffix != "" &&
-		strings.HasPrefix(of, strings.TrimSuffix(name, suffix))
+	stem := strings.TrimSuffix(name, suffix)
+	cut := len(of) > maxStem && strings.HasPrefix(of, stem)
+	return object.GetLabels()[v1alpha1.ReleaseLabel] == release && suffix != "" && (of == stem || cut)
 }
+
+// maxStem is how much of the name of the original a copy's name has at most.
+const maxStem = 253 - 17
