@@ -30,6 +30,8 @@ func TestIsInstall(t *testing.T) {
 	confinedTraffic.Traffic = true
 	traffic := install.Default("latest")
 	traffic.Traffic = true
+	config := install.Default("latest")
+	config.ConfigMaps, config.Secrets = true, true
 	cases := map[string]struct {
 		reason  string
 		options install.Options
@@ -38,6 +40,7 @@ func TestIsInstall(t *testing.T) {
 		"Default":    {"without any choice", install.Default("latest"), nil},
 		"Namespaced": {"confined to a namespace", confined, []string{"--set=namespaced=true"}},
 		"Traffic":    {"with rights to write routes", traffic, []string{"--set=traffic.enabled=true"}},
+		"Config":     {"with rights to copy", config, []string{"--set=config.configMaps=true,config.secrets=true"}},
 		"NamespacedTraffic": {"confined, with rights to write routes", confinedTraffic, []string{
 			"--set=namespaced=true,traffic.enabled=true",
 		}},

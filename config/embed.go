@@ -7,7 +7,7 @@ import "embed"
 // Manifests are the folders of this package. A kustomization.yaml in them is for kubectl.
 //
 //go:embed crd/*.yaml rbac/*.yaml controller/*.yaml policy/*.yaml follow/*.yaml
-//go:embed components/traffic/*.yaml
+//go:embed components/traffic/*.yaml components/config/*.yaml components/config-secrets/*.yaml
 //go:embed components/notices/*.yaml components/dashboard/*.yaml
 //go:embed components/dashboard-unconstrained/*.yaml
 var Manifests embed.FS

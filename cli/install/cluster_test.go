@@ -49,13 +49,14 @@ func TestIsComponents(t *testing.T) {
 	}{
 		"Traffic":   {"flag and rights", []string{"traffic"}, func(o *install.Options) { o.Traffic = true }},
 		"Notices":   {"flag, Secret and rights", []string{"notices"}, func(o *install.Options) { o.Notices = true }},
+		"Config":    {"rights", []string{"config", "config-secrets"}, func(o *install.Options) { o.ConfigMaps, o.Secrets = true, true }},
 		"Dashboard": {"all of it, with one replica", []string{"dashboard"}, func(o *install.Options) { o.Dashboard = true }},
 		"Unconstrained": {
 			"and the rights for Kubernetes before 1.36", []string{"dashboard", "dashboard-unconstrained"},
 			func(o *install.Options) { o.Dashboard, o.DashboardUnconstrained = true, true },
 		},
 		"All": {
-			"none is in another's way", []string{"traffic", "notices", "dashboard", "dashboard-unconstrained"},
+			"none is in another's way", []string{"traffic", "config", "config-secrets", "notices", "dashboard", "dashboard-unconstrained"},
 			func(o *install.Options) { *o = everything(*o) },
 		},
 	}
@@ -75,7 +76,7 @@ func TestIsComponents(t *testing.T) {
 
 // everything adds all options.
 func everything(o install.Options) install.Options {
-	o.Traffic, o.Notices, o.Dashboard, o.DashboardUnconstrained = true, true, true, true
+	o.Traffic, o.ConfigMaps, o.Secrets, o.Notices, o.Dashboard, o.DashboardUnconstrained = true, true, true, true, true, true
 	return o
 }
 

@@ -12,6 +12,8 @@ import (
 const (
 	followFolder        = "follow"
 	trafficFolder       = "components/traffic"
+	configFolder        = "components/config"
+	configSecretsFolder = "components/config-secrets"
 	noticesFolder       = "components/notices"
 	dashboardFolder     = "components/dashboard"
 	unconstrainedFolder = "components/dashboard-unconstrained"
@@ -31,6 +33,7 @@ func (o Options) chosen() []string {
 		folder string
 	}{
 		{o.Follow, followFolder}, {o.Traffic, trafficFolder}, {o.Notices, noticesFolder},
+		{o.ConfigMaps, configFolder}, {o.Secrets, configSecretsFolder},
 		{o.Dashboard, dashboardFolder}, {o.DashboardUnconstrained, unconstrainedFolder},
 	} {
 		if component.chosen {

@@ -45,6 +45,8 @@ type Options struct {
 	Follow bool
 	// Traffic lets releases share requests by routes, with the rights that it takes.
 	Traffic bool
+	// ConfigMaps and Secrets let releases have them in spec.config, with the rights that it takes.
+	ConfigMaps, Secrets bool
 	// Notices has the controller send those that the Secret sluice-notices configures.
 	Notices bool
 	// Dashboard installs the dashboard too, which people log in to.

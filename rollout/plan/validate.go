@@ -96,14 +96,16 @@ func validate(s *snapshot) error {
 		spec.Strategy.Steps, spec.Strategy.Traffic = spec.Steps(true), nil
 	}
 	problems := Validate(&spec, field.NewPath("spec"))
-	problems = append(problems, uncopied(&spec)...)
+	problems = append(problems, uncopied(s)...)
 	problems = append(problems, uncounted(s)...)
 	return append(problems, surgeLost(s)...).ToAggregate()
 }
 
 // uncopied refuses ConfigMaps and Secrets without copies: only the source of a release makes them.
-func uncopied(spec *v1alpha1.BatchReleaseSpec) field.ErrorList {
-	if !slices.ContainsFunc(spec.Config, func(c v1alpha1.ConfigReference) bool { return c.Copy == "" }) {
+// A rollback goes on without.
+func uncopied(s *snapshot) field.ErrorList {
+	lacks := func(c v1alpha1.ConfigReference) bool { return c.Copy == "" }
+	if s.record.rollingBack() || !slices.ContainsFunc(s.release.Spec.Config, lacks) {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("spec", "config"),
