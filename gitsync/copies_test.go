@@ -25,7 +25,7 @@ import (
 // password is what no object but the copy of a Secret may have.
 const password = "correct-horse-battery"
 
-// configured is a release with a ConfigMap and a Secret.
+// configured returns a release with a ConfigMap and a Secret.
 func configured(level string) map[string]string {
 	return map[string]string{
 		"web/release.yaml": releaseText("web", steps) + "  config: [{configMap: settings}, {secret: login}]\n",
@@ -151,8 +151,8 @@ func TestConfigIsCopiedAsTheServiceAccount(t *testing.T) {
 	}
 }
 
-// TestCopyIsNotOverwritten: an object that somebody made under the name of a copy is left alone, and
-// the release is not applied.
+// TestCopyIsNotOverwritten: an object that somebody made under the name of a copy is left alone,
+// and the release is not applied.
 func TestCopyIsNotOverwritten(t *testing.T) {
 	for name, change := range map[string]func(*corev1.ConfigMap){
 		"OtherContent": func(c *corev1.ConfigMap) { c.Data["LEVEL"] = "forged" },

@@ -20,8 +20,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
-// tended is what the copies of a release were last looked at for: only with another template, or
-// another end of a release, can one be left over. A sync that a user asks for looks again.
+// tended holds what has changed if a copy of a release may be left over: its template, or the end
+// of a release. A sync that a user asks for looks again.
 type tended struct {
 	release, workload  types.UID
 	template, revision string

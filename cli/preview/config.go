@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/sluice-dev/sluice/gitsync/spec"
-	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
 
 // maxValueLines is how many lines of a value are shown as removed, and as many as added.
@@ -19,13 +18,9 @@ const maxValueLines = 10
 // spec.config: the keys and, of ConfigMaps, the lines of their values.
 func changedConfig(was, is *spec.Release) []string {
 	before, after := copiesOf(was), copiesOf(is)
-	refs := slices.SortedFunc(maps.Keys(merged(before, after)), func(a, b podtemplate.Reference) int {
-		return strings.Compare(a.Kind+" "+a.Name, b.Kind+" "+b.Name)
-	})
 	var lines []string
-	for _, ref := range refs {
-		name := ref.Kind + " " + ref.Name
-		switch old, now := before[ref], after[ref]; {
+	for _, name := range slices.Sorted(maps.Keys(merged(before, after))) {
+		switch old, now := before[name], after[name]; {
 		case old == nil:
 			lines = append(lines, name+": is released with the template from now on")
 		case now == nil:
@@ -37,15 +32,16 @@ func changedConfig(was, is *spec.Release) []string {
 	return lines
 }
 
-func copiesOf(release *spec.Release) map[podtemplate.Reference]*spec.Copy {
-	copies := map[podtemplate.Reference]*spec.Copy{}
+// copiesOf returns the copies of a release by what they are of, such as ConfigMap web.
+func copiesOf(release *spec.Release) map[string]*spec.Copy {
+	copies := map[string]*spec.Copy{}
 	for _, c := range release.Copies {
-		copies[podtemplate.Reference{Kind: c.Kind, Name: c.Of}] = c
+		copies[c.Kind+" "+c.Of] = c
 	}
 	return copies
 }
 
-func merged[K comparable, V any](a, b map[K]V) map[K]V {
+func merged[V any](a, b map[string]V) map[string]V {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	return all
@@ -70,7 +66,7 @@ func changedKeys(name string, old, now *spec.Copy) []string {
 			at += " differs"
 		}
 		lines = append(lines, at)
-		if old.Kind == podtemplate.ConfigMap && !isBinary(old, key) && !isBinary(now, key) {
+		if old.Kind == "ConfigMap" && !isBinary(old, key) && !isBinary(now, key) {
 			lines = append(lines, changedLines(was, is)...)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// configured is a repository whose release has a ConfigMap and a Secret.
+// configured returns a repository whose release has a ConfigMap and a Secret.
 func configured(config, keys string) files {
 	return files{
 		"web.yaml": strings.Replace(deployment, "env: [", "envFrom: [{configMapRef: {name: app}}, {secretRef: {name: keys}}]\n        env: [", 1),

@@ -43,8 +43,9 @@ type (
 func (OwnCopy) copyWrite()    {}
 func (DeleteCopy) copyWrite() {}
 
-// Tend returns the writes after which each copy has its owners and is named by a template. A copy is
-// deleted only once its release owns it, and never while the workload is missing: it may come back.
+// Tend returns the writes after which each copy has its owners and is named by a template. A copy
+// is deleted only once its release owns it, and never while the workload is missing: it may come
+// back.
 func Tend(copies Copies) []CopyWrite {
 	var writes []CopyWrite
 	for _, found := range copies.Found {

@@ -19,7 +19,7 @@ func owner(kind, uid string) metav1.OwnerReference {
 	return metav1.OwnerReference{Kind: kind, Name: "web", UID: types.UID(uid)}
 }
 
-// copied is a copy of app for the release web, with owners.
+// copied returns a copy of app for the release web, with owners.
 func copied(hash string, owners ...metav1.OwnerReference) *metav1.PartialObjectMetadata {
 	c := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: "app-" + strings.Repeat(hash, 16), Labels: map[string]string{v1alpha1.ReleaseLabel: "web"},
@@ -29,7 +29,7 @@ func copied(hash string, owners ...metav1.OwnerReference) *metav1.PartialObjectM
 	return c
 }
 
-// TestTend: what is done with a copy, by what names it and who owns it.
+// TestTend: a copy gets its owners, and goes once no template names it.
 func TestTend(t *testing.T) {
 	t.Parallel()
 	release, workload := owner("BatchRelease", "r1"), owner("Deployment", "w1")

@@ -28,7 +28,7 @@ type cluster struct {
 	releases map[Key]*v1alpha1.BatchRelease
 	// workloads have the size of their volumes that they were made with, empty where they have none.
 	workloads map[Workload]string
-	// copies are those of ConfigMaps, by name.
+	// copies has the names of the copies of ConfigMaps.
 	copies map[string]bool
 	// kept are the templates that releases in mid-release keep of what was released last.
 	kept map[Key]json.RawMessage
@@ -212,12 +212,11 @@ func (c *cluster) lacksCopies(release *spec.Release) bool {
 
 // mustBeAllowed checks the laws of every write.
 func (c *cluster) mustBeAllowed(t *rapid.T, desired Desired, write Write) {
-	switch write.(type) {
-	case ApplyRelease, CreateWorkload:
-		for _, release := range desired.Content.Releases {
-			if KeyOf(release) == write.Of() && c.lacksCopies(release) {
-				t.Fatalf("%T of %s comes before the copies of its ConfigMaps", write, release.Name)
-			}
+	_, applies := write.(ApplyRelease)
+	_, creates := write.(CreateWorkload)
+	for _, release := range desired.Content.Releases {
+		if (applies || creates) && KeyOf(release) == write.Of() && c.lacksCopies(release) {
+			t.Fatalf("%T of %s comes before the copies of its ConfigMaps", write, release.Name)
 		}
 	}
 	switch w := write.(type) {
@@ -266,6 +265,7 @@ func (c *cluster) mustBeAllowed(t *rapid.T, desired Desired, write Write) {
 		if live := c.releases[KeyOf(w.Release)]; live != nil && live.Status.Resolved != nil && (w.Approved == nil || string(w.Approved) != string(c.kept[KeyOf(w.Release)])) {
 			t.Fatalf("%s is created past the gates of release %s", WorkloadOf(w.Release), live.Name)
 		}
+	case CopyConfig: // takes part in the law above
 	case TakeOwnership:
 		if !c.shared[KeyOf(w.Release)] {
 			t.Fatalf("nobody else owns fields of release %s", w.Release.Name)

@@ -23,7 +23,6 @@ func (p *pass) combine() (made []*Release, earlier map[*Release]*Release) {
 	workloads := workloads{by: map[workloadKey][]located{}, built: map[string][]located{}}
 	releases, given := map[objectKey][]located{}, map[objectKey]string{}
 	earlier = map[*Release]*Release{}
-	p.configs = map[configKey][]located{}
 	for _, l := range p.manifests {
 		key := objectKey{l.in(p.opts.Namespace), l.name}
 		if l.kind == releaseKind {
@@ -36,9 +35,6 @@ func (p *pass) combine() (made []*Release, earlier map[*Release]*Release) {
 			if l.kustomization != "" {
 				workloads.built[l.kustomization] = append(workloads.built[l.kustomization], l)
 			}
-		case l.kind.isConfig():
-			config := configKey{l.kind, key.namespace, key.name}
-			p.configs[config] = append(p.configs[config], l)
 		case l.kind.isOther(): // whoever compares them with releases finds them in the result
 		case !p.allowed(key.namespace):
 			p.fail(l.file, l.at, fmt.Sprintf("BatchRelease %s is in namespace %s, but its source may only write to %s", l.name, key.namespace, p.namespaces()))

@@ -146,9 +146,24 @@ func (p *pass) copiesOf(l located, namespace string) ([]*Copy, bool) {
 	return copies, sound
 }
 
+// config returns the ConfigMaps and Secrets of all files.
+func (p *pass) config() map[configKey][]located {
+	if p.configs != nil {
+		return p.configs
+	}
+	p.configs = map[configKey][]located{}
+	for _, l := range p.manifests {
+		if l.kind.isConfig() {
+			key := configKey{l.kind, l.in(p.opts.Namespace), l.name}
+			p.configs[key] = append(p.configs[key], l)
+		}
+	}
+	return p.configs
+}
+
 // copyOf returns a copy of what an entry names; nil if there is an error.
 func (p *pass) copyOf(l located, key configKey, at position, entry string) *Copy {
-	found := p.configs[key]
+	found := p.config()[key]
 	switch {
 	case len(found) == 0:
 		p.fail(l.file, at, fmt.Sprintf("%s: %s is not in %s", entry, key, p.whereRead(p.similar(key))))
@@ -172,11 +187,11 @@ func (p *pass) copyOf(l located, key configKey, at position, entry string) *Copy
 // similar names what was probably meant by an entry; empty if nothing is like it. A generator of
 // kustomize adds a hash to the name, which a release beside the kustomization does not know.
 func (p *pass) similar(key configKey) string {
-	for _, other := range slices.SortedFunc(maps.Keys(p.configs), func(a, b configKey) int { return cmp.Compare(a.String(), b.String()) }) {
+	for _, other := range slices.SortedFunc(maps.Keys(p.config()), func(a, b configKey) int { return cmp.Compare(a.String(), b.String()) }) {
 		if other.kind != key.kind || other.name != key.name && !strings.HasPrefix(other.name, key.name+"-") {
 			continue
 		}
-		l := p.configs[other][0]
+		l := p.config()[other][0]
 		switch {
 		case other.namespace != key.namespace:
 			return fmt.Sprintf("; the one in %s is in namespace %s, and a release has those of its own", place(l.file, l.at.line), other.namespace)
@@ -211,8 +226,8 @@ type config struct {
 	StringData map[string]json.RawMessage `json:"stringData"`
 }
 
-// contentOf returns data, binaryData and type of a ConfigMap or Secret, and what is wrong with
-// them. What is wrong never quotes a value.
+// contentOf returns data, binaryData and type of a ConfigMap or Secret, and a problem with them,
+// which never quotes a value.
 func contentOf(of kind, object json.RawMessage) (content map[string]any, problem string) {
 	var given config
 	switch err := json.Unmarshal(object, &given); {

@@ -56,8 +56,8 @@ func configOf(t *testing.T, config, keys string) *Release {
 	return result.Releases[0]
 }
 
-// TestConfigGoesWithTheTemplate: the template names the copies in each place, and nothing else of it
-// is changed.
+// TestConfigGoesWithTheTemplate: the template names the copies in each place, and is otherwise as
+// it was.
 func TestConfigGoesWithTheTemplate(t *testing.T) {
 	t.Parallel()
 	r := configOf(t, configMap("app", "{a: x}"), secret("keys", "stringData: {b: v}"))
@@ -84,7 +84,7 @@ func TestConfigGoesWithTheTemplate(t *testing.T) {
 	}
 }
 
-// TestCopies: what a copy has, and when it is another one.
+// TestCopies: a copy has the content alone, and another content is another copy.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	is := configOf(t, configMap("app", "{a: x}"), secret("keys", "data: {c: eg==}\nstringData: {b: v, c: over}"))
@@ -246,7 +246,7 @@ func TestNamesOfCopies(t *testing.T) {
 	}
 }
 
-// TestConfigOfKustomizations: what kustomize generates is released, by the name that it gives.
+// TestConfigOfKustomizations: a generated ConfigMap is released by the name that kustomize gives.
 func TestConfigOfKustomizations(t *testing.T) {
 	t.Parallel()
 	const uses = "template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: i, envFrom: [{configMapRef: {name: app}}]}]}}\n"
@@ -276,7 +276,8 @@ func TestConfigOfKustomizations(t *testing.T) {
 	}
 }
 
-// TestConfigIsReadAgain: a Read after another one finds the same release, unless a ConfigMap changed.
+// TestConfigIsReadAgain: a Read after another one finds the same release, unless a ConfigMap
+// changed.
 func TestConfigIsReadAgain(t *testing.T) {
 	t.Parallel()
 	reader := newTestReader()

@@ -41,7 +41,7 @@ type manifest struct {
 	given    string
 	// faulty says that the template is invalid, which was reported.
 	faulty bool
-	// config are the ConfigMaps and Secrets that a BatchRelease names, and configAt their places.
+	// config lists the ConfigMaps and Secrets that a BatchRelease names, and configAt their places.
 	config   []v1alpha1.ConfigReference
 	configAt []position
 	// train is the spec of a BatchRelease with members; nil of others.

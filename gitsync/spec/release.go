@@ -35,7 +35,7 @@ type Release struct {
 	Members []v1alpha1.MemberTemplate
 	// Copies are the ConfigMaps and Secrets that its template names, and that are made before it.
 	Copies []*Copy
-	// Unused are those of the copies that its template does not name.
+	// Unused lists the copies that its template does not name.
 	Unused []*Copy
 	// Generated names the ConfigMaps and Secrets in its template that its kustomization generates.
 	// Only the tool that applies that kustomization makes them: Sluice does not.

@@ -290,7 +290,7 @@ type pass struct {
 	unread, unbuilt int
 	// weight is roughly how many values were parsed.
 	weight int
-	// configs are the ConfigMaps and Secrets of all files.
+	// configs has the ConfigMaps and Secrets of all files; nil until the first release names one.
 	configs map[configKey][]located
 	// trains names the train of each member.
 	trains map[*manifest]string

@@ -2,6 +2,7 @@ package podtemplate
 
 import (
 	"fmt"
+	"strings"
 )
 
 // Reference names a ConfigMap or Secret.
@@ -29,24 +30,24 @@ func References(template map[string]any) map[Reference]bool {
 func Refer(template map[string]any, to func(ref Reference, path string) string) {
 	pod, _ := template["spec"].(map[string]any)
 	each(pod, "volumes", "spec.", func(volume map[string]any, at string) {
-		rename(volume, ConfigMap, "configMap", "name", at, to)
-		rename(volume, Secret, "secret", "secretName", at, to)
+		rename(volume, ConfigMap, "configMap.name", at, to)
+		rename(volume, Secret, "secret.secretName", at, to)
 		projected, _ := volume["projected"].(map[string]any)
 		each(projected, "sources", at+"projected.", func(source map[string]any, at string) {
-			rename(source, ConfigMap, "configMap", "name", at, to)
-			rename(source, Secret, "secret", "name", at, to)
+			rename(source, ConfigMap, "configMap.name", at, to)
+			rename(source, Secret, "secret.name", at, to)
 		})
 	})
 	for _, containers := range []string{"initContainers", "containers", "ephemeralContainers"} {
 		each(pod, containers, "spec.", func(container map[string]any, at string) {
 			each(container, "envFrom", at, func(from map[string]any, at string) {
-				rename(from, ConfigMap, "configMapRef", "name", at, to)
-				rename(from, Secret, "secretRef", "name", at, to)
+				rename(from, ConfigMap, "configMapRef.name", at, to)
+				rename(from, Secret, "secretRef.name", at, to)
 			})
 			each(container, "env", at, func(env map[string]any, at string) {
 				from, _ := env["valueFrom"].(map[string]any)
-				rename(from, ConfigMap, "configMapKeyRef", "name", at+"valueFrom.", to)
-				rename(from, Secret, "secretKeyRef", "name", at+"valueFrom.", to)
+				rename(from, ConfigMap, "configMapKeyRef.name", at+"valueFrom.", to)
+				rename(from, Secret, "secretKeyRef.name", at+"valueFrom.", to)
 			})
 		})
 	}
@@ -62,10 +63,11 @@ func each(object map[string]any, field, at string, do func(item map[string]any, 
 	}
 }
 
-// rename replaces the name that an object in a field has, if there is one.
-func rename(object map[string]any, kind, field, name, at string, to func(Reference, string) string) {
+// rename replaces the name at a path such as configMap.name, if there is one.
+func rename(object map[string]any, kind, path, at string, to func(Reference, string) string) {
+	field, name, _ := strings.Cut(path, ".")
 	ref, _ := object[field].(map[string]any)
 	if text, is := ref[name].(string); is && text != "" {
-		ref[name] = to(Reference{kind, text}, at+field+"."+name)
+		ref[name] = to(Reference{kind, text}, at+path)
 	}
 }

@@ -205,7 +205,9 @@ func TestPodsThatGoMustBeCounted(t *testing.T) {
 func TestConfigNeedsCopies(t *testing.T) {
 	t.Parallel()
 	with := func(copied string) func(*Observation) {
-		return func(o *Observation) { o.Release.Spec.Config = []v1alpha1.ConfigReference{{ConfigMap: "app", Copy: copied}} }
+		return func(o *Observation) {
+			o.Release.Spec.Config = []v1alpha1.ConfigReference{{ConfigMap: "app", Copy: copied}}
+		}
 	}
 	tests := map[string]struct {
 		scene *scene

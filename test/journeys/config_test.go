@@ -64,7 +64,7 @@ func deploymentWithConfig(t *testing.T, change func(*v1alpha1.BatchRelease), ste
 	return newConfigWorld(newWorld(t), workloadKinds()["Deployment"], change, steps...)
 }
 
-// configFile is a ConfigMap as Git has it.
+// configFile returns a ConfigMap as Git has it.
 func configFile(level string) []byte {
 	return fmt.Appendf(nil, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-config}\ndata: {LEVEL: %q}\n", level)
 }
