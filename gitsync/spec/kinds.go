@@ -34,8 +34,8 @@ func (k kind) isWorkload() bool { return kinds.Named(string(k)) != nil }
 // isRoute reports whether a release may name objects of the kind as what brings requests.
 func (k kind) isRoute() bool { return k == httpRouteKind || k == grpcRouteKind || k == ingressKind }
 
-// isOther reports whether objects of the kind are read for those who compare them with releases,
-// and never applied.
+// isOther reports whether objects of the kind are read beside releases and workloads, and never
+// applied as they are.
 func (k kind) isOther() bool { return k.isRoute() || k == serviceKind || k.isConfig() }
 
 // isConfig reports whether a release may name objects of the kind in spec.config.
