@@ -22,7 +22,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
-// password is what no object but the copy of a Secret may have.
+// password is the content of a Secret, which no object but its copy may have.
 const password = "correct-horse-battery"
 
 // configured returns a release with a ConfigMap and a Secret.

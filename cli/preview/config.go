@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// maxValueLines is how many lines of a value are shown as removed, and as many as added.
+// maxValueLines limits the lines of a value that are shown as removed, and as added.
 const maxValueLines = 10
 
 // changedConfig says what differs in the ConfigMaps and Secrets that two releases have in

@@ -96,5 +96,5 @@ func IsCopy(object metav1.Object, release string) bool {
 	return object.GetLabels()[v1alpha1.ReleaseLabel] == release && suffix != "" && (of == stem || cut)
 }
 
-// maxStem is how much of the name of the original a copy's name has at most.
+// maxStem limits the part of a copy's name that is of the original's.
 const maxStem = 253 - 17

@@ -79,7 +79,7 @@ func TestTend(t *testing.T) {
 	}
 }
 
-// tendsUntilRest is how often copies are tended: they get owners, and are deleted.
+// tendsUntilRest counts the rounds: copies get owners, and are deleted.
 const tendsUntilRest = 2
 
 func carryOutCopies(copies *Copies, writes []CopyWrite) {

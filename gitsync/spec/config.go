@@ -19,10 +19,10 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// maxConfig is how many entries spec.config may have.
+// maxConfig limits the entries of spec.config.
 const maxConfig = 20
 
-// configPath is where a BatchRelease names ConfigMaps and Secrets.
+// configPath is the field in which a BatchRelease names ConfigMaps and Secrets.
 const configPath = "spec.config"
 
 // configKey names a ConfigMap or Secret.
@@ -46,7 +46,7 @@ func keyOf(entry v1alpha1.ConfigReference, namespace string) configKey {
 // for each content and release.
 type Copy struct {
 	Kind, Namespace, Name string
-	// Of is the name of the original, and Place its place.
+	// Of names the original, which stands at Place.
 	Of    string
 	Place Place
 	// Release is the name of the release that the copy is made for.
@@ -203,7 +203,7 @@ func (p *pass) similar(key configKey) string {
 	return ""
 }
 
-// hashLength is how many characters of a copy's name are of the hash of its content.
+// hashLength is the length of the hash in the name of a copy.
 const hashLength = 16
 
 // copyName returns the name of a copy. The name of the original is cut where it is too long.
