@@ -298,3 +298,51 @@ func TestConfigIsReadAgain(t *testing.T) {
 		t.Error("the release has the template of before, though the ConfigMap changed")
 	}
 }
+
+// TestConfigOfMembers: a train releases the templates of its members with the names of their
+// copies, and has no config of its own.
+func TestConfigOfMembers(t *testing.T) {
+	t.Parallel()
+	train := func(more string) string {
+		return "apiVersion: rollouts.sluice.dev/v1alpha1\nkind: BatchRelease\nmetadata: {name: shop}\nspec:\n" + indent(strategy+"members: [{name: web}]\n"+more)
+	}
+	reader := newTestReader()
+	files := map[string]string{
+		"train.yaml": train(""), "web.yaml": release("web", both+everywhere), "app.yaml": configMap("app", "{a: x}"), "keys.yaml": secret("keys", ""),
+	}
+	again := func(want ...string) map[string]*Release {
+		t.Helper()
+		result, err := reader.Read(tree(files), ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantErrors(t, result, want...)
+		found := map[string]*Release{}
+		for _, r := range result.Releases {
+			found[r.Name] = r
+		}
+		return found
+	}
+	before := again()
+	files["app.yaml"] = configMap("app", "{a: v}")
+	now := again()
+	for _, of := range []map[string]*Release{before, now} {
+		web, shop := of["web"], of["shop"]
+		if web == nil || shop == nil || len(web.Copies) != 2 || len(shop.Members) != 1 {
+			t.Fatalf("want a train of a member with two copies, got %v", of)
+		}
+		if shop.Members[0].Template != web.TemplateDigest {
+			t.Errorf("the train releases %s, and its member has %s", shop.Members[0].Template, web.TemplateDigest)
+		}
+		if !strings.Contains(string(web.Template()), web.Copies[0].Name) {
+			t.Errorf("the template of the member does not name copy %s", web.Copies[0].Name)
+		}
+	}
+	if before["shop"].TemplateDigest == now["shop"].TemplateDigest {
+		t.Error("the train releases what it did, though the ConfigMap of its member changed")
+	}
+	delete(files, "app.yaml")
+	again("train.yaml:1: train shop: member web has an error", "web.yaml:7: spec.config[0]: ConfigMap shop/app is not in")
+	files["app.yaml"], files["train.yaml"] = configMap("app", "{}"), train("config: [{configMap: app}]\n")
+	again("train.yaml:7: spec.config: Forbidden: is not for a train: its members have it")
+}
