@@ -236,7 +236,9 @@ func passBarrier(d Decision, on []riding, members []train.Member) (Decision, boo
 // endTogether ends a run once each member has handed its workload back.
 func endTogether(d Decision) Decision {
 	d = letReturn(countMembers(d))
-	ended := func(m riding) bool { return m.found == nil || m.current() && m.found.Release.Status.Phase == v1alpha1.PhaseCompleted }
+	ended := func(m riding) bool {
+		return m.found == nil || m.current() && m.found.Release.Status.Phase == v1alpha1.PhaseCompleted
+	}
 	if slices.ContainsFunc(ridingsOf(d.snap), func(m riding) bool { return !ended(m) }) {
 		return d
 	}
