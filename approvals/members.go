@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -85,12 +86,15 @@ func (c cluster) templateNow(ctx context.Context, release *v1alpha1.BatchRelease
 	}
 	workload := kind.New()
 	err := c.live.Get(ctx, client.ObjectKey{Namespace: release.Namespace, Name: release.Spec.WorkloadRef.Name}, workload)
-	if client.IgnoreNotFound(err) != nil {
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
 		return "", fmt.Errorf("get %s: %w", kind.Name, err)
 	}
-	raw, encodeErr := json.Marshal(kind.Template(workload))
-	if err != nil || encodeErr != nil {
-		return "", nil
+	raw, err := json.Marshal(kind.Template(workload))
+	if err != nil {
+		return "", fmt.Errorf("encode the template of %s: %w", kind.Name, err)
 	}
 	text, _ := templateText(raw)
 	return text, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,6 +64,9 @@ func (r *Reverts) kept(ctx context.Context, release *v1alpha1.BatchRelease) (*ap
 	if built := release.Annotations[v1alpha1.KustomizationAnnotation]; built != "" {
 		return nil, impossible("its template is built by %s", built)
 	}
+	if config := release.Spec.Config; len(config) > 0 {
+		return nil, impossible("its pods have copies of %s, which a pull request that changes one file does not bring back: use git revert", namesOf(config))
+	}
 	var named appsv1.ControllerRevisionList
 	labels := client.MatchingLabels{v1alpha1.ReleaseLabel: release.Name, v1alpha1.RevisionLabel: to}
 	if err := r.releases.live.List(ctx, &named, client.InNamespace(release.Namespace), labels); err != nil {
@@ -78,6 +82,19 @@ func (r *Reverts) kept(ctx context.Context, release *v1alpha1.BatchRelease) (*ap
 		return &named.Items[i], nil
 	}
 	return r.alike(ctx, release, &named.Items[i])
+}
+
+// namesOf names what a release has in spec.config.
+func namesOf(config []v1alpha1.ConfigReference) string {
+	var names []string
+	for _, entry := range config {
+		if entry.Secret != "" {
+			names = append(names, "Secret "+entry.Secret)
+		} else {
+			names = append(names, "ConfigMap "+entry.ConfigMap)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // alike returns an equal template that was kept with its commit. The control plane may hash a

@@ -32,6 +32,8 @@ func TestIsInstall(t *testing.T) {
 	traffic.Traffic = true
 	job := install.Default("latest")
 	job.Job = true
+	config := install.Default("latest")
+	config.ConfigMaps, config.Secrets = true, true
 	cases := map[string]struct {
 		reason  string
 		options install.Options
@@ -41,6 +43,7 @@ func TestIsInstall(t *testing.T) {
 		"Namespaced": {"confined to a namespace", confined, []string{"--set=namespaced=true"}},
 		"Traffic":    {"with rights to write routes", traffic, []string{"--set=traffic.enabled=true"}},
 		"Job":        {"with rights to create Jobs", job, []string{"--set=job.enabled=true"}},
+		"Config":     {"with rights to copy", config, []string{"--set=config.configMaps=true,config.secrets=true"}},
 		"NamespacedTraffic": {"confined, with rights to write routes", confinedTraffic, []string{
 			"--set=namespaced=true,traffic.enabled=true",
 		}},

@@ -8,6 +8,7 @@ import "embed"
 //
 //go:embed crd/*.yaml rbac/*.yaml controller/*.yaml policy/*.yaml follow/*.yaml
 //go:embed components/traffic/*.yaml components/job/*.yaml
+//go:embed components/config/*.yaml components/config-secrets/*.yaml
 //go:embed components/notices/*.yaml components/dashboard/*.yaml
 //go:embed components/dashboard-unconstrained/*.yaml
 var Manifests embed.FS

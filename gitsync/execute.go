@@ -19,9 +19,11 @@ import (
 // writesAtOnce is how many objects of a source are written at a time.
 const writesAtOnce = 8
 
-// executor sends writes as the account of a source. It decides nothing.
+// executor sends writes as the account of a source, and reads live as that account. It decides
+// nothing.
 type executor struct {
 	writer client.Client
+	reader client.Reader
 	// asAccount reports whether the account is not the controller's own.
 	asAccount bool
 }
@@ -55,6 +57,8 @@ func (e executor) send(ctx context.Context, write plan.Write) result {
 	case plan.SetFreeze:
 		r.release = w.Release.DeepCopy()
 		r.outcome = e.setFreeze(ctx, w, r.release)
+	case plan.CopyConfig:
+		r.outcome = e.copyConfig(ctx, w)
 	case plan.CreateWorkload:
 		r.outcome = kube.OutcomeOf(e.writer.Create(ctx, w.Object(), client.FieldValidation("Strict")))
 	case plan.ApplyRelease:
@@ -154,6 +158,8 @@ func (p *pass) take(ctx context.Context, r result) error {
 // took records a write that succeeded.
 func (p *pass) took(r result) error {
 	switch w := r.write.(type) {
+	case plan.CopyConfig: // the write that follows shows it
+		return nil
 	case plan.CreateWorkload:
 		p.observed.Workloads[plan.WorkloadOf(w.Release)] = true
 		p.created = append(p.created, w)

@@ -65,6 +65,8 @@ type memory struct {
 	soleOwner map[plan.Key]soleOwned
 	// claims were compared, of each release. They save a live read of each StatefulSet per pass.
 	claims map[plan.Key]comparedClaims
+	// tended says what the copies of each release were last looked at for.
+	tended map[plan.Key]tended
 }
 
 // unseenFor is how long the cache may lack a release that was written before it is written again:
@@ -101,7 +103,7 @@ func newMemories(now clock.PassiveClock) *memories {
 func (m *memories) make(uid types.UID) *memory {
 	return &memory{
 		uid: uid, releases: kube.NewOverlay[*v1alpha1.BatchRelease](m.clock, unseenFor),
-		applied: map[plan.Key]plan.Applied{}, soleOwner: map[plan.Key]soleOwned{}, claims: map[plan.Key]comparedClaims{},
+		applied: map[plan.Key]plan.Applied{}, soleOwner: map[plan.Key]soleOwned{}, claims: map[plan.Key]comparedClaims{}, tended: map[plan.Key]tended{},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,7 +24,7 @@ type observer struct {
 
 func (o observer) observe(ctx context.Context, desired plan.Desired, m *memory) (plan.Observed, error) {
 	seen := plan.Observed{
-		Now: o.clock.Now(), Releases: map[plan.Key]*v1alpha1.BatchRelease{}, Workloads: map[plan.Workload]bool{}, Claims: map[plan.Workload][]string{}, Fixed: map[plan.Workload][]string{},
+		Now: o.clock.Now(), Releases: map[plan.Key]*v1alpha1.BatchRelease{}, Workloads: map[plan.Workload]bool{}, UIDs: map[plan.Workload]types.UID{}, Claims: map[plan.Workload][]string{}, Fixed: map[plan.Workload][]string{},
 		Approved: map[plan.Key]json.RawMessage{}, Writers: map[plan.Key]plan.Key{}, Shared: map[plan.Key]plan.Shared{},
 	}
 	steps := []func(context.Context, plan.Desired, *memory, *plan.Observed) error{

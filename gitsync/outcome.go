@@ -124,7 +124,7 @@ func (p *pass) outcome() outcome {
 		approvals:  p.approvals(),
 		files:      content.Files,
 		releases:   len(content.Releases),
-		fileErrors: slices.Concat(content.Errors, p.plan.Vanished, p.memory.records.errors, p.memory.freezeErrors),
+		fileErrors: slices.Concat(content.Errors, p.plan.Vanished, p.memory.records.errors, p.memory.freezeErrors, p.copyProblems),
 		overrides:  content.Warnings,
 		problems:   p.plan.Problems,
 		failures:   p.failures,

@@ -32,6 +32,8 @@ type pass struct {
 	// edits lists the edits that planned writes undo, and undone those already undone.
 	edits  map[plan.Key]edit
 	undone []edit
+	// copyProblems say what is in the way of looking after copies.
+	copyProblems []spec.Error
 }
 
 func (r *Reconciler) newPass(source *v1alpha1.ReleaseSource, memory *memory, content *spec.Result) (*pass, error) {
@@ -40,9 +42,13 @@ func (r *Reconciler) newPass(source *v1alpha1.ReleaseSource, memory *memory, con
 	if err != nil {
 		return nil, err
 	}
+	reader := client.Reader(writer)
+	if account == "" { // whose client reads from caches
+		reader = r.live
+	}
 	return &pass{
 		observer: observer{cached: r.client, live: r.live, clock: r.clock, namespaces: r.specOptions(source).Namespaces()},
-		executor: executor{writer: writer, asAccount: account != ""},
+		executor: executor{writer: writer, reader: reader, asAccount: account != ""},
 		source:   source,
 		memory:   memory,
 		desired:  plan.Desired{Source: source, Content: content, Freeze: memory.freeze, Origin: memory.origin, Before: memory.before, ReadAt: memory.readAt},
@@ -60,6 +66,7 @@ func (p *pass) run(ctx context.Context) error {
 		p.plan = plan.Next(p.desired, p.observed, plan.Remembered{Applied: p.memory.applied, Sent: p.sent})
 		maps.Copy(p.memory.applied, p.plan.Settled)
 		if len(p.plan.Writes) == 0 {
+			p.tend(ctx)
 			p.memory.keepOnly(p.desired.Content.Releases, p.observed.Releases)
 			return nil
 		}
@@ -78,6 +85,7 @@ func (p *pass) run(ctx context.Context) error {
 // keepOnly forgets what was written of releases that Git does not have any more, or that are gone.
 func (m *memory) keepOnly(wanted []*spec.Release, there map[plan.Key]*v1alpha1.BatchRelease) {
 	maps.DeleteFunc(m.soleOwner, func(key plan.Key, _ soleOwned) bool { return there[key] == nil })
+	maps.DeleteFunc(m.tended, func(key plan.Key, _ tended) bool { return there[key] == nil })
 	m.keepClaims(wanted)
 	if len(m.applied) <= len(wanted) {
 		return

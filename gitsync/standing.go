@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -181,6 +182,8 @@ func (f failure) words() spec.Error {
 	switch w := f.write.(type) {
 	case plan.SetFreeze:
 		return spec.Error{File: spec.FreezeFile, Message: fmt.Sprintf("write freeze of BatchRelease %s: %v", w.Release.Name, err)}
+	case plan.CopyConfig:
+		return copyFailed(w.Release, err)
 	case plan.CreateWorkload:
 		return at(w.Release, kube.Refusal(fmt.Errorf("create %s %s: %w", w.Release.WorkloadKind, w.Release.Workload, err)))
 	case plan.ApplyRelease:
@@ -192,6 +195,15 @@ func (f failure) words() spec.Error {
 		return spec.Error{File: file, Message: fmt.Sprintf("delete BatchRelease %s: %v", w.Release.Name, err)}
 	}
 	return spec.Error{}
+}
+
+// copyFailed says why the copies of a release are not made, or not looked after.
+func copyFailed(release *spec.Release, err error) spec.Error {
+	message := fmt.Sprintf("copy spec.config of BatchRelease %s: %s", release.Name, kube.Refusal(err))
+	if apierrors.IsForbidden(err) {
+		message += "; give the account the verbs get, list, create, patch and delete (docs/batchrelease.md#config)"
+	}
+	return at(release, message)
 }
 
 func at(release *spec.Release, message string) spec.Error {

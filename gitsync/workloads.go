@@ -52,7 +52,7 @@ func (o observer) listWorkloads(
 	}
 	note := func(kind string, object client.Object) plan.Workload {
 		workload := plan.Workload{Kind: kind, Key: client.ObjectKeyFromObject(object)}
-		seen.Workloads[workload], fixed[workload] = true, spec.FixedOf(object)
+		seen.Workloads[workload], seen.UIDs[workload], fixed[workload] = true, object.GetUID(), spec.FixedOf(object)
 		return workload
 	}
 	for i := range deployments.Items {

@@ -61,6 +61,7 @@ type BatchReleaseList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.members) || !has(self.memberTemplates) && !has(self.strategy.lockstep) && !has(self.strategy.maxMembers) && (!has(self.strategy.onFailure) || self.strategy.onFailure != 'RollbackDependents')",message="memberTemplates, lockstep, maxMembers and onFailure RollbackDependents are for trains: a release with members"
 // +kubebuilder:validation:XValidation:rule="has(self.members) || has(self.strategy.traffic) || !self.strategy.steps.exists(s, has(s.traffic) || (has(s.matches) && s.matches.size() > 0))",fieldPath=".strategy.steps",message="traffic and matches of steps need strategy.traffic, which names the routes"
 // +kubebuilder:validation:XValidation:rule="!has(self.train) || !has(self.follow)",message="a member of a train can't follow its workload: give it a template in Git"
+// +kubebuilder:validation:XValidation:rule="!has(self.config) || !has(self.follow) && !has(self.members)",fieldPath=".config",message="is for releases that have their template in Git: a train has members, and a release that follows has its workload"
 type BatchReleaseSpec struct {
 	// WorkloadRef names the workload, in the namespace of the release. It can't be changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="workloadRef is immutable: make a new BatchRelease for another workload"
@@ -98,6 +99,14 @@ type BatchReleaseSpec struct {
 	// +mapType=atomic
 	// +kubebuilder:validation:Schemaless
 	Template *runtime.RawExtension `json:"template,omitempty"`
+
+	// Config names ConfigMaps and Secrets that are released with the template, at most 20. Sluice makes
+	// an immutable copy of each one as the commit has it, and the template names the copies: another
+	// content is another template. It is for releases from a repository. Default: none.
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=atomic
+	// +optional
+	Config []ConfigReference `json:"config,omitempty"`
 
 	// Follow names the source of the template. Workload: Helm, Flux, Argo CD or kubectl apply the
 	// workload, and the template that they write there starts a release; Sluice copies it to

@@ -107,8 +107,11 @@ const (
 
 	// GateLabel on a Job is the UID of the Gate that it runs for.
 	GateLabel = Prefix + "gate"
-	// ReleaseLabel on a ControllerRevision, Gate or Job names its BatchRelease.
+	// ReleaseLabel on a ControllerRevision, Gate, Job or copy names its BatchRelease.
 	ReleaseLabel = Prefix + "release"
+	// CopyOfAnnotation on an immutable ConfigMap or Secret names the one of spec.config that it is a
+	// copy of.
+	CopyOfAnnotation = Prefix + "copy-of"
 	// RevisionLabel on a ControllerRevision or Gate is the pod template hash.
 	RevisionLabel = Prefix + "revision"
 	// DigestAnnotation on a ControllerRevision is the digest of the template with defaults.

@@ -50,13 +50,15 @@ func TestIsComponents(t *testing.T) {
 		"Traffic":   {"flag and rights", []string{"traffic"}, func(o *install.Options) { o.Traffic = true }},
 		"Job":       {"rights", []string{"job"}, func(o *install.Options) { o.Job = true }},
 		"Notices":   {"flag, Secret and rights", []string{"notices"}, func(o *install.Options) { o.Notices = true }},
+		"Config":    {"rights", []string{"config", "config-secrets"}, func(o *install.Options) { o.ConfigMaps, o.Secrets = true, true }},
 		"Dashboard": {"all of it, with one replica", []string{"dashboard"}, func(o *install.Options) { o.Dashboard = true }},
 		"Unconstrained": {
 			"and the rights for Kubernetes before 1.36", []string{"dashboard", "dashboard-unconstrained"},
 			func(o *install.Options) { o.Dashboard, o.DashboardUnconstrained = true, true },
 		},
 		"All": {
-			"none is in another's way", []string{"traffic", "job", "notices", "dashboard", "dashboard-unconstrained"},
+			"none is in another's way",
+			[]string{"traffic", "job", "config", "config-secrets", "notices", "dashboard", "dashboard-unconstrained"},
 			func(o *install.Options) { *o = everything(*o) },
 		},
 	}
@@ -76,7 +78,8 @@ func TestIsComponents(t *testing.T) {
 
 // everything adds all options.
 func everything(o install.Options) install.Options {
-	o.Traffic, o.Job, o.Notices, o.Dashboard, o.DashboardUnconstrained = true, true, true, true, true
+	o.Traffic, o.Job, o.ConfigMaps, o.Secrets, o.Notices = true, true, true, true, true
+	o.Dashboard, o.DashboardUnconstrained = true, true
 	return o
 }
 

@@ -13,6 +13,8 @@ const (
 	followFolder        = "follow"
 	trafficFolder       = "components/traffic"
 	jobFolder           = "components/job"
+	configFolder        = "components/config"
+	configSecretsFolder = "components/config-secrets"
 	noticesFolder       = "components/notices"
 	dashboardFolder     = "components/dashboard"
 	unconstrainedFolder = "components/dashboard-unconstrained"
@@ -32,6 +34,7 @@ func (o Options) chosen() []string {
 		folder string
 	}{
 		{o.Follow, followFolder}, {o.Traffic, trafficFolder}, {o.Job, jobFolder}, {o.Notices, noticesFolder},
+		{o.ConfigMaps, configFolder}, {o.Secrets, configSecretsFolder},
 		{o.Dashboard, dashboardFolder}, {o.DashboardUnconstrained, unconstrainedFolder},
 	} {
 		if component.chosen {

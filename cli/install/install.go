@@ -47,6 +47,8 @@ type Options struct {
 	Traffic bool
 	// Job lets gates run Jobs, with the rights that it takes.
 	Job bool
+	// ConfigMaps and Secrets let releases have them in spec.config, with the rights that it takes.
+	ConfigMaps, Secrets bool
 	// Notices has the controller send those that the Secret sluice-notices configures.
 	Notices bool
 	// Dashboard installs the dashboard too, which people log in to.

@@ -254,6 +254,23 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
+// TestUnusedConfig: a ConfigMap that no pod reads is released for nothing.
+func TestUnusedConfig(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		"release.yaml": strings.Replace(release, "  strategy:", "  config: [{configMap: settings}]\n  strategy:", 1), "web.yaml": deployment,
+		"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: b}\n",
+	}
+	got := findings(check(t, files))
+	if len(got) != 1 || !strings.Contains(got[0], "warning: spec.config: no volume and no environment variable of the template names ConfigMap settings") {
+		t.Errorf("want a warning of the ConfigMap, got %v", got)
+	}
+	files["web.yaml"] = strings.Replace(deployment, "image: nginx:1.28", "image: nginx:1.28\n        envFrom: [{configMapRef: {name: settings}}]", 1)
+	if got := findings(check(t, files)); len(got) > 0 {
+		t.Errorf("want no warning where a pod reads it, got %v", got)
+	}
+}
+
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	report := &lint.Report{Files: 2, Releases: 1, Findings: []lint.Finding{

@@ -60,6 +60,7 @@ func (c *comparison) change(was, is *spec.Release) (*Change, error) {
 		} else if moved {
 			change.note("T" + preflight.OtherNodes[1:] + ".")
 		}
+		change.Config = changedConfig(was, is)
 		if len(change.Fields) == 0 {
 			change.note("The templates differ in how they are written only: if they come to the same, no pod is replaced.")
 		}
@@ -205,11 +206,20 @@ func sameRules(was, is *spec.Release) bool {
 	return equality.Semantic.DeepEqual(was.Object().Object["spec"], is.Object().Object["spec"])
 }
 
-// sameButTemplate compares releases like sameRules, without their templates.
+// sameButTemplate compares releases like sameRules, without their templates and copies.
 func sameButTemplate(was, is *spec.Release) bool {
 	before, after := was.Object().Object, is.Object().Object
-	unstructured.RemoveNestedField(before, "spec", "template")
-	unstructured.RemoveNestedField(after, "spec", "template")
+	for _, object := range []map[string]any{before, after} {
+		unstructured.RemoveNestedField(object, "spec", "template")
+		config, _, _ := unstructured.NestedSlice(object, "spec", "config")
+		for i := range config {
+			entry, _ := config[i].(map[string]any)
+			delete(entry, "copy") // it goes with the template
+		}
+		if config != nil {
+			_ = unstructured.SetNestedSlice(object, config, "spec", "config") // where it was found
+		}
+	}
 	return equality.Semantic.DeepEqual(before["spec"], after["spec"])
 }
 

@@ -87,6 +87,7 @@ func (c *Change) details() string {
 	text.WriteString("\n")
 	bullets(&text, c.memberLines(), "- ", report.Code)
 	bullets(&text, c.Fields, "- ", report.Code)
+	bullets(&text, c.Config, "- ", report.Code)
 	bullets(&text, c.Routes, "- ", report.Code)
 	if c.Frozen != "" {
 		fmt.Fprintf(&text, "- :snowflake: %s\n", report.Code(c.Frozen))

@@ -87,6 +87,8 @@ type Change struct {
 	Members []string `json:"members,omitempty"`
 	// Fields of the template that differ, without values that may be secret.
 	Fields []string `json:"fields,omitempty"`
+	// Config says what differs in ConfigMaps and Secrets of spec.config, without values of Secrets.
+	Config []string `json:"config,omitempty"`
 	// Before is the commit that has the template already, if it is a rollback.
 	Before *Commit `json:"before,omitempty"`
 	// Replicas are the pods of the workload: of that in the cluster, if it was read there, else as its

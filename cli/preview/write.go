@@ -165,7 +165,7 @@ func (p *Preview) text() string {
 
 // lines describes a change, without its batches.
 func (c *Change) lines() []string {
-	lines := slices.Concat(c.memberLines(), c.Fields, c.Routes)
+	lines := slices.Concat(c.memberLines(), c.Fields, c.Config, c.Routes)
 	if c.Frozen != "" {
 		lines = append(lines, c.Frozen)
 	}

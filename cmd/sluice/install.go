@@ -46,6 +46,8 @@ func registerInstall(set *pflag.FlagSet, options *install.Options) {
 	set.BoolVar(&options.Traffic, "traffic", false,
 		"let releases share requests by routes, with permission to write HTTPRoutes, GRPCRoutes, Ingresses and Services")
 	set.BoolVar(&options.Job, "job", false, "let gates run Jobs, with permission to create them")
+	set.BoolVar(&options.ConfigMaps, "configmaps", false, "let releases have ConfigMaps in spec.config, with permission to write ConfigMaps")
+	set.BoolVar(&options.Secrets, "secrets", false, "let releases have Secrets in spec.config, with permission to write Secrets")
 	set.BoolVar(&options.Notices, "notices", false, "send notices as the Secret sluice-notices says, which must exist")
 	set.BoolVar(&options.Dashboard, "dashboard", false, "install the dashboard too, for people to log in to")
 	set.BoolVar(&options.DashboardUnconstrained, "dashboard-unconstrained", false,

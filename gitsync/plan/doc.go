@@ -11,6 +11,7 @@
 // What holds:
 //
 //   - A freeze comes before anything else that a commit brings.
+//   - The copies that a template names are there before it is written.
 //   - A workload is made before its release, and never written again. One that was deleted is made
 //     in the version that was approved last.
 //   - Neither is written while the release of the cluster is of another workload, or of another

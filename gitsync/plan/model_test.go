@@ -28,6 +28,8 @@ type cluster struct {
 	releases map[Key]*v1alpha1.BatchRelease
 	// workloads have the size of their volumes that they were made with, empty where they have none.
 	workloads map[Workload]string
+	// copies has the names of the copies of ConfigMaps.
+	copies map[string]bool
 	// kept are the templates that releases in mid-release keep of what was released last.
 	kept map[Key]json.RawMessage
 	// shared are releases of which somebody else owns fields that Git gives.
@@ -41,7 +43,7 @@ type cluster struct {
 
 func newCluster() *cluster {
 	return &cluster{
-		releases: map[Key]*v1alpha1.BatchRelease{}, workloads: map[Workload]string{}, kept: map[Key]json.RawMessage{}, shared: map[Key]bool{},
+		releases: map[Key]*v1alpha1.BatchRelease{}, workloads: map[Workload]string{}, copies: map[string]bool{}, kept: map[Key]json.RawMessage{}, shared: map[Key]bool{},
 		refuses: map[Sent]bool{}, rewrites: map[Key]bool{},
 	}
 }
@@ -49,7 +51,7 @@ func newCluster() *cluster {
 func (c *cluster) clone() *cluster {
 	other := *c
 	other.workloads, other.shared, other.kept = maps.Clone(c.workloads), maps.Clone(c.shared), maps.Clone(c.kept)
-	other.releases = map[Key]*v1alpha1.BatchRelease{}
+	other.releases, other.copies = map[Key]*v1alpha1.BatchRelease{}, maps.Clone(c.copies)
 	for key, release := range c.releases {
 		other.releases[key] = release.DeepCopy()
 	}
@@ -136,6 +138,10 @@ func (c *cluster) carryOut(t *rapid.T, write Write) Fate {
 		if delete(live.Annotations, v1alpha1.FreezeAnnotation); w.Text != "" {
 			live.Annotations[v1alpha1.FreezeAnnotation] = w.Text
 		}
+	case CopyConfig:
+		for _, made := range w.Release.Copies {
+			c.copies[made.Name] = true
+		}
 	case CreateWorkload:
 		c.workloads[WorkloadOf(w.Release)] = diskOf(w.Release)
 	case ApplyRelease:
@@ -199,8 +205,20 @@ func (c *cluster) pass(t *rapid.T, desired Desired, applied map[Key]Applied, die
 	}
 }
 
+// lacksCopies reports whether a template would come before a copy that it names.
+func (c *cluster) lacksCopies(release *spec.Release) bool {
+	return slices.ContainsFunc(release.Copies, func(made *spec.Copy) bool { return !c.copies[made.Name] })
+}
+
 // mustBeAllowed checks the laws of every write.
 func (c *cluster) mustBeAllowed(t *rapid.T, desired Desired, write Write) {
+	_, applies := write.(ApplyRelease)
+	_, creates := write.(CreateWorkload)
+	for _, release := range desired.Content.Releases {
+		if (applies || creates) && KeyOf(release) == write.Of() && c.lacksCopies(release) {
+			t.Fatalf("%T of %s comes before the copies of its ConfigMaps", write, release.Name)
+		}
+	}
 	switch w := write.(type) {
 	case DeleteRelease:
 		inGit := slices.ContainsFunc(desired.Content.Releases, func(r *spec.Release) bool { return KeyOf(r) == keyOf(w.Release) })
@@ -247,6 +265,7 @@ func (c *cluster) mustBeAllowed(t *rapid.T, desired Desired, write Write) {
 		if live := c.releases[KeyOf(w.Release)]; live != nil && live.Status.Resolved != nil && (w.Approved == nil || string(w.Approved) != string(c.kept[KeyOf(w.Release)])) {
 			t.Fatalf("%s is created past the gates of release %s", WorkloadOf(w.Release), live.Name)
 		}
+	case CopyConfig: // takes part in the law above
 	case TakeOwnership:
 		if !c.shared[KeyOf(w.Release)] {
 			t.Fatalf("nobody else owns fields of release %s", w.Release.Name)
@@ -282,6 +301,11 @@ var workloads = map[string]Workload{
 
 func releaseText(name, image, tier string, steps, disk int) string {
 	workload, volumes := workloads[name], ""
+	config, uses, object := "", "", ""
+	if name == "d" { // its ConfigMap changes with the steps
+		config, uses = "  config: [{configMap: settings}]\n", ", envFrom: [{configMapRef: {name: settings}}]"
+		object = fmt.Sprintf("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {steps: '%d'}\n", steps)
+	}
 	if workload.Kind == "StatefulSet" {
 		volumes = fmt.Sprintf("  volumeClaimTemplates: [{metadata: {name: data}, spec: {resources: {requests: {storage: %dGi}}}}]\n", disk)
 	}
@@ -291,7 +315,7 @@ metadata: {name: %[1]s, labels: {tier: %[3]s}}
 spec:
   workloadRef: {apiVersion: apps/v1, kind: %[5]s, name: %[6]s}
   strategy: {steps: [{replicas: %[4]d}, {replicas: 100%%}]}
----
+%[8]s---
 apiVersion: apps/v1
 kind: %[5]s
 metadata: {name: %[6]s}
@@ -299,6 +323,6 @@ spec:
 %[7]s  selector: {matchLabels: {app: %[1]s}}
   template:
     metadata: {labels: {app: %[1]s}}
-    spec: {containers: [{name: app, image: "app:%[2]s"}]}
-`, name, image, tier, steps, workload.Kind, workload.Name, volumes)
+    spec: {containers: [{name: app, image: "app:%[2]s"%[9]s}]}
+%[10]s`, name, image, tier, steps, workload.Kind, workload.Name, volumes, config, uses, object)
 }

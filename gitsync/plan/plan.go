@@ -51,6 +51,8 @@ type Observed struct {
 	Releases map[Key]*v1alpha1.BatchRelease
 	// Workloads in the namespaces of the source.
 	Workloads map[Workload]bool
+	// UIDs of these, as the cache has them.
+	UIDs map[Workload]types.UID
 	// Claims names the volume claim templates of StatefulSets that are others than those in Git.
 	Claims map[Workload][]string
 	// Fixed names other fields of workloads that never change, and are others than those in Git.

@@ -141,7 +141,7 @@ func stepTo(desired Desired, observed Observed, remembered Remembered, release *
 	if lacksWorkload && !frozenNow(desired, observed, release) {
 		var create Write
 		if create, lost = restore(observed, release, live); lost == nil {
-			return create, nil
+			return afterConfig(remembered, release, live, create), nil
 		}
 	}
 	apply := applyOf(desired, remembered, release, live)
@@ -149,7 +149,7 @@ func stepTo(desired Desired, observed Observed, remembered Remembered, release *
 	switch shared, isShared := observed.Shared[key]; {
 	case live == nil, sent && fate == Failed, !sent && !asGitAsks(desired, live, release):
 		apply.Edited = edited(live, release, remembered.Applied[key])
-		return apply, nil
+		return afterConfig(remembered, release, live, apply), nil
 	case !hasTemplate(live, release):
 		return nil, Rewritten{release}
 	case isShared:
@@ -157,6 +157,16 @@ func stepTo(desired Desired, observed Observed, remembered Remembered, release *
 	default:
 		return nil, lost
 	}
+}
+
+// afterConfig returns a write of a template, or the one that makes the copies which it names until
+// that succeeds: no pod may come before them.
+func afterConfig(remembered Remembered, release *spec.Release, live *v1alpha1.BatchRelease, write Write) Write {
+	config := CopyConfig{Release: release, Live: live}
+	if fate, sent := remembered.Sent[config.Sent()]; len(release.Copies) == 0 || sent && fate == Took {
+		return write
+	}
+	return config
 }
 
 func applyOf(desired Desired, remembered Remembered, release *spec.Release, live *v1alpha1.BatchRelease) ApplyRelease {

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/spec"
 )
 
-// Write is one write to the cluster: SetFreeze, CreateWorkload, ApplyRelease, TakeOwnership or
-// DeleteRelease, and nothing else.
+// Write is one write to the cluster: SetFreeze, CopyConfig, CreateWorkload, ApplyRelease,
+// TakeOwnership or DeleteRelease, and nothing else.
 //
 //sumtype:decl
 type Write interface {
@@ -27,6 +27,12 @@ type (
 	SetFreeze struct {
 		Release *v1alpha1.BatchRelease
 		Text    string
+	}
+	// CopyConfig creates the copies that a release's template names, as far as they are missing.
+	CopyConfig struct {
+		Release *spec.Release
+		// Live is the release in the cluster, nil if there is none.
+		Live *v1alpha1.BatchRelease
 	}
 	// CreateWorkload creates a workload for the first time, or again after somebody deleted it. It is
 	// not updated later: its template is released, and the rest is the cluster's.
@@ -62,6 +68,7 @@ type (
 )
 
 func (SetFreeze) write()      {}
+func (CopyConfig) write()     {}
 func (CreateWorkload) write() {}
 func (ApplyRelease) write()   {}
 func (TakeOwnership) write()  {}
@@ -72,6 +79,7 @@ type kind int
 
 const (
 	freezing kind = iota
+	copying
 	creating
 	applying
 	owning
@@ -101,6 +109,12 @@ func (w SetFreeze) Of() Key { return keyOf(w.Release) }
 
 // Sent identifies the write.
 func (w SetFreeze) Sent() Sent { return Sent{kind: freezing, key: keyOf(w.Release)} }
+
+// Of returns the name of the release.
+func (w CopyConfig) Of() Key { return KeyOf(w.Release) }
+
+// Sent identifies the write.
+func (w CopyConfig) Sent() Sent { return Sent{kind: copying, key: KeyOf(w.Release)} }
 
 // Of returns the name of the release.
 func (w CreateWorkload) Of() Key { return KeyOf(w.Release) }

@@ -203,7 +203,7 @@ func (p *pass) complete(l located, namespace string, all workloads) *Release {
 			p.whereRead(cmp.Or(p.absent(l, key), p.parted(l, key, all))))
 		return nil
 	case len(found) == 0 || found[0].faulty && l.template != nil:
-		if release := p.makeRelease(l, namespace, located{}, jobs); p.checkVariables(release) {
+		if release := p.makeRelease(l, namespace, located{}, jobs); release != nil && p.checkVariables(release) {
 			return release
 		}
 		return nil
@@ -214,7 +214,7 @@ func (p *pass) complete(l located, namespace string, all workloads) *Release {
 		return nil
 	}
 	release := p.makeRelease(l, namespace, found[0], jobs)
-	if !p.checkTogether(release) {
+	if release == nil || !p.checkTogether(release) {
 		return nil
 	}
 	return release

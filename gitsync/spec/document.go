@@ -161,7 +161,9 @@ func (c *parsed) addObject(doc document, path string, data []byte, object map[st
 		m.sharing = doc.find(path + routesPath)
 	}
 	if m.kind == releaseKind {
-		m.locateSteps(func(at string) position { return doc.find(path + at) })
+		find := func(at string) position { return doc.find(path + at) }
+		m.locateSteps(find)
+		m.placeConfig(find)
 	}
 	c.manifests = append(c.manifests, m)
 }

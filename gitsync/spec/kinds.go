@@ -21,6 +21,9 @@ const (
 
 	serviceKind kind = "Service"
 
+	configMapKind kind = "ConfigMap"
+	secretKind    kind = "Secret"
+
 	jobKind kind = "Job"
 )
 
@@ -33,9 +36,12 @@ func (k kind) isWorkload() bool { return kinds.Named(string(k)) != nil }
 // isRoute reports whether a release may name objects of the kind as what brings requests.
 func (k kind) isRoute() bool { return k == httpRouteKind || k == grpcRouteKind || k == ingressKind }
 
-// isOther reports whether objects of the kind are read for those who compare them with releases,
-// and never applied.
-func (k kind) isOther() bool { return k.isRoute() || k == serviceKind }
+// isOther reports whether objects of the kind are read beside releases and workloads, and never
+// applied as they are.
+func (k kind) isOther() bool { return k.isRoute() || k == serviceKind || k.isConfig() }
+
+// isConfig reports whether a release may name objects of the kind in spec.config.
+func (k kind) isConfig() bool { return k == configMapKind || k == secretKind }
 
 // routeKindOf returns the kind of a route by its group; empty if it is none. Versions differ in
 // nothing that is read.

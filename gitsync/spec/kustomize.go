@@ -274,8 +274,8 @@ func (p *pass) takeAll(made *build, file string, out buildOutput) {
 // take adds what kustomize built of one object.
 func (p *pass) take(made *build, file string, built builtObject) {
 	m, problems := parseObject(built.Object)
+	made.noteGenerated(built)
 	if m == nil && problems == nil {
-		made.noteGenerated(built)
 		made.noteOther(built, file)
 		return
 	}
@@ -299,7 +299,9 @@ func (p *pass) take(made *build, file string, built builtObject) {
 		m.sharing = find(p.tree, origin, routesPath)
 	}
 	if m != nil && m.kind == releaseKind {
-		m.locateSteps(func(at string) position { return find(p.tree, origin, at) })
+		find := func(at string) position { return find(p.tree, origin, at) }
+		m.locateSteps(find)
+		m.placeConfig(find)
 	}
 	if m != nil {
 		made.manifests = append(made.manifests, located{manifest: m, file: origin.File, at: position{built.Line, built.Column}, kustomization: file})

@@ -46,6 +46,9 @@ type manifest struct {
 	faults []pathProblem
 	// faulty says that the template, or a train, is invalid, which was reported.
 	faulty bool
+	// config lists the ConfigMaps and Secrets that a BatchRelease names, and configAt their places.
+	config   []v1alpha1.ConfigReference
+	configAt []position
 	// train is the spec of a BatchRelease with members; nil of others.
 	train *v1alpha1.BatchReleaseSpec
 	// labels are the labels of a BatchRelease.
@@ -147,8 +150,8 @@ func kindOf(object map[string]any) (kind, *pathProblem) {
 	switch {
 	case apiVersion == workloadVersion && kind(name).isWorkload():
 		return kind(name), nil
-	case apiVersion == "v1" && name == string(serviceKind):
-		return serviceKind, nil
+	case apiVersion == "v1" && (name == string(serviceKind) || kind(name).isConfig()):
+		return kind(name), nil
 	case apiVersion == jobVersion && name == string(jobKind):
 		return jobKind, nil
 	case apiVersion == "" && name == string(releaseKind):
@@ -187,6 +190,7 @@ func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem)
 		object:       data,
 		workloadKind: kind(release.Spec.WorkloadRef.Kind),
 		workload:     release.Spec.WorkloadRef.Name,
+		config:       release.Spec.Config,
 	}
 	if len(release.Spec.Members) > 0 {
 		m.train = &release.Spec

@@ -30,6 +30,7 @@ const nameReference = `nameReference:
 - kind: ConfigMap
   version: v1
   fieldSpecs:
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/config/configMap}
   - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/volumes/configMap/name}
   - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/volumes/projected/sources/configMap/name}
   - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/containers/env/valueFrom/configMapKeyRef/name}
@@ -39,6 +40,7 @@ const nameReference = `nameReference:
 - kind: Secret
   version: v1
   fieldSpecs:
+  - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/config/secret}
   - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/volumes/secret/secretName}
   - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/volumes/projected/sources/secret/name}
   - {group: rollouts.sluice.dev, kind: BatchRelease, path: spec/template/spec/containers/env/valueFrom/secretKeyRef/name}

@@ -35,6 +35,10 @@ type Release struct {
 	Overridden []string
 	// Members are the templates of a train's members; nil of another release.
 	Members []v1alpha1.MemberTemplate
+	// Copies are the ConfigMaps and Secrets that its template names, and that are made before it.
+	Copies []*Copy
+	// Unused lists the copies that its template does not name.
+	Unused []*Copy
 	// Generated names the ConfigMaps and Secrets in its template that its kustomization generates.
 	// Only the tool that applies that kustomization makes them: Sluice does not.
 	Generated []string
@@ -46,6 +50,8 @@ type Release struct {
 	workload *manifest
 	// jobs are the templates of Jobs for gates that have none, by name.
 	jobs map[string]json.RawMessage
+	// literal are references of the template to copies by their names.
+	literal []pathProblem
 	// workloadPlace is the place of the workload, templatePlace the place of the object with its
 	// template.
 	workloadPlace, templatePlace Place
@@ -96,6 +102,9 @@ func (r *Release) Object() *unstructured.Unstructured {
 		}
 	}
 	spec, _, _ := unstructured.NestedMap(given, "spec") // it was checked to be an object
+	if delete(spec, "config"); len(r.Copies) > 0 {
+		spec["config"] = references(r.Copies)
+	}
 	switch {
 	case r.IsTrain():
 		spec["memberTemplates"] = memberTemplates(r.Members)
@@ -121,6 +130,9 @@ func (r *Release) Object() *unstructured.Unstructured {
 		"spec":       spec,
 	}}
 }
+
+// Template returns the template that is released; nil for a train.
+func (r *Release) Template() json.RawMessage { return r.template }
 
 // HasWorkload reports whether the repository has the release's workload.
 func (r *Release) HasWorkload() bool { return r.workload != nil }
@@ -166,18 +178,36 @@ type madeKey struct {
 	jobs string
 	// train is the name of the release's train, and members the digest of the templates of a train's.
 	train, members string
+	// copies names the copies of what the release has in spec.config, which tells their contents.
+	copies string
 }
 
 // parts hold the rest of a Release, besides manifests.
 type parts struct {
 	jobs    map[string]json.RawMessage
 	members []v1alpha1.MemberTemplate
+	copies  []*Copy
 }
 
-// makeRelease makes a Release, or finds the one that was made of the same before.
+// makeRelease makes a Release, or finds the one that was made of the same before; nil if there is
+// an error in what it names in spec.config.
 func (p *pass) makeRelease(l located, namespace string, workload located, jobs map[string]json.RawMessage) *Release {
-	key := madeKey{release: l, workload: workload, namespace: namespace, jobs: digestOfJobs(jobs), train: p.trains[l.manifest]}
-	return p.makeWith(key, parts{jobs: jobs})
+	copies, sound := p.copiesOf(l, namespace)
+	if !sound {
+		return nil
+	}
+	key := madeKey{
+		release: l, workload: workload, namespace: namespace,
+		jobs: digestOfJobs(jobs), train: p.trains[l.manifest], copies: namesOf(copies),
+	}
+	release := p.makeWith(key, parts{jobs: jobs, copies: copies})
+	for _, problem := range release.literal {
+		p.failAt(release.templatePlace, problem.path, problem.message)
+	}
+	if release.literal != nil {
+		return nil
+	}
+	return release
 }
 
 func (p *pass) makeWith(key madeKey, of parts) *Release {
@@ -222,6 +252,9 @@ func newRelease(key madeKey, of parts) *Release {
 		if workload.file != l.file {
 			r.TemplateFile = workload.file
 		}
+	}
+	if len(of.copies) > 0 {
+		r.takeAlong(of.copies)
 	}
 	content, _ := json.Marshal(r.Object()) // maps, lists, texts and numbers: it can't fail
 	r.Digest = digest(append(content, r.File+r.TemplateFile+r.Kustomization...))

@@ -290,6 +290,8 @@ type pass struct {
 	unread, unbuilt int
 	// weight is roughly how many values were parsed.
 	weight int
+	// configs has the ConfigMaps and Secrets of all files; nil until the first release names one.
+	configs map[configKey][]located
 	// trains names the train of each member.
 	trains map[*manifest]string
 	// faultyTrains has the namespaces with a train that is wrong: who its members are is not known.

@@ -296,6 +296,7 @@ func withSteps(member *manifest, train []v1alpha1.Step) (*manifest, []pathProble
 	}
 	made.overridden = overridden
 	made.at, made.claims, made.sharing, made.stepsAt, made.generated = member.at, member.claims, member.sharing, member.stepsAt, member.generated
+	made.configAt = member.configAt
 	return made, nil
 }
 

@@ -47,6 +47,7 @@ func validateRelease(release *v1alpha1.BatchRelease, object map[string]any) []pa
 	}
 	errs = append(errs, oneOf(release.Spec.DeletionPolicy, spec.Child("deletionPolicy"), v1alpha1.DeletionRevert, v1alpha1.DeletionProceed)...)
 	errs = append(errs, oneOf(release.Spec.Drift, spec.Child("drift"), v1alpha1.DriftReport, v1alpha1.DriftRevert)...)
+	errs = append(errs, validateConfig(&release.Spec, spec.Child("config"))...)
 	if release.Spec.Follow != "" {
 		errs = append(errs, field.Forbidden(spec.Child("follow"),
 			"a release from a repository has its template there: apply this one beside its workload (kubectl, Helm, Flux, Argo CD)"))

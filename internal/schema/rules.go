@@ -33,6 +33,7 @@ var forms = []form{
 	{regexp.MustCompile(`^!has\(self\.workloadRef\) \|\| self\.workloadRef\.kind (==|!=) '(\w+)' \|\| !has\(self\.strategy\.(\w+)\)( \|\| .*)?$`), notForKind},
 	{regexp.MustCompile(`^!has\(self\.(\w+)\) \|\| !has\(self\.(?:(\w+)\.)?(\w+)\) \|\| self\.[\w.]+ != '(\w+)'$`), notBeside},
 	{regexp.MustCompile(`^!has\(self\.follow\) \|\| (?:!has\(self\.rollback\) \|\| )?!self\.(?:strategy|rollback)\.steps\.exists\(s, has\(s\.gates\) && `), nil},
+	{regexp.MustCompile(`^!has\(self\.config\) \|\| !has\(self\.follow\) && !has\(self\.members\)$`), nil},
 	{regexp.MustCompile(`^size\(self\.metadata\.name\) <= ([0-9]+)$`), shortName},
 	{regexp.MustCompile(`^has\(self\.\w+\)(?: \|\| \(has\(self\.\w+\) && self\.\w+\.size\(\) > 0\))+$`), someField},
 	{regexp.MustCompile(`^!has\(self\.(\w+)\) \|\| self\.\w+ == 0 \|\| \(has\(self\.(\w+)\) && self\.\w+\)$`), needsOther},

@@ -199,3 +199,31 @@ func TestPodsThatGoMustBeCounted(t *testing.T) {
 		})
 	}
 }
+
+// TestConfigNeedsCopies: a release that somebody made by hand with spec.config does not begin, as
+// nobody makes the copies.
+func TestConfigNeedsCopies(t *testing.T) {
+	t.Parallel()
+	with := func(copied string) func(*Observation) {
+		return func(o *Observation) {
+			o.Release.Spec.Config = []v1alpha1.ConfigReference{{ConfigMap: "app", Copy: copied}}
+		}
+	}
+	tests := map[string]struct {
+		scene *scene
+		want  bool
+	}{
+		"by hand":       {running(10).but(with("")), true},
+		"from Git":      {running(10).but(with("app-1")), false},
+		"in a rollback": {rollingBack(10).sets(set("v1", 1), set("v2", 9)).but(with("")), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refused := strings.HasPrefix(outcomeOf(next(t, test.scene)).Stalled, v1alpha1.ReasonInvalidStrategy+": spec.config: Forbidden: is for releases from a repository")
+			if refused != test.want {
+				t.Errorf("refused is %t, want %t", refused, test.want)
+			}
+		})
+	}
+}

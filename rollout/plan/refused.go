@@ -183,6 +183,8 @@ func WriteOf(action Action) mover.Name {
 		return mover.Name{Key: "CopyTemplate/" + a.Digest, Words: a.String()}
 	case PruneRevision:
 		return mover.Name{Key: "Forget/" + a.Name, Words: a.String()}
+	case RetryMember:
+		return mover.Name{Key: "RetryMember/" + a.Name, Words: a.String()}
 	}
 	return mover.Name{Key: action.String(), Words: action.String()} // there is no other
 }

@@ -257,6 +257,8 @@ func (k *rack) do(action plan.Action) {
 		k.t.Errorf("%s, and the release follows nothing", a)
 	case plan.Traffic:
 		k.t.Errorf("%s, and nothing has traffic", a)
+	case plan.RetryMember:
+		k.t.Errorf("%s, and the release is no train", a)
 	case plan.MovePods:
 		at := a.Write.(replace).slot
 		k.slots[at] = slot{revision: k.template}

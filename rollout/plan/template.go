@@ -85,6 +85,12 @@ func chooseTemplate(d Decision) (Decision, bool) {
 	case d.snap.obs.Resolved.unusable(): // what is in progress goes on with the template it has
 		return dropQueued(d).wakeAt(d.snap.now.Add(refusalRetry), WakeTemplate), d.snap.record.Resolved == nil
 	}
+	return releaseResolved(d)
+}
+
+// releaseResolved starts a release of the resolved template, unless it is released already, or was
+// rolled back.
+func releaseResolved(d Decision) (Decision, bool) {
 	template := d.snap.obs.Resolved.ResolvedTemplate
 	switch {
 	case d.snap.record.releases(template.Digest):

@@ -96,8 +96,20 @@ func validate(s *snapshot) error {
 		spec.Strategy.Steps, spec.Strategy.Traffic = spec.Steps(true), nil
 	}
 	problems := Validate(&spec, field.NewPath("spec"))
+	problems = append(problems, uncopied(s)...)
 	problems = append(problems, uncounted(s)...)
 	return append(problems, surgeLost(s)...).ToAggregate()
+}
+
+// uncopied refuses ConfigMaps and Secrets without copies: only the source of a release makes them.
+// A rollback goes on without.
+func uncopied(s *snapshot) field.ErrorList {
+	lacks := func(c v1alpha1.ConfigReference) bool { return c.Copy == "" }
+	if s.record.rollingBack() || !slices.ContainsFunc(s.release.Spec.Config, lacks) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "config"),
+		"is for releases from a repository: their ReleaseSource makes the copies; put the release into one, or take the field out")}
 }
 
 // uncounted refuses to wait for pods that are terminating where the cluster does not count them. A

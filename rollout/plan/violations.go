@@ -47,7 +47,7 @@ func Violations(o Observation, next Plan) []Violation {
 				how.How = a.String() + ": " + how.How
 				all = append(all, how)
 			}
-		case Annotate, RecordRevision, UpdateRevision, PruneRevision, OpenGate, CloseGate, Traffic, Follow, CopyTemplate: // they move no pods
+		case Annotate, RecordRevision, UpdateRevision, PruneRevision, OpenGate, CloseGate, Traffic, Follow, CopyTemplate, RetryMember: // they move no pods
 		}
 	}
 	return all

@@ -24,7 +24,6 @@ type Fleet struct {
 	// the train; nil where they show the present one.
 	trainSeen []*v1alpha1.BatchRelease
 	seen      []*plan.Member
-	commits   int
 }
 
 // FleetSetup describes the beginning of a fleet: members that run v1.

@@ -3,6 +3,7 @@ package sim
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -68,10 +69,7 @@ func (l *fleetLaws) clone() (*Fleet, *fleetLaws) {
 	}
 	f.board()
 	laws := &fleetLaws{
-		f: f, proved: slices.Clone(l.proved), run: l.run, let: slices.Clone(l.let), turned: slices.Clone(l.turned), opened: map[string]int{},
-	}
-	for name, n := range l.opened {
-		laws.opened[name] = n
+		f: f, proved: slices.Clone(l.proved), run: l.run, let: slices.Clone(l.let), turned: slices.Clone(l.turned), opened: maps.Clone(l.opened),
 	}
 	for seat := range len(f.Members) + 1 {
 		checkerOf(f.State(seat).World).fleet = laws
@@ -135,9 +133,7 @@ func (x *fleetExplorer) after(id int, m move) *fleetNode {
 	next := &fleetNode{parent: id, calm: -1, move: m, fleet: f, laws: laws, used: from.used}
 	if _, limited := x.offers[m.what]; limited {
 		next.used = map[string]int{}
-		for what, n := range from.used {
-			next.used[what] = n
-		}
+		maps.Copy(next.used, from.used)
 		next.used[m.what]++
 	}
 	if !m.happen(f) {

@@ -79,7 +79,7 @@ func refuses(w *World, action plan.Action) bool {
 		kind = OpenedGates
 	case plan.RecordRevision, plan.UpdateRevision:
 		kind = Templates
-	case plan.Annotate, plan.CopyTemplate:
+	case plan.Annotate, plan.CopyTemplate, plan.RetryMember:
 		kind = Annotations
 	case plan.Traffic:
 		kind = refusedTraffic(a.Write)

@@ -28,10 +28,10 @@ type epoch struct {
 	passed int
 	// returns says that a jump back takes updated pods away.
 	returns bool
-	// image names the template. extra counts the pods that it may have on top, after a StatefulSet
+	// version names the template. extra counts the pods that it may have on top, after a StatefulSet
 	// was scaled up with its window open.
-	image string
-	extra int32
+	version string
+	extra   int32
 }
 
 // holds begins another epoch if the workload is held with another template than before, and reports

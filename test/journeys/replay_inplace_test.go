@@ -52,7 +52,16 @@ func (s *scene) newest(workload client.Object) string {
 }
 
 func (r *replay) isUpdated(pod *corev1.Pod) bool {
-	return pod.Spec.Containers[0].Image == r.epoch.image
+	return versionOf(&pod.Spec) == r.epoch.version
+}
+
+// versionOf names what pods run: an image and, where there is one, a copy of a ConfigMap.
+func versionOf(pod *corev1.PodSpec) string {
+	version := pod.Containers[0].Image
+	for _, from := range pod.Containers[0].EnvFrom {
+		version += " " + from.ConfigMapRef.Name
+	}
+	return version
 }
 
 // placed returns the pods in the places that a workload asks for, except those that are going away.
@@ -95,13 +104,18 @@ func (r *replay) seeInPlace(before *scene, workload client.Object) {
 		return
 	}
 	r.sizes = append(r.sizes, size{r.now.revision, wantedPods(workload)})
-	digest, image := digestOf(templateOf(workload)), templateOf(workload).Spec.Containers[0].Image
+	digest := digestOf(templateOf(workload))
 	if !held(workload) {
 		r.stable[digest], r.epoch = true, nil
 		return
 	}
 	if r.holds(workload, digest) {
-		r.epoch.image, r.epoch.had = image, int32(r.podsOf(workload)[image])
+		r.epoch.version, r.epoch.had = versionOf(&templateOf(workload).Spec), 0
+		for _, pod := range r.podsOwned(workload) {
+			if alive(pod) && r.isUpdated(pod) {
+				r.epoch.had++
+			}
+		}
 	} else {
 		r.noteSize(before.inPlace[r.workload], workload)
 	}
