@@ -81,8 +81,7 @@ type BatchReleaseSpec struct {
 	// MemberTemplates are the templates that the members have at the commit. The ReleaseSource of the
 	// train writes them.
 	// +kubebuilder:validation:MaxItems=2000
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	// +optional
 	MemberTemplates []MemberTemplate `json:"memberTemplates,omitempty"`
 

@@ -71,10 +71,13 @@ type MemberTemplate struct {
 type TrainRun struct {
 	// Members are the releases of the run.
 	// +kubebuilder:validation:MaxItems=2000
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	// +optional
 	Members []RunMember `json:"members,omitempty"`
+	// StableCommit is the commit of the last run that all members completed; empty if there was none.
+	// The commits after it are being released.
+	// +optional
+	StableCommit string `json:"stableCommit,omitempty"`
 	// Passed is the number of steps whose gates have passed.
 	// +optional
 	Passed int32 `json:"passed,omitempty"`

@@ -114,6 +114,9 @@ func (g gates) spec(at indexed) v1alpha1.GateSpec {
 	}
 	if g.release.Spec.Follow == "" {
 		spec.Commit, spec.StableCommit = g.record.Commit, g.history.stableCommit(g.record.StableRevision, g.record.UpdateRevision)
+		if run := g.record.Run; run != nil {
+			spec.StableCommit = run.StableCommit
+		}
 		if copiedBefore(g.release, g.record) && spec.Commit != g.release.Annotations[v1alpha1.CommitAnnotation] {
 			spec.Commit = ""
 		}

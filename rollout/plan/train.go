@@ -100,9 +100,9 @@ func runFinishesFirst(s *snapshot) bool {
 
 // beginRun begins a run of the members that a commit changes. One that changes none has completed.
 func beginRun(d Decision, next v1alpha1.ResolvedTemplate, changed []v1alpha1.RunMember) Decision {
-	before, done := d.snap.record.UpdateRevision, d.snap.record.completed()
+	before, done, stable := d.snap.record.UpdateRevision, d.snap.record.completed(), stableCommitOf(&d.snap.record)
 	d = begin(d, next, nil).with(func(r *record) {
-		r.Run, r.Quarantined = &v1alpha1.TrainRun{Members: changed}, nil
+		r.Run, r.Quarantined = &v1alpha1.TrainRun{Members: changed, StableCommit: stable}, nil
 		r.Phase, r.CurrentStepState = v1alpha1.PhaseRollingUpdate, v1alpha1.StepUpgrade
 		r.StepStartedAt = d.snap.time()
 		if done {
@@ -113,6 +113,20 @@ func beginRun(d Decision, next v1alpha1.ResolvedTemplate, changed []v1alpha1.Run
 		}
 	})
 	return d.first()
+}
+
+// stableCommitOf returns the commit of the last run that all members completed: what came after it
+// was never approved.
+func stableCommitOf(r *record) string {
+	returns := func(m v1alpha1.RunMember) bool { return m.Returns }
+	switch {
+	case r.Run == nil:
+		return ""
+	case r.completed() && !r.isRollback() && !slices.ContainsFunc(r.Run.Members, returns):
+		return r.Commit
+	default:
+		return r.Run.StableCommit
+	}
 }
 
 // changedMembers returns the members that do not run the templates of the commit.
@@ -263,7 +277,9 @@ func wholeRun(*v1alpha1.RunMember) bool { return true }
 // templates to which Git reverts; nil if Git has not changed.
 func turnTrain(d Decision, why v1alpha1.RollbackRecord, given *v1alpha1.ResolvedTemplate, scope func(*v1alpha1.RunMember) bool) Decision {
 	left, stable := d.snap.record.Resolved, d.snap.record.StableRevision
-	run := &v1alpha1.TrainRun{Members: slices.Clone(d.snap.record.Run.Members), Message: why.Message}
+	run := &v1alpha1.TrainRun{
+		Members: slices.Clone(d.snap.record.Run.Members), Message: why.Message, StableCommit: d.snap.record.Run.StableCommit,
+	}
 	run.Members = slices.DeleteFunc(run.Members, func(m v1alpha1.RunMember) bool { return !scope(&m) })
 	why.From = d.snap.record.UpdateRevision
 	to := v1alpha1.ResolvedTemplate{Given: left.Given, Digest: left.Digest, Revision: cmp.Or(stable, "-")}

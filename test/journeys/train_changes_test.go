@@ -174,3 +174,21 @@ func TestTrainHeldByMember(t *testing.T) {
 	w.images["db"], w.images["web"] = "db:2", "web:2"
 	w.await(w.rests())
 }
+
+// TestTrainForbidsSelfApproval: nobody approves what they have pushed since the last run that was
+// completed, also of the members of earlier commits.
+func TestTrainForbidsSelfApproval(t *testing.T) {
+	w := newTrainWorld(t, three(), step(1, pullRequest(v1alpha1.PullRequestGate{ForbidSelfApproval: true})), step("100%"))
+	w.begin(time.Second)
+	first := w.now().releases[string(shop)].Status.Commit
+	w.to(2, "db", "api")
+	w.await(shop.blocksAt(0))
+	w.images["web"] = "web:2"
+	w.write("eve", "main", "shop.yaml", w.files())
+	w.await(all(shop.attempt(3), shop.blocksAt(0)))
+	if gate := w.now().gateOf(string(shop), 0, v1alpha1.GatePullRequest); gate.Spec.StableCommit != first {
+		t.Errorf("want all commits since %s to be approved, got %s", first, gate.Spec.StableCommit)
+	}
+	w.as("ada").Merge(w.awaitPullOf(shop, 0), "merge")
+	w.await(shop.reason(v1alpha1.ReasonApprovalRefused))
+}
