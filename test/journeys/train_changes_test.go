@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/handback"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 )
 
 // three returns members without an order.
@@ -191,4 +192,24 @@ func TestTrainForbidsSelfApproval(t *testing.T) {
 	}
 	w.as("ada").Merge(w.awaitPullOf(shop, 0), "merge")
 	w.await(shop.reason(v1alpha1.ReasonApprovalRefused))
+}
+
+// TestTrainRunsJob: a Job that migrates runs once for all members, before the first pod of any, and
+// one that fails has all of them stay as they were.
+func TestTrainRunsJob(t *testing.T) {
+	w := newTrainWorld(t, three(), step(0, jobGate("")), step(1, none()), step("100%"))
+	w.runJobs()
+	w.begin(time.Second)
+	w.to(2, "db", "api", "web")
+	w.await(w.rests())
+	if jobs := w.jobs(); len(jobs) != 1 || jobs[0].Status.Succeeded != 1 {
+		t.Errorf("want one Job that has succeeded, got %+v", jobs)
+	}
+	w.train.Spec.Strategy.Steps[0].Gates[0] = jobGate(controlplane.Fail)
+	w.train.Spec.Strategy.Steps[0].Gates[0].OnReject = v1alpha1.RejectRollback
+	w.to(3, "db", "api", "web")
+	w.await(all(shop.reason(v1alpha1.ReasonRolledBack), shop.phase(v1alpha1.PhaseCompleted)))
+	for name := range w.images {
+		w.await(all(name.at(0, "2", "3"), name.completed))
+	}
 }
