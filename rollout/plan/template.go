@@ -76,7 +76,7 @@ func chooseTemplate(d Decision) (Decision, bool) {
 		return next, true
 	}
 	switch {
-	case d.snap.record.Queued != nil && d.snap.record.completed():
+	case d.snap.record.Queued != nil && d.snap.record.completed() && !d.snap.ride().wanted: // a member has been at rest
 		// First record that the release before is completed: a reader who polls the status would
 		// take it for superseded.
 		return dropQueued(d).first(), true
