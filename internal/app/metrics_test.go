@@ -35,7 +35,7 @@ var documented = map[string]string{
 	"sluice_release_duration_seconds":              "outcome",
 	"sluice_release_ends_total":                    "namespace outcome",
 	"sluice_release_stalled":                       "cause namespace release",
-	"sluice_release_state":                         "namespace release state",
+	"sluice_release_state":                         "namespace release state train",
 	"sluice_release_state_since_timestamp_seconds": "namespace release",
 	"sluice_release_stopped":                       "cause namespace release",
 	"sluice_releases":                              "namespace phase",
