@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,19 +30,32 @@ func (r *observer) observeTrain(ctx context.Context, v *view) error {
 	if len(v.release.Spec.Members) > 0 {
 		return r.listMembers(ctx, v, r.client, client.MatchingFields{indexTrain: v.release.Name}, client.UnsafeDisableDeepCopy)
 	}
-	return r.getTrain(ctx, v, r.client)
+	return r.getTrain(ctx, v, r.client, client.UnsafeDisableDeepCopy)
 }
 
-// readTrain reads the train of a member live.
-func (r *observer) readTrain(ctx context.Context, v *view) error { return r.getTrain(ctx, v, r.live) }
+// readTrain makes sure that the train of a member is the one that was observed, or reads it. A train
+// of many members is large, and mostly unchanged.
+func (r *observer) readTrain(ctx context.Context, v *view) error {
+	if known := v.facts.Train; known != nil {
+		now := &metav1.PartialObjectMetadata{}
+		now.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("BatchRelease"))
+		if err := r.live.Get(ctx, client.ObjectKeyFromObject(known), now); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read train: %w", err)
+		}
+		if sameVersion(now, known) {
+			return nil
+		}
+	}
+	return r.getTrain(ctx, v, r.live)
+}
 
-func (*observer) getTrain(ctx context.Context, v *view, from client.Reader) error {
+func (*observer) getTrain(ctx context.Context, v *view, from client.Reader, opts ...client.GetOption) error {
 	v.facts.Train = nil
 	if v.release.Spec.Train == "" {
 		return nil
 	}
 	var train v1alpha1.BatchRelease
-	switch err := from.Get(ctx, types.NamespacedName{Namespace: v.release.Namespace, Name: v.release.Spec.Train}, &train); {
+	switch err := from.Get(ctx, types.NamespacedName{Namespace: v.release.Namespace, Name: v.release.Spec.Train}, &train, opts...); {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
@@ -61,20 +75,19 @@ func (*observer) listMembers(ctx context.Context, v *view, from client.Reader, o
 	if err := from.List(ctx, &list, append(opts, client.InNamespace(v.release.Namespace))...); err != nil {
 		return fmt.Errorf("list members: %w", err)
 	}
-	if v.process.members == nil {
-		v.process.members = map[string]*givenDigest{}
-	}
+	before := v.process.members
+	v.process.members = make(map[string]*givenDigest, len(list.Items))
 	v.facts.Members = nil
 	for i := range list.Items {
 		member := &list.Items[i]
 		if member.Spec.Train != v.release.Name {
 			continue
 		}
-		known := v.process.members[member.Name]
+		known := before[member.Name]
 		if known == nil {
 			known = &givenDigest{}
-			v.process.members[member.Name] = known
 		}
+		v.process.members[member.Name] = known
 		given, err := known.of(member)
 		if err != nil {
 			return fmt.Errorf("member %s: %w", member.Name, err)

@@ -49,13 +49,19 @@ type Event struct {
 // must not wait.
 func Urgent(before, next *v1alpha1.BatchReleaseStatus) bool {
 	a, b := withoutCounts(before), withoutCounts(next)
-	if sameProblem(before, next) {
+	if sameProblem(before, next) || counts(before, next) {
 		a, b = withoutMessages(a), withoutMessages(b)
 	}
 	if pods, requests := v1alpha1.StateRolling, v1alpha1.StateShifting; a.State == pods && b.State == requests || a.State == requests && b.State == pods {
 		a, b = withoutWords(a), withoutWords(b) // which of a step's is waited for changes within seconds
 	}
 	return !equality.Semantic.DeepEqual(a, b)
+}
+
+// counts reports whether the messages of two statuses of a train differ in how many members have
+// done their step.
+func counts(before, next *v1alpha1.BatchReleaseStatus) bool {
+	return before.Run != nil && next.Run != nil && before.State == next.State && before.Attempt == next.Attempt
 }
 
 // withoutWords returns a status without its state, reasons and messages.
