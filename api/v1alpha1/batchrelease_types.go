@@ -330,9 +330,11 @@ type FailurePolicy string
 
 // The failure policies.
 const (
-	FailurePause    FailurePolicy = "Pause"
+	// FailurePause leaves the release where it is.
+	FailurePause FailurePolicy = "Pause"
+	// FailureRollback returns all pods, in a train those of all members.
 	FailureRollback FailurePolicy = "Rollback"
-	// FailureRollbackDependents is for trains.
+	// FailureRollbackDependents returns the failed member of a train, and those that come after it.
 	FailureRollbackDependents FailurePolicy = "RollbackDependents"
 )
 
