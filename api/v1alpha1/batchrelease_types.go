@@ -330,11 +330,8 @@ type FailurePolicy string
 
 // The failure policies.
 const (
-	// FailurePause leaves the release where it is.
-	FailurePause FailurePolicy = "Pause"
-	// FailureRollback returns all pods, in a train those of all members.
-	FailureRollback FailurePolicy = "Rollback"
-	// FailureRollbackDependents returns the failed member of a train, and those that come after it.
+	FailurePause              FailurePolicy = "Pause"
+	FailureRollback           FailurePolicy = "Rollback"
 	FailureRollbackDependents FailurePolicy = "RollbackDependents"
 )
 
