@@ -329,9 +329,8 @@ type FailurePolicy string
 
 // The failure policies.
 const (
-	FailurePause    FailurePolicy = "Pause"
-	FailureRollback FailurePolicy = "Rollback"
-	// FailureRollbackDependents is for trains.
+	FailurePause              FailurePolicy = "Pause"
+	FailureRollback           FailurePolicy = "Rollback"
 	FailureRollbackDependents FailurePolicy = "RollbackDependents"
 )
 

@@ -4,7 +4,8 @@ package v1alpha1
 // in plain words and, after "Action:", the user's next step. make generate writes docs/reasons.md
 // from these comments; docs/PAGE.md in a comment becomes a link there.
 
-// Conditions. Ready, Reconciling and Stalled follow kstatus.
+// Conditions. Ready, Reconciling and Stalled follow kstatus. Suspended, Quarantined and those about
+// trouble are absent unless true.
 const (
 	// ConditionReady: of a BatchRelease, the workload runs the template and belongs to the native
 	// controller again. Of a ReleaseSource, the last read of the repository succeeded and everything
@@ -15,7 +16,7 @@ const (
 	// ReleaseSource, Sluice retries a failed read.
 	// Action: none.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled: nothing happens until a user changes something. Absent otherwise.
+	// ConditionStalled: nothing happens until a user changes something.
 	// Action: do what the message says.
 	ConditionStalled = "Stalled"
 	// ConditionProgressing: a release is in progress and does not wait at a gate.
@@ -25,36 +26,33 @@ const (
 	// Action: don't change its `paused`, `strategy` or `template`. See docs/handback.md.
 	ConditionTakenOver = "TakenOver"
 	// ConditionSuspended: the release is suspended or frozen; the message says why and until when.
-	// Absent otherwise.
 	// Action: wait, or resume it. See docs/batchrelease.md#stopping.
 	ConditionSuspended = "Suspended"
-	// ConditionDrifted: a field that Sluice manages was changed: the released template, the template
-	// from Git, or a field of a held workload, which Sluice restored at once. Absent otherwise.
+	// ConditionDrifted: a field that Sluice manages was changed: the released template, the
+	// template from Git, or a field of a held workload, which Sluice restored at once.
 	// Action: find out who changed it, by the field manager in the message, and see the reason.
 	ConditionDrifted = "Drifted"
 	// ConditionBeyondStep: more pods run the new revision than the current step approves, and the
-	// release can't take them back. Nodes were added to a DaemonSet, its pods were deleted or evicted,
-	// or the previous ControllerRevision of a held StatefulSet was deleted, and the native controller
-	// made new pods. The message has the numbers. Absent otherwise. It begins with an event.
+	// release can't take them back. Nodes were added to a DaemonSet, its pods were deleted or
+	// evicted, or the previous ControllerRevision of a held StatefulSet was deleted, and the native
+	// controller made new pods. The message has the numbers.
 	// Action: check the new pods before you approve the step, or roll back.
 	ConditionBeyondStep = "BeyondStep"
 	// ConditionRolledBackServes: pods of a rolled back version still run while another version is
-	// released: the fix arrived before the rollback had replaced all of them. They go before others,
-	// and get no new pods. Absent otherwise. It begins with an event.
+	// released: the fix arrived before the rollback had replaced all of them. They go before
+	// others, and get no new pods.
 	// Action: approve the steps of the fix, or roll back to remove them first.
 	ConditionRolledBackServes = "RolledBackServes"
-	// ConditionFieldsDropped: the API server does not keep all of `spec.template`: it drops fields of
-	// features that are not enabled, and admission may remove more. Pods run without these fields, and
-	// a commit that adds nothing else releases nothing. The message names them. Absent otherwise. It
-	// begins with an event.
+	// ConditionFieldsDropped: the API server does not keep all of `spec.template`: it drops fields
+	// of features that are not enabled, and admission may remove more. Pods run without these
+	// fields, and a commit that adds nothing else releases nothing. The message names them.
 	// Action: take the fields out of the template, or enable the feature and apply the template again.
 	ConditionFieldsDropped = "FieldsDropped"
-	// ConditionPreflightFailed: true if the namespace has no room for the release, false if it has and
-	// preflight has warnings, absent if preflight found nothing. It begins with an event.
+	// ConditionPreflightFailed: true if the namespace has no room for the release, false if it has
+	// and preflight has warnings, absent if preflight found nothing.
 	// Action: read the message before you let the release continue.
 	ConditionPreflightFailed = "PreflightFailed"
-	// ConditionQuarantined: `spec.template` was rolled back and is not released again. Absent
-	// otherwise.
+	// ConditionQuarantined: `spec.template` was rolled back and is not released again.
 	// Action: bring Git back in line: merge the pull request named in `status.revert`, run `git
 	// revert`, or push a fixed template.
 	ConditionQuarantined = "Quarantined"
@@ -62,25 +60,24 @@ const (
 	// together.
 	// Action: while it is false, find out why pods are not ready.
 	ConditionAvailable = "Available"
-	// ConditionReplicaFailure: a ReplicaSet can't create or delete pods, because a quota, a policy or
-	// a webhook refuses them; or Sluice can't find out which pods of a DaemonSet are updated. The
-	// message is the newest one of any ReplicaSet. Absent otherwise, and for StatefulSets and
-	// DaemonSets whose pods are refused, which report it only in events.
+	// ConditionReplicaFailure: a ReplicaSet can't create or delete pods, because a quota, a policy
+	// or a webhook refuses them; or Sluice can't find out which pods of a DaemonSet are updated.
+	// StatefulSets and DaemonSets whose pods are refused report it only in events.
 	// Action: fix what the message names. The progress deadline keeps running.
 	ConditionReplicaFailure = "ReplicaFailure"
 	// ConditionForgeReady: the forge of a ReleaseSource lets Sluice work on the repository. It is set
 	// before the first use of the forge.
 	// Action: if it is false, see the reason.
 	ConditionForgeReady = "ForgeReady"
-	// ConditionOverridden: an object of Flux or Argo CD in the repository of a ReleaseSource changes
-	// templates when it applies them, and Sluice releases them as they are in the files. The message
-	// names the first. Absent otherwise.
+	// ConditionOverridden: an object of Flux or Argo CD in the repository of a ReleaseSource
+	// changes templates when it applies them, and Sluice releases them as they are in the files.
+	// The message names the first.
 	// Action: make the change in the files, or name the object's file in `.sluiceignore` if it is for
 	// another cluster.
 	ConditionOverridden = "Overridden"
 	// ConditionNotInGit: BatchReleases of a ReleaseSource are no longer in its repository, after a
-	// rename for example. Without `spec.prune` they stay and keep their workloads, and no release with
-	// another name can take these over. The message names them. Absent otherwise.
+	// rename for example. Without `spec.prune` they stay and keep their workloads, and no release
+	// with another name can take these over. The message names them.
 	// Action: delete them with kubectl, put them back in Git, or set `spec.prune`.
 	ConditionNotInGit = "NotInGit"
 )
@@ -103,7 +100,7 @@ const (
 	// Action: none. If it stays so, find out why pods are not ready. If it waits for you (a paused
 	// Deployment, a StatefulSet with a partition or `OnDelete`), the message contains the next step.
 	ReasonNativeRollout = "NativeRollout"
-	// ReasonUpgrading: a batch is in progress. There is a log line at the start of each batch.
+	// ReasonUpgrading: a batch is in progress.
 	// Action: none.
 	ReasonUpgrading = "StepUpgrading"
 	// ReasonStepDone: a log line. A batch without gates is done.
@@ -120,8 +117,7 @@ const (
 	// Action: do what the message says: add a review, or run `kubectl delete gate NAME` to open
 	// another pull request. See docs/gates.md#pullrequest.
 	ReasonApprovalRefused = "ApprovalRefused"
-	// ReasonGateRejected: a gate was rejected; the message says why, and by whom if that is known. The
-	// forge does not reveal who closed a pull request.
+	// ReasonGateRejected: a gate was rejected; the message says why, and by whom if that is known.
 	// Action: release another template, or roll back.
 	ReasonGateRejected = "GateRejected"
 	// ReasonWaitingForTrain: a member of a train waits for the train: it has done its step, or has a
@@ -145,8 +141,7 @@ const (
 	// Action: none.
 	ReasonCompleted = "Completed"
 	// ReasonRollingBack: Sluice is rolling back to an earlier template; the message and
-	// `status.rollback` say why. There is an event at the start of the rollback, and a log line at
-	// the start of each of its batches.
+	// `status.rollback` say why.
 	// Action: none.
 	ReasonRollingBack = "RollingBack"
 	// ReasonRolledBack: the earlier template runs again.

@@ -18,6 +18,7 @@ func TestDashboardRuns(t *testing.T) {
 		`sluice_releases{job="sluice-metrics", pod="sluice-controller-b", namespace="shop", phase="RollingUpdate"}`:                      "0x9 1x89 0x200",
 		`sluice_release_state{job="sluice-metrics", pod="sluice-controller-b", namespace="shop", release="web", state="Blocked"}`:        "_x19 1x59 _x200",
 		`sluice_release_state_since_timestamp_seconds{job="sluice-metrics", pod="sluice-controller-b", namespace="shop", release="web"}`: "_x9 600x9 1200x59 4800x19 _x200",
+		ofSluice("sluice_forge_reports_waiting", git): constant(7),
 	})
 	at := time.Unix(0, 0).Add(50 * time.Minute)
 	loader := load(t, w)
@@ -43,6 +44,7 @@ func TestDashboardRuns(t *testing.T) {
 		"Failed":                          "{} 0",
 		"Stalled":                         "",
 		"Budget left":                     `{namespace="shop", source="shop"} 0.98`,
+		"Queue":                           `{namespace="shop", source="shop"} 7`,
 	} {
 		if got := answers[title]; got != want {
 			t.Errorf("%s: want %s, got %s", title, want, got)
