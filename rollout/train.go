@@ -33,8 +33,8 @@ func (r *observer) observeTrain(ctx context.Context, v *view) error {
 	return r.getTrain(ctx, v, r.client, client.UnsafeDisableDeepCopy)
 }
 
-// readTrain makes sure that the train of a member is the one that was observed, or reads it. A train
-// of many members is large, and mostly unchanged.
+// readTrain makes sure that the train of a member is the one that was observed, or reads it. A
+// train of many members is large, and mostly unchanged.
 func (r *observer) readTrain(ctx context.Context, v *view) error {
 	if known := v.facts.Train; known != nil {
 		now := &metav1.PartialObjectMetadata{}

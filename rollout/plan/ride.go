@@ -114,6 +114,9 @@ func heldByTrain(s *snapshot) bool {
 // answerTrain begins the rollback of a member whose train returns, once it is its turn.
 func answerTrain(d Decision) (Decision, bool) {
 	r := d.snap.ride()
+	if failsInEarlierRun(d.snap) {
+		return resume(d).with(func(rec *record) { rec.Train = r.boards() }).first(), true
+	}
 	if r.member == nil || !r.member.Back || d.snap.record.Resolved == nil {
 		return d, false
 	}
@@ -160,6 +163,13 @@ func refuseRun(d Decision) (Decision, bool) {
 		return d.with(func(r *record) { r.Train = &now }).first(), true
 	}
 	return d.do(Annotate{Reason: "the train returns", Remove: answered(d.snap.release, v1alpha1.RollbackAnnotation)}), true
+}
+
+// failsInEarlierRun reports whether a member has failed in a run before the present one, in which
+// it has the same template. Its deadline begins again.
+func failsInEarlierRun(s *snapshot) bool {
+	r, at := s.ride(), s.record.Train
+	return s.record.failed() && !s.record.isRollback() && r.starts(s.record.Resolved.Given) && r.wanted && at != nil && at.Attempt != r.train.Status.Attempt
 }
 
 // rideBack records that a member returns, or has returned, in the run of its train.

@@ -29,14 +29,18 @@ func answerRetry(d Decision) (Decision, bool) {
 	if !d.snap.record.failed() {
 		return d.do(Annotate{Reason: retryRecorded, Remove: answered(d.snap.release, v1alpha1.RetryAnnotation)}), false
 	}
-	d = d.with(func(r *record) {
+	return resume(d).tell(retried{}).first(), true
+}
+
+// resume lets a release go on that has failed.
+func resume(d Decision) Decision {
+	return d.with(func(r *record) {
 		r.Phase = d.snap.record.rollingPhase()
 		if !d.snap.record.entered() && !d.snap.record.isRollback() {
 			r.Phase = v1alpha1.PhaseInitial
 		}
 		r.Progress, r.RefusedWrite, r.Failure = &v1alpha1.Progress{Since: *d.snap.time()}, nil, nil
 	})
-	return d.tell(retried{}).first(), true
 }
 
 // withoutTemplate removes the Services of an earlier release whose workload was created again;

@@ -115,8 +115,8 @@ func beginRun(d Decision, next v1alpha1.ResolvedTemplate, changed []v1alpha1.Run
 	return d.first()
 }
 
-// stableCommitOf returns the commit of the last run that all members completed: what came after it
-// was never approved.
+// stableCommitOf returns the commit of the last run that all members completed. Gates are about the
+// commits after it.
 func stableCommitOf(r *record) string {
 	returns := func(m v1alpha1.RunMember) bool { return m.Returns }
 	switch {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
@@ -123,6 +125,9 @@ func does(w *World, given string, step v1alpha1.Step) bool {
 		}
 	}
 	target := Target(step, d.Replicas)
+	if down, _ := intstr.GetScaledValueFromIntOrPercent(&step.Replicas, int(d.Replicas), false); target < d.Replicas {
+		target = min(target, int32(down)) // of what a member is scaled to in the step, the share is rounded down
+	}
 	return available >= target || given == Given(w.Release.Template) && d.Absent
 }
 

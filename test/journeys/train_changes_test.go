@@ -21,7 +21,7 @@ func three() []v1alpha1.TrainMember {
 // the commit that mends it takes all of them on.
 func TestTrainHolds(t *testing.T) {
 	w := newTrainWorld(t, three(), step(1, none()), step("50%", none()), step("100%"))
-	w.train.Spec.Strategy.Lockstep, w.deadline = &v1alpha1.Lockstep{}, 5
+	w.train.Spec.Strategy.Lockstep, w.deadline = &v1alpha1.Lockstep{}, 20
 	w.begin(time.Second)
 	w.broken("api")
 	w.to(2, "db", "api", "web")
@@ -176,8 +176,8 @@ func TestTrainHeldByMember(t *testing.T) {
 	w.await(w.rests())
 }
 
-// TestTrainForbidsSelfApproval: nobody approves what they have pushed since the last run that was
-// completed, also of the members of earlier commits.
+// TestTrainForbidsSelfApproval: people don't approve their own pushes since the last run that was
+// completed, also of members that earlier commits changed.
 func TestTrainForbidsSelfApproval(t *testing.T) {
 	w := newTrainWorld(t, three(), step(1, pullRequest(v1alpha1.PullRequestGate{ForbidSelfApproval: true})), step("100%"))
 	w.begin(time.Second)

@@ -261,7 +261,7 @@ func (w *trainWorld) broken(name subject) { w.behaviour[name] = behaving(control
 func TestTrainReturns(t *testing.T) {
 	w := newTrainWorld(t, tiers(), step(1, none()), step("50%", none()), step("100%"))
 	w.train.Spec.Strategy.OnFailure = v1alpha1.FailureRollback
-	w.kinds["cache"], w.deadline = "StatefulSet", 5
+	w.kinds["cache"], w.deadline = "StatefulSet", 20
 	w.begin(time.Second)
 	w.broken("api")
 	commit := w.to(2, "db", "cache", "auth", "api", "web")
