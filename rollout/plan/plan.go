@@ -55,7 +55,17 @@ func Urgent(before, next *v1alpha1.BatchReleaseStatus) bool {
 	if pods, requests := v1alpha1.StateRolling, v1alpha1.StateShifting; a.State == pods && b.State == requests || a.State == requests && b.State == pods {
 		a, b = withoutWords(a), withoutWords(b) // which of a step's is waited for changes within seconds
 	}
+	if goes := a.State == v1alpha1.StateRolling || a.State == v1alpha1.StateFinishing; goes && a.State == b.State && a.Run != nil && b.Run != nil {
+		a, b = withoutMembers(a), withoutMembers(b)
+	}
 	return !equality.Semantic.DeepEqual(a, b)
+}
+
+// withoutMembers returns the status of a train without what counts its members and their pods.
+func withoutMembers(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
+	bare := withoutMessages(status)
+	bare.Replicas, bare.TargetReplicas = 0, 0
+	return bare
 }
 
 // withoutWords returns a status without its state, reasons and messages.
