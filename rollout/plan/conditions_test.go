@@ -149,8 +149,10 @@ func TestUrgentOfATrain(t *testing.T) {
 		}, false},
 		"a member may start a step": {func(s *v1alpha1.BatchReleaseStatus) { s.Run.Members[0].Steps++ }, true},
 		"a step":                    {func(s *v1alpha1.BatchReleaseStatus) { s.Run.Passed++ }, true},
-		"a gate":                    {func(s *v1alpha1.BatchReleaseStatus) { s.State, s.Message = v1alpha1.StateBlocked, "waiting for approval" }, true},
-		"a member failed":           {func(s *v1alpha1.BatchReleaseStatus) { s.State = v1alpha1.StateFailed }, true},
+		"a gate": {func(s *v1alpha1.BatchReleaseStatus) {
+			s.State, s.Message = v1alpha1.StateBlocked, "waiting for approval"
+		}, true},
+		"a member failed": {func(s *v1alpha1.BatchReleaseStatus) { s.State = v1alpha1.StateFailed }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
