@@ -150,6 +150,8 @@ func (r *Reconciler) mayWait(v *view, status *v1alpha1.BatchReleaseStatus) time.
 		return 0
 	case plan.Urgent(&v.persisted, status):
 		return 0
+	case len(v.release.Spec.Members) > 0: // it counts for all its members, which are many in progress
+		return leastInterval - r.clock.Since(v.process.statusWritten)
 	default:
 		return r.processes.countsInterval() - r.clock.Since(v.process.statusWritten)
 	}

@@ -278,8 +278,11 @@ func (p *processes) note(entry *process, underWay bool) {
 // where many releases are in progress, so that all of them together write no more than four of
 // these in a second.
 func (p *processes) countsInterval() time.Duration {
-	const least, share = 5 * time.Second, time.Second / 4
+	const share = time.Second / 4
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(least, time.Duration(p.busy)*share)
+	return max(leastInterval, time.Duration(p.busy)*share)
 }
+
+// leastInterval is how long such a status waits where few releases are in progress.
+const leastInterval = 5 * time.Second

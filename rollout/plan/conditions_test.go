@@ -135,3 +135,35 @@ func TestUrgentIsWhatPeopleAreTold(t *testing.T) {
 		})
 	}
 }
+
+// TestUrgentOfATrain: what members are permitted is urgent, and how far they are is not: a train
+// has up to 2,000.
+func TestUrgentOfATrain(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		change func(*v1alpha1.BatchReleaseStatus)
+		want   bool
+	}{
+		"how far members are": {func(s *v1alpha1.BatchReleaseStatus) {
+			s.Message, s.Replicas, s.TargetReplicas, s.UpdatedReplicas = "2 of 3 members done", 12, 6, 6
+		}, false},
+		"a member may start a step": {func(s *v1alpha1.BatchReleaseStatus) { s.Run.Members[0].Steps++ }, true},
+		"a step":                    {func(s *v1alpha1.BatchReleaseStatus) { s.Run.Passed++ }, true},
+		"a gate": {func(s *v1alpha1.BatchReleaseStatus) {
+			s.State, s.Message = v1alpha1.StateBlocked, "waiting for approval"
+		}, true},
+		"a member failed": {func(s *v1alpha1.BatchReleaseStatus) { s.State = v1alpha1.StateFailed }, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := held(10).Release.Status
+			before.State, before.Run = v1alpha1.StateRolling, &v1alpha1.TrainRun{Members: []v1alpha1.RunMember{{Name: "db", Steps: 1}}}
+			after := before.DeepCopy()
+			test.change(after)
+			if got := Urgent(&before, after); got != test.want {
+				t.Errorf("urgent is %t, want %t", got, test.want)
+			}
+		})
+	}
+}

@@ -49,19 +49,23 @@ type Event struct {
 // must not wait.
 func Urgent(before, next *v1alpha1.BatchReleaseStatus) bool {
 	a, b := withoutCounts(before), withoutCounts(next)
-	if sameProblem(before, next) || counts(before, next) {
+	if sameProblem(before, next) {
 		a, b = withoutMessages(a), withoutMessages(b)
 	}
 	if pods, requests := v1alpha1.StateRolling, v1alpha1.StateShifting; a.State == pods && b.State == requests || a.State == requests && b.State == pods {
 		a, b = withoutWords(a), withoutWords(b) // which of a step's is waited for changes within seconds
 	}
+	if goes := a.State == v1alpha1.StateRolling || a.State == v1alpha1.StateFinishing; goes && a.State == b.State && a.Run != nil && b.Run != nil {
+		a, b = withoutMembers(a), withoutMembers(b)
+	}
 	return !equality.Semantic.DeepEqual(a, b)
 }
 
-// counts reports whether the messages of two statuses of a train differ in how many members have
-// done their step.
-func counts(before, next *v1alpha1.BatchReleaseStatus) bool {
-	return before.Run != nil && next.Run != nil && before.State == next.State && before.Attempt == next.Attempt
+// withoutMembers returns the status of a train without what counts its members and their pods.
+func withoutMembers(status *v1alpha1.BatchReleaseStatus) *v1alpha1.BatchReleaseStatus {
+	bare := withoutMessages(status)
+	bare.Replicas, bare.TargetReplicas = 0, 0
+	return bare
 }
 
 // withoutWords returns a status without its state, reasons and messages.

@@ -41,6 +41,11 @@ type fleet struct {
 	keepsOld bool
 	// followed says that the releases follow their workloads.
 	followed bool
+	// git is how the fleet is in a repository, forge whether its source knows the forge, and lockstep
+	// the train's.
+	git      inGit
+	forge    bool
+	lockstep *v1alpha1.Lockstep
 	// prefix begins the names of the workloads, if it is not app.
 	prefix string
 	// annotations of the pods.

@@ -49,6 +49,8 @@ type shop struct {
 	forge *devforge.Forge
 	bell  *doorbell
 	work  *clone
+	// running is the controller.
+	running *controller
 	// tokens of all accounts, by name.
 	tokens map[string]string
 	stops  []func() error
@@ -80,7 +82,11 @@ func (s *shop) openForge(ctx context.Context) error {
 	s.forge = forge
 	s.stops = append(s.stops, forge.Close)
 	seed := filepath.Join(dir, "seed")
-	if err := s.fleet.writeFiles(seed); err != nil {
+	write := s.fleet.writeFiles
+	if s.fleet.git != firstInGit {
+		write = s.fleet.writeFleet
+	}
+	if err := write(seed); err != nil {
 		return err
 	}
 	if err := forge.CreateRepository(ctx, shopRepository, branch, os.DirFS(seed)); err != nil {
@@ -166,6 +172,7 @@ func (s *shop) openController(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.running = running
 	s.stops = append(s.stops, running.stop)
 	return nil
 }
@@ -183,9 +190,7 @@ func (s *shop) openSource(ctx context.Context) error {
 				Interval:         metav1.Duration{Duration: time.Hour},
 				SecretRef:        &v1alpha1.LocalReference{Name: "forge"},
 				WebhookSecretRef: &v1alpha1.LocalReference{Name: "webhook"},
-				Forge: &v1alpha1.Forge{
-					BaseURL: s.forge.URL(), Owner: shopOwner, Repo: shopName, SecretRef: v1alpha1.LocalReference{Name: "forge"},
-				},
+				Forge:            s.fleet.forgeOf(s.forge),
 			},
 		},
 	} {
@@ -202,13 +207,23 @@ func (s *shop) openSource(ctx context.Context) error {
 	return nil
 }
 
+// forgeOf returns the forge as a source knows it; nil if it does not.
+func (f fleet) forgeOf(forge *devforge.Forge) *v1alpha1.Forge {
+	if f.git != firstInGit && !f.forge {
+		return nil
+	}
+	return &v1alpha1.Forge{
+		BaseURL: forge.URL(), Owner: shopOwner, Repo: shopName, SecretRef: v1alpha1.LocalReference{Name: "forge"},
+	}
+}
+
 func secretNamed(name string, data map[string]string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StringData: data}
 }
 
 // firstRelease waits until what the repository was seeded with runs and is fully reported.
 func (s *shop) firstRelease(ctx context.Context) error {
-	if _, err := s.log.await(ctx, 1, released(1)); err != nil {
+	if _, err := s.log.await(ctx, s.fleet.releases(), released(1)); err != nil {
 		return err
 	}
 	return pass(ctx, settle)

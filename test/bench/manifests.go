@@ -93,7 +93,12 @@ func (c *clone) push(ctx context.Context, name, content string) (string, error) 
 	if err := writeFile(filepath.Join(c.dir, name), content); err != nil {
 		return "", err
 	}
-	for _, args := range [][]string{{"commit", "--quiet", "--all", "--message=Change one file"}, {"push", "--quiet"}} {
+	return c.commit(ctx)
+}
+
+// commit publishes what was changed and returns the commit.
+func (c *clone) commit(ctx context.Context) (string, error) {
+	for _, args := range [][]string{{"commit", "--quiet", "--all", "--message=Change something"}, {"push", "--quiet"}} {
 		if _, err := c.git(ctx, args...); err != nil {
 			return "", err
 		}

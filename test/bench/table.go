@@ -22,8 +22,8 @@ const (
 
 // row is one line of a bench's table.
 type row struct {
-	label, native, sluice, argo, wanted string
-	verdict                             verdict
+	label, native, alone, train, sluice, argo, wanted string
+	verdict                                           verdict
 }
 
 // report holds the result of a bench.
@@ -68,6 +68,8 @@ type column struct {
 var columns = []column{
 	{"", func(r row) string { return r.label }},
 	{"native", func(r row) string { return r.native }},
+	{"alone", func(r row) string { return r.alone }},
+	{"train", func(r row) string { return r.train }},
 	{"Sluice", func(r row) string { return r.sluice }},
 	{"Argo Rollouts", func(r row) string { return r.argo }},
 	{"wanted", func(r row) string { return r.wanted }},

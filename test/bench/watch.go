@@ -124,8 +124,20 @@ func (w *watchLog) ordered() []change {
 // await waits until something held of a number of objects, now or before, and returns when
 // the last of them got there.
 func (w *watchLog) await(ctx context.Context, number int, held func(client.Object) bool) (time.Time, error) {
+	return w.awaitFrom(ctx, 0, number, held)
+}
+
+// length returns how many changes there are.
+func (w *watchLog) length() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.changes)
+}
+
+// awaitFrom awaits what holds from the nth change on.
+func (w *watchLog) awaitFrom(ctx context.Context, n, number int, held func(client.Object) bool) (time.Time, error) {
 	there := map[string]bool{}
-	for n := 0; ; {
+	for {
 		changes, more, err := w.since(n)
 		for _, c := range changes {
 			if !c.gone && held(c.object) {

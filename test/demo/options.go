@@ -24,7 +24,7 @@ type options struct {
 	metrics string
 }
 
-const usage = `Releases a Deployment from Git, batch by batch, and then one of each kind, on a control plane of its own.
+const usage = `Releases a Deployment from Git, batch by batch, and then a train with a workload of each kind, on a control plane of its own.
 
 Usage: demo [flags]
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -47,15 +48,16 @@ func watched() []client.Object {
 	}
 }
 
-// belongs reports whether an object is a workload of that name, its release, or of one of them.
-func belongs(name string) func(event any) bool {
+// belongs reports whether an object is a workload of that name, its release, of one of them, or a
+// gate of the train, if there is one.
+func belongs(name, train string) func(event any) bool {
 	return func(event any) bool {
 		if last, ok := event.(toolscache.DeletedFinalStateUnknown); ok {
 			event = last.Obj
 		}
 		switch o := event.(type) {
 		case *v1alpha1.Gate:
-			return o.Spec.ReleaseRef.Name == name
+			return o.Spec.ReleaseRef.Name == cmp.Or(train, name)
 		case *appsv1.ReplicaSet, *corev1.Pod:
 			return o.(client.Object).GetLabels()[appLabel] == name
 		case client.Object:
@@ -68,9 +70,9 @@ func belongs(name string) func(event any) bool {
 // appLabel has the name of the workload on what belongs to it, in the samples.
 const appLabel = "app"
 
-// startRecorder watches what belongs to a workload until ctx is done.
+// startRecorder watches what belongs to a workload of a train, or without one, until ctx is done.
 func startRecorder(
-	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, workload types.NamespacedName, listener func(*scene),
+	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, workload types.NamespacedName, train string, listener func(*scene),
 ) (*recorder, error) {
 	namespace := workload.Namespace
 	informers, err := cache.New(config, cache.Options{
@@ -81,7 +83,7 @@ func startRecorder(
 		return nil, fmt.Errorf("make informers: %w", err)
 	}
 	r := &recorder{scene: newScene(), changed: make(chan struct{}), listener: listener}
-	handler := toolscache.FilteringResourceEventHandler{FilterFunc: belongs(workload.Name), Handler: r.handler()}
+	handler := toolscache.FilteringResourceEventHandler{FilterFunc: belongs(workload.Name, train), Handler: r.handler()}
 	for _, kind := range watched() {
 		informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {

@@ -21,23 +21,24 @@ func kinds() []cast {
 	}
 }
 
-// ensemble is the second act: a story for each of several workloads, released from one repository
-// by the same pushes.
+// ensemble is the second act: a story for each member of a train, released from one repository by
+// the same pushes, and one for the train.
 type ensemble struct {
 	*environment
 	*stage
 
 	options options
 	stories []*story
+	train   *story
 	clone   *clone
 	note    *note
 	begun   time.Time
 }
 
-// second plays the act with a workload of each kind.
+// second plays the act with a train that has a workload of each kind.
 func second(ctx context.Context, o options, env *environment) error {
 	e := &ensemble{environment: env, stage: allKinds(), options: o, note: &note{}, begun: time.Now()}
-	env.screen.chapter("Second act: a Deployment, a StatefulSet and a DaemonSet in one repository")
+	env.screen.chapter("Second act: a train of a Deployment, a StatefulSet and a DaemonSet")
 	if err := e.gather(ctx); err != nil {
 		return err
 	}
@@ -62,14 +63,18 @@ func (e *ensemble) gather(ctx context.Context) error {
 		return err
 	}
 	for _, c := range kinds() {
-		s, err := e.rehearse(ctx, e.options, e.stage, c, c.name+": ")
+		s, err := e.rehearse(ctx, e.options, e.stage, c, "")
 		if err != nil {
 			return err
 		}
 		s.note = e.note
 		e.stories = append(e.stories, s)
 	}
-	return nil
+	e.train, err = e.rehearse(ctx, e.options, e.stage, cast{kind: "train", name: e.stage.train}, "")
+	if err == nil {
+		e.train.note = e.note
+	}
+	return err
 }
 
 // firstDeploy waits for what the repository holds.
@@ -82,11 +87,18 @@ func (e *ensemble) firstDeploy(ctx context.Context) error {
 		return err
 	}
 	e.screen.say("ReleaseSource %s/%s follows %s of %s", e.namespace, e.source, branch, e.forge.CloneURL(e.repository))
-	return e.atOnce(func(s *story) error {
+	err = e.atOnce(func(s *story) error {
 		first := &version{number: 1, image: s.images[0], commit: commit, pushed: time.Now()}
 		s.versions = append(s.versions, first)
 		return s.deployed(ctx, first)
 	})
+	if err != nil {
+		return err
+	}
+	_, err = e.train.await(ctx, "the train rests", func(scene *scene) bool {
+		return scene.release != nil && scene.release.Status.Phase == v1alpha1.PhaseCompleted
+	})
+	return err
 }
 
 // release pushes a version of each workload in one commit, and follows them through their batches.
@@ -95,11 +107,18 @@ func (e *ensemble) release(ctx context.Context) error {
 		return err
 	}
 	for step := range len(e.stories[0].claims.targets) - 1 {
-		if err := e.passGates(ctx, step); err != nil {
+		if err := e.passGate(ctx, step); err != nil {
 			return err
 		}
 	}
-	return e.atOnce(func(s *story) error { return s.complete(ctx, s.latest()) })
+	if err := e.atOnce(func(s *story) error { return s.complete(ctx, s.latest()) }); err != nil {
+		return err
+	}
+	_, err := e.train.await(ctx, "the train is through", func(scene *scene) bool {
+		commit := e.train.latest().commit
+		return scene.release.Status.Commit == commit && scene.release.Status.Phase == v1alpha1.PhaseCompleted && reported(scene.release, commit, stateSuccess)
+	})
+	return err
 }
 
 func (e *ensemble) push(ctx context.Context) error {
@@ -118,39 +137,52 @@ func (e *ensemble) push(ctx context.Context) error {
 		s.versions = append(s.versions, &version{number: 2, image: s.images[1], commit: commit, pushed: time.Now()})
 		s.claims.images[commit] = s.images[1]
 	}
+	e.train.versions = append(e.train.versions, &version{number: 2, image: "web, db and agent", commit: commit, pushed: time.Now()})
 	e.screen.say("%s: %s: $ git commit -am 'Next version of web, db and agent' && git push   # %s", developer, strings.Join(images, ", "), plain.Commit(commit))
 	return nil
 }
 
-// passGates waits until each release stands at its gate after a step, and lets all through: each
-// has a pull request of its own, while one status on the commit is for all.
-func (e *ensemble) passGates(ctx context.Context, step int) error {
-	gates := make([]*v1alpha1.Gate, len(e.stories))
-	for i, s := range e.stories {
-		var err error
-		if gates[i], err = s.awaitGate(ctx, s.latest(), step); err != nil {
-			return err
-		}
+// passGate waits until the train stands at its gate after a step, and lets all its members through:
+// one pull request, or one status on the commit, is for all.
+func (e *ensemble) passGate(ctx context.Context, step int) error {
+	gate, err := e.train.awaitGate(ctx, e.train.latest(), step)
+	if err != nil {
+		return err
 	}
 	e.note.countDown("looking at them for a moment", e.options.pause)
 	if err := e.options.lookAround(ctx); err != nil {
 		return err
 	}
-	if gates[0].Spec.Type == v1alpha1.GatePullRequest {
-		return e.approve(ctx, gates)
+	actor, what := tester, ""
+	if gate.Spec.Type == v1alpha1.GatePullRequest {
+		actor, what = approver, fmt.Sprintf("#%d", gate.Status.PullRequest.Number)
+		if err := e.showPull(ctx); err != nil {
+			return err
+		}
+	} else {
+		what = gate.Spec.Policy.CommitStatus.Context
 	}
-	for i, s := range e.stories {
-		if err := s.claim(ctx, s.latest(), gates[i], tester, gates[i].Spec.Policy.CommitStatus.Context); err != nil {
+	for _, s := range e.stories {
+		if err := s.claim(ctx, s.latest(), gate, actor, what); err != nil {
 			return err
 		}
 	}
-	return e.stories[0].test(ctx, gates[0], stateSuccess)
+	if gate.Spec.Type == v1alpha1.GatePullRequest {
+		return e.train.approve(ctx, e.train.latest(), gate)
+	}
+	return e.train.test(ctx, gate, stateSuccess)
 }
 
-func (e *ensemble) approve(ctx context.Context, gates []*v1alpha1.Gate) error {
-	for i, s := range e.stories {
-		if err := s.approve(ctx, s.latest(), gates[i]); err != nil {
-			return err
+// showPull prints which members the pull request lists.
+func (e *ensemble) showPull(ctx context.Context) error {
+	pulls, err := e.people[approver].pulls(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range pulls {
+		e.screen.say("#%d lists all members, with their images before and after:", p.Number)
+		for _, line := range p.table() {
+			e.screen.print("    " + line + "\n")
 		}
 	}
 	return nil
@@ -185,8 +217,13 @@ func (e *ensemble) conclude(ctx context.Context) error {
 	if err := e.stories[0].listStatuses(ctx, v); err != nil {
 		return err
 	}
+	pulls, err := e.people[approver].pulls(ctx)
+	if err != nil {
+		return err
+	}
+	broken := onePull(pulls, kinds())
 	var found []findings
-	var broken []string
+	var members []member
 	records := 0
 	for _, s := range e.stories {
 		log := s.watch.all()
@@ -195,7 +232,9 @@ func (e *ensemble) conclude(ctx context.Context) error {
 			broken = append(broken, fmt.Sprintf("%s %s: %s", s.kind, s.name, reason))
 		}
 		found, records = append(found, f), records+len(log)
+		members = append(members, member{name: s.name, claims: s.claims, records: log})
 	}
+	broken = append(broken, endsTogether(members)...)
 	e.screen.chapter("Summary of the second act")
 	e.screen.print(kindSummary(e.screen.start, e.stories, found))
 	e.screen.say("the second act took %s", since(e.begun, time.Now()))

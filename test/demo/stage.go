@@ -15,6 +15,8 @@ import (
 // forge.
 type stage struct {
 	namespace, source string
+	// train is the release whose members the others are; empty if each is one of its own.
+	train string
 	// repository is the forge's OWNER/NAME, sample what it holds at first.
 	repository string
 	sample     func() (fs.FS, error)
@@ -29,7 +31,7 @@ func oneDeployment() *stage {
 
 // allKinds returns the stage of the second act.
 func allKinds() *stage {
-	return &stage{namespace: "platform", source: "platform", repository: organization + "/platform", sample: examples.Kinds}
+	return &stage{namespace: "platform", source: "platform", train: "platform", repository: organization + "/platform", sample: examples.Kinds}
 }
 
 // open makes the repository of a stage, and invites everybody.

@@ -180,7 +180,7 @@ func (s *story) complete(ctx context.Context, v *version) error {
 	_, err := s.await(ctx, fmt.Sprintf("%s is released", v), func(scene *scene) bool {
 		release := scene.release
 		return release != nil && release.Status.Commit == v.commit && release.Status.Phase == v1alpha1.PhaseCompleted &&
-			reported(release, v.commit, stateSuccess) && scene.total().ending == 0
+			(s.reportedByTrain() || reported(release, v.commit, stateSuccess)) && scene.total().ending == 0
 	})
 	if err != nil {
 		return err
@@ -190,6 +190,9 @@ func (s *story) complete(ctx context.Context, v *version) error {
 	s.note.set("")
 	return nil
 }
+
+// reportedByTrain reports whether the story is about a member of a train, which reports for all.
+func (s *story) reportedByTrain() bool { return s.train != "" && s.train != s.name }
 
 // reported reports whether a state was the last that was reported of a commit.
 func reported(release *v1alpha1.BatchRelease, commit, state string) bool {

@@ -61,6 +61,7 @@ func follow(ctx context.Context, screen *screen, panel func() (lines []string, c
 }
 
 // narrator prints what the release and its gates say of themselves, whenever that is something new.
+// A member of a train leaves its gates to the train.
 type narrator struct {
 	screen *screen
 	// of comes before what a gate says, where there are several releases.
@@ -76,10 +77,14 @@ func newNarrator(screen *screen, of string) *narrator {
 func (n *narrator) hear(s *scene) {
 	if s.release != nil && s.release.Status.Message != n.last.Message {
 		n.last = s.release.Status
-		n.screen.say("%s: %s %s", s.release.Name, n.last.Message, n.screen.dim(versions(s)))
+		words := s.release.Name + ": " + n.last.Message
+		if len(s.pods) > 0 {
+			words += " " + n.screen.dim(versions(s))
+		}
+		n.screen.say("%s", words)
 	}
 	for uid, gate := range s.gates {
-		if gate.Status.Message != n.gates[uid].Message {
+		if s.release != nil && gate.Spec.ReleaseRef.Name == s.release.Name && gate.Status.Message != n.gates[uid].Message {
 			n.gates[uid] = gate.Status
 			n.screen.say("%s%s gate after batch %d: %s", n.of, gate.Spec.Type, gate.Spec.Step+1, gate.Status.Message)
 		}
