@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,7 +38,9 @@ var (
 	yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 	separator = regexp.MustCompile(`(?m)^---\n`)
 	whole     = regexp.MustCompile(`(?m)^kind: `)
-	forTools  = regexp.MustCompile(`(?m)^kind: (Kustomization|CustomResourceStateMetrics)$`) // no server knows them
+	// memberOf matches a member of a train as it is in Git: its ReleaseSource adds the steps.
+	memberOf = regexp.MustCompile(`(?s)^apiVersion: \S+\nkind: BatchRelease\nmetadata: [^\n]*\nspec:\n  workloadRef: [^\n]*$`)
+	forTools = regexp.MustCompile(`(?m)^kind: (Kustomization|CustomResourceStateMetrics)$`) // no server knows them
 )
 
 // manifestsOfPage returns the blocks of a page that are whole objects.
@@ -50,7 +53,7 @@ func manifestsOfPage(t *testing.T, page string) [][]byte {
 	var manifests [][]byte
 	for _, match := range yamlBlock.FindAllSubmatch(text, -1) {
 		for _, document := range separator.Split(string(match[1]), -1) {
-			if whole.MatchString(document) && !forTools.MatchString(document) {
+			if whole.MatchString(document) && !forTools.MatchString(document) && !memberOf.MatchString(strings.TrimSpace(document)) {
 				manifests = append(manifests, []byte(document))
 			}
 		}
