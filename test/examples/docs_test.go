@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,7 +20,7 @@ func TestTheAPIServerTakesTheManifestsOfTheDocs(t *testing.T) {
 	server, applied := strictServer(t), 0
 	for _, page := range append(pages, "../README.md") {
 		for _, document := range manifestsOfPage(t, page) {
-			object := objectOf(t, document)
+			object := asApplied(t, document)
 			object.SetNamespace("") // that of the test
 			if err := server.Create(t.Context(), object, client.DryRunAll); err != nil {
 				t.Errorf("%s: %v", page, err)
@@ -38,9 +37,7 @@ var (
 	yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 	separator = regexp.MustCompile(`(?m)^---\n`)
 	whole     = regexp.MustCompile(`(?m)^kind: `)
-	// memberOf matches a member of a train as it is in Git: its ReleaseSource adds the steps.
-	memberOf = regexp.MustCompile(`(?s)^apiVersion: \S+\nkind: BatchRelease\nmetadata: [^\n]*\nspec:\n  workloadRef: [^\n]*$`)
-	forTools = regexp.MustCompile(`(?m)^kind: (Kustomization|CustomResourceStateMetrics)$`) // no server knows them
+	forTools  = regexp.MustCompile(`(?m)^kind: (Kustomization|CustomResourceStateMetrics)$`) // no server knows them
 )
 
 // manifestsOfPage returns the blocks of a page that are whole objects.
@@ -53,7 +50,7 @@ func manifestsOfPage(t *testing.T, page string) [][]byte {
 	var manifests [][]byte
 	for _, match := range yamlBlock.FindAllSubmatch(text, -1) {
 		for _, document := range separator.Split(string(match[1]), -1) {
-			if whole.MatchString(document) && !forTools.MatchString(document) && !memberOf.MatchString(strings.TrimSpace(document)) {
+			if whole.MatchString(document) && !forTools.MatchString(document) {
 				manifests = append(manifests, []byte(document))
 			}
 		}

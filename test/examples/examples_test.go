@@ -45,7 +45,7 @@ func TestTheAPIServerTakesEachManifest(t *testing.T) {
 	server := strictServer(t)
 	for _, file := range manifestFiles(t) {
 		for _, document := range documentsIn(t, file) {
-			if err := server.Create(t.Context(), objectOf(t, document), client.DryRunAll); err != nil {
+			if err := server.Create(t.Context(), asApplied(t, document), client.DryRunAll); err != nil {
 				t.Errorf("%s: %v", file, err)
 			}
 		}
@@ -68,6 +68,22 @@ func objectOf(t *testing.T, document []byte) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	if err := sigsyaml.Unmarshal(document, &object.Object); err != nil {
 		t.Fatalf("%v in:\n%s", err, document)
+	}
+	return object
+}
+
+// asApplied returns an object as a ReleaseSource applies it: a member of a train has steps of the
+// train.
+func asApplied(t *testing.T, document []byte) *unstructured.Unstructured {
+	t.Helper()
+	object := objectOf(t, document)
+	_, member, _ := unstructured.NestedMap(object.Object, "spec", "workloadRef")
+	_, steps, _ := unstructured.NestedSlice(object.Object, "spec", "strategy", "steps")
+	if object.GetKind() == "BatchRelease" && member && !steps {
+		all := []any{map[string]any{"replicas": "100%"}}
+		if err := unstructured.SetNestedSlice(object.Object, all, "spec", "strategy", "steps"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return object
 }
