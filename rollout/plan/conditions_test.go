@@ -136,8 +136,8 @@ func TestUrgentIsWhatPeopleAreTold(t *testing.T) {
 	}
 }
 
-// TestUrgentOfATrain: what members are permitted is urgent, and how far they are is not: a train
-// has up to 2,000.
+// TestUrgentOfATrain: a permission of members is urgent, and their progress is not: a train has up
+// to 2,000 members.
 func TestUrgentOfATrain(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -41,8 +41,8 @@ type fleet struct {
 	keepsOld bool
 	// followed says that the releases follow their workloads.
 	followed bool
-	// git is how the fleet is in a repository, forge whether its source knows the forge, and lockstep
-	// the train's.
+	// git names the workloads that a repository has and how, forge says that its source knows the
+	// forge, and lockstep is of the train.
 	git      inGit
 	forge    bool
 	lockstep *v1alpha1.Lockstep

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// inGit is how the workloads of a fleet are in a repository.
+// inGit names the workloads of a fleet that a repository has, and the way they are released.
 type inGit string
 
 const (

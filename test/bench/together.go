@@ -21,8 +21,8 @@ import (
 // own, as a train, and as a train with a pull request after its first step.
 type together struct {
 	fleet
-	// ratio is how many times the requests of releases of their own a train may send, and forge how many
-	// requests and pushes to the forge there may be.
+	// ratio limits the API requests of a train, in those of releases of their own; forge limits the
+	// requests and pushes to the forge.
 	ratio float64
 	forge int
 }

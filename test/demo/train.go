@@ -46,7 +46,7 @@ func onePull(pulls []pull, casts []cast) (broken []string) {
 	return broken
 }
 
-// member is a member of a train: what it promises, and its watch log.
+// member holds the promises of a member of a train, and its watch log.
 type member struct {
 	name string
 	claims
