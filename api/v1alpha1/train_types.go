@@ -46,11 +46,33 @@ const ReachedCompleted = "Completed"
 
 // Lockstep limits how far members of a train are apart.
 type Lockstep struct {
-	// MaxSkew is the number of steps by which a member may be ahead of the slowest one. 0 lets no
-	// member start a step before all have done the one before.
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=50
-	MaxSkew int32 `json:"maxSkew"`
+	// MaxSkew is how far a member may be ahead of the slowest one: the number of steps, from 0 to 50,
+	// or the percentage of its pods, from 1% to 99%. 0 lets no member start a step before all have done
+	// the one before.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=10
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^[1-9][0-9]?%$')",message="must be a number of steps >= 0 or a percentage from 1% to 99%"
+	MaxSkew intstr.IntOrString `json:"maxSkew"`
+}
+
+// Steps returns the number of steps that a member may be ahead; negative if they are not limited.
+func (l *Lockstep) Steps() int32 {
+	if l == nil || l.MaxSkew.Type == intstr.String {
+		return -1
+	}
+	return l.MaxSkew.IntVal
+}
+
+// Percent returns the percentage of its pods that a member may be ahead; 0 if it is not limited.
+func (l *Lockstep) Percent() int32 {
+	if l == nil || l.MaxSkew.Type == intstr.Int {
+		return 0
+	}
+	percent, err := intstr.GetScaledValueFromIntOrPercent(&l.MaxSkew, 100, false)
+	if err != nil {
+		return 0
+	}
+	return int32(percent)
 }
 
 // MemberTemplate identifies the template of a member of a train.
@@ -81,6 +103,10 @@ type TrainRun struct {
 	// Passed is the number of steps whose gates have passed.
 	// +optional
 	Passed int32 `json:"passed,omitempty"`
+	// UpdatedPercent is the percentage of its pods, rounded up, of which a member may have updated ones
+	// until the slowest one has as many. It is set if strategy.lockstep.maxSkew is a percentage.
+	// +optional
+	UpdatedPercent *int32 `json:"updatedPercent,omitempty"`
 	// Message says why members return.
 	// +optional
 	Message string `json:"message,omitempty"`

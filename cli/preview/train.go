@@ -46,7 +46,11 @@ func (c *comparison) detailTrain(change *Change, was *spec.Release) {
 		return
 	}
 	if lockstep := train.Strategy.Lockstep; lockstep != nil && len(changed) > 1 {
-		change.note(fmt.Sprintf("No member is more than %s ahead of the slowest one.", plain.Count(lockstep.MaxSkew+1, "step")))
+		if share := lockstep.Percent(); share > 0 {
+			change.note(fmt.Sprintf("No member is more than %d%% of its pods ahead of the slowest one.", share))
+		} else {
+			change.note(fmt.Sprintf("No member is more than %s ahead of the slowest one.", plain.Count(lockstep.Steps()+1, "step")))
+		}
 	}
 	change.note(map[v1alpha1.FailurePolicy]string{
 		v1alpha1.FailureRollback:           "If a member fails, all of them return.",

@@ -28,7 +28,7 @@ func recordProgress(d Decision) Decision {
 // inTime fails the release if it makes no progress within its deadline.
 func inTime(next Decision) Decision {
 	progress := next.snap.record.Progress
-	if next.snap.record.CurrentStepState != v1alpha1.StepUpgrade || progress == nil || next.snap.record.paused() {
+	if next.snap.record.CurrentStepState != v1alpha1.StepUpgrade || progress == nil || next.snap.record.paused() || heldInLockstep(next.snap) {
 		return next
 	}
 	watched := next.snap.obs.Watched.Progress
@@ -228,10 +228,10 @@ func (m mark) begun() mark {
 }
 
 // progressMark identifies the wait for one more updated pod; none if the step does not wait for
-// pods.
+// pods, or waits for other members of a train.
 func progressMark(status *v1alpha1.BatchReleaseStatus) mark {
 	p := status.Progress
-	if p == nil || status.CurrentStepState != v1alpha1.StepUpgrade {
+	if p == nil || status.CurrentStepState != v1alpha1.StepUpgrade || status.State == v1alpha1.StateWaitingForTrain {
 		return mark{}
 	}
 	return mark{attempt: status.Attempt, since: p.Since.Unix(), available: p.Available, waited: p.WaitedSeconds}

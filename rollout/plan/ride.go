@@ -1,6 +1,10 @@
 package plan
 
-import "github.com/sluice-dev/sluice/api/v1alpha1"
+import (
+	"k8s.io/utils/ptr"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+)
 
 // ride is a member's view of the run of its train. The zero value is that of a release without one.
 type ride struct {
@@ -186,7 +190,7 @@ func RunChanges(was, is *v1alpha1.BatchReleaseStatus) []string {
 		return nil
 	}
 	before := map[string]v1alpha1.RunMember{}
-	if was.Run != nil && was.Attempt == is.Attempt && was.Phase == is.Phase {
+	if was.Run != nil && was.Attempt == is.Attempt && was.Phase == is.Phase && ptr.Equal(was.Run.UpdatedPercent, is.Run.UpdatedPercent) {
 		for _, m := range was.Run.Members {
 			before[m.Name] = m
 		}

@@ -163,7 +163,7 @@ func makePlace(r rolling) (rolling, bool) {
 	if r.d.snap.pods.hasUpdated() {
 		return r, true
 	}
-	d := makeRoom(r.d, r.task)
+	d := makeRoom(r.d, inLockstep(r.d.snap, r.task))
 	switch {
 	case d.refused == nil && !d.snap.pods.Final:
 		return r.end(d)
@@ -207,7 +207,9 @@ func passGatesOfStep(r rolling) (rolling, bool) {
 	return r, r.d.snap.record.Phase != v1alpha1.PhaseFinalizing && !r.d.statusFirst
 }
 
-func movePods(r rolling) (rolling, bool) { return r.end(inTime(move(r.d, r.task))) }
+func movePods(r rolling) (rolling, bool) {
+	return r.end(inTime(move(r.d, inLockstep(r.d.snap, r.task))))
+}
 
 // stepDone reports whether the updated pods that the step says are available. At the end, and where
 // a gate follows, the counts must be about what is wanted, and no more old pods may be left than

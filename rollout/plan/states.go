@@ -238,6 +238,10 @@ var rollingGroup = group{when: always, rows: []*state{
 		message: func(r *report) string { return "batch " + r.status.Batch + " is done, " + trainWaitWords(r.s) }, traits: showsPods,
 	},
 	{
+		when: heldInLockstep, value: v1alpha1.StateWaitingForTrain, reason: just(v1alpha1.ReasonWaitingForTrain),
+		message: lockstepWords, traits: showsPods,
+	},
+	{
 		when: func(s *snapshot) bool { return rejectedOf(openGatesOf(s)) != nil }, value: v1alpha1.StateRejected, reason: just(v1alpha1.ReasonGateRejected),
 		message: rejectedWords, event: notice{onEntry, true}, stall: stalls{cause: v1alpha1.StallGateRejected, told: true, last: true}, traits: showsPods,
 	},

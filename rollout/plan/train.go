@@ -215,11 +215,7 @@ func orderOf(spec *v1alpha1.BatchReleaseSpec) train.Order {
 
 // rulesOf returns the limits of a run.
 func rulesOf(spec *v1alpha1.BatchReleaseSpec, passed int32) train.Rules {
-	rules := train.Rules{Order: orderOf(spec), Steps: int32(len(spec.Strategy.Steps)), Passed: passed, MaxSkew: -1}
-	if spec.Strategy.Lockstep != nil {
-		rules.MaxSkew = spec.Strategy.Lockstep.MaxSkew
-	}
-	return rules
+	return train.Rules{Order: orderOf(spec), Steps: int32(len(spec.Strategy.Steps)), Passed: passed, MaxSkew: spec.Strategy.Lockstep.Steps()}
 }
 
 // withRun changes the members of the recorded run. The stored ones stay as they are.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/train"
 )
@@ -170,7 +172,7 @@ func runTrain(d Decision) Decision {
 		return d
 	}
 	for range d.snap.steps().list() {
-		if d = letStart(d, members); d.needs.Any() {
+		if d = letStart(d, on, members); d.needs.Any() {
 			return d
 		}
 		var passed bool
@@ -181,22 +183,25 @@ func runTrain(d Decision) Decision {
 	return d
 }
 
-// letStart lets members start the steps that their order, lockstep and the gates allow, as they
-// were read live.
-func letStart(d Decision, members []train.Member) Decision {
+// letStart lets members start the steps that their order, lockstep and the gates allow, and update
+// as many pods as lockstep allows, as they were read live.
+func letStart(d Decision, on []riding, members []train.Member) Decision {
 	allowed := rulesOf(&d.snap.release.Spec, d.snap.record.Run.Passed).Allowed(members)
 	more := func(m v1alpha1.RunMember) bool { return !m.Returns && allowed[m.Name] > m.Steps }
+	starts, before := slices.ContainsFunc(d.snap.record.Run.Members, more), d.snap.record.Run.UpdatedPercent
+	updated := updatedPercent(d.snap, on, allowed, starts)
 	switch reads := ReadMembers | ReadRelease; {
-	case !slices.ContainsFunc(d.snap.record.Run.Members, more):
+	case !starts && ptr.Equal(updated, before):
 		return d
 	case !d.snap.live(reads):
 		return d.read(reads)
 	}
-	return d.withRun(func(m *v1alpha1.RunMember) {
+	d = d.withRun(func(m *v1alpha1.RunMember) {
 		if more(*m) {
 			m.Steps = allowed[m.Name]
 		}
 	})
+	return d.with(func(r *record) { r.Run.UpdatedPercent = updated })
 }
 
 // passBarrier passes the gates of the step that the train is in, once all members have done what

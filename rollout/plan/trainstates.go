@@ -172,6 +172,15 @@ func trainWaitWords(s *snapshot) string {
 	}
 }
 
+// lockstepWords says that a member waits within a step until the others have as many updated pods.
+func lockstepWords(r *report) string {
+	words := fmt.Sprintf("batch %s: %d of %s updated, %s", r.status.Batch, r.s.pods.available(), podsWord(r.s.record.TargetReplicas), trainWaitWords(r.s))
+	if share := r.s.ride().train.Status.Run.UpdatedPercent; share != nil {
+		words += fmt.Sprintf(": all members are to have %d%% of their pods updated first", *share)
+	}
+	return words
+}
+
 // tooManyMembers reports whether a commit changes more members of a train than its limit.
 func tooManyMembers(s *snapshot) bool {
 	most := s.release.Spec.Strategy.MaxMembers

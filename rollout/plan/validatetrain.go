@@ -33,6 +33,7 @@ func validateTrain(spec *v1alpha1.BatchReleaseSpec, path *field.Path) field.Erro
 			}
 		}
 	}
+	problems = append(problems, validateLockstep(spec, path.Child("strategy", "lockstep", "maxSkew"))...)
 	stuck := rulesOf(spec, 0).Stuck(members)
 	if len(problems) > 0 || len(stuck) == 0 {
 		return problems
@@ -40,7 +41,27 @@ func validateTrain(spec *v1alpha1.BatchReleaseSpec, path *field.Path) field.Erro
 	first := slices.IndexFunc(spec.Members, func(m v1alpha1.TrainMember) bool { return slices.Contains(stuck, m.Name) })
 	detail := "wait for each other, so that none of them could ever do all steps: " + strings.Join(stuck, ", ")
 	if spec.Strategy.Lockstep != nil {
-		detail += fmt.Sprintf("; lockstep.maxSkew is %d", spec.Strategy.Lockstep.MaxSkew)
+		detail += fmt.Sprintf("; lockstep.maxSkew is %s", spec.Strategy.Lockstep.MaxSkew.String())
 	}
 	return field.ErrorList{field.Invalid(at.Index(first).Child("after"), spec.Members[first].Name, detail)}
 }
+
+// validateLockstep returns the problems of how far members may be apart. Members that start after
+// others can't have as many updated pods as these.
+func validateLockstep(spec *v1alpha1.BatchReleaseSpec, path *field.Path) field.ErrorList {
+	lockstep := spec.Strategy.Lockstep
+	ordered := slices.ContainsFunc(spec.Members, func(m v1alpha1.TrainMember) bool { return len(m.After) > 0 })
+	switch {
+	case lockstep == nil:
+		return nil
+	case lockstep.Percent() > 0 && ordered:
+		return field.ErrorList{field.Invalid(path, lockstep.MaxSkew.String(), "must be a number of steps, as members come after others (members[].after)")}
+	case lockstep.Percent() > 0, lockstep.MaxSkew.Type == intstr.Int && lockstep.MaxSkew.IntVal >= 0 && lockstep.MaxSkew.IntVal <= maxSkew:
+		return nil
+	default:
+		return field.ErrorList{field.Invalid(path, lockstep.MaxSkew.String(), "must be a number of steps from 0 to 50, or a percentage of pods from 1% to 99%")}
+	}
+}
+
+// maxSkew is the largest number of steps that members may be apart.
+const maxSkew = 50

@@ -332,6 +332,7 @@ func TestEveryOrderOfTrains(t *testing.T) {
 		"in lockstep": {Lockstep: &v1alpha1.Lockstep{}},
 		"in tiers":    {After: map[int][]int{1: {0}, 2: {1}}},
 		"in any way":  {},
+		"in percent":  {Lockstep: &v1alpha1.Lockstep{MaxSkew: intstr.FromString("20%")}},
 	}
 	faults := map[string]map[string]int{
 		"none":                 {},

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/rollout/mover/deployment"
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
@@ -16,7 +17,9 @@ type fleetLaws struct {
 	// proved is how many steps of the present run each member has truly done, and run the attempt of
 	// the train that it counts for.
 	proved []int32
-	run    int64
+	// updated is the largest percentage of its pods that was available and updated, rounded down.
+	updated []int32
+	run     int64
 	// let says what a member may do by what it has read of the train, live, in its pass.
 	let []permission
 	// turned marks a member whose train returned before its pass began, as its cache shows.
@@ -38,7 +41,7 @@ type permission struct {
 // watchFleet has the laws judge a fleet.
 func watchFleet(f *Fleet) *fleetLaws {
 	n := len(f.Members)
-	laws := &fleetLaws{f: f, proved: make([]int32, n), let: make([]permission, n), turned: make([]bool, n), opened: map[string]int{}}
+	laws := &fleetLaws{f: f, proved: make([]int32, n), updated: make([]int32, n), let: make([]permission, n), turned: make([]bool, n), opened: map[string]int{}}
 	for _, s := range append([]*State{f.Train}, f.Members...) {
 		k := newChecker(s.World)
 		k.fleet = laws
@@ -67,6 +70,7 @@ func (l *fleetLaws) see(w *World, incident any) {
 		}
 	case actionSent:
 		l.judgeForward(w, i, of)
+		l.judgeSkew(w, i, of)
 		l.judgeFinish(w, i, of)
 	case statusSent:
 		l.judgeMember(w, i, of.status)
@@ -92,6 +96,7 @@ func (l *fleetLaws) prove() {
 	if status.Attempt != l.run {
 		l.run = status.Attempt
 		clear(l.proved)
+		clear(l.updated)
 	}
 	for i, s := range l.f.Members {
 		member := l.runMember(i)
@@ -101,6 +106,10 @@ func (l *fleetLaws) prove() {
 		for l.proved[i] < int32(len(l.steps())) && does(s.World, member.Template, l.steps()[l.proved[i]]) {
 			l.proved[i]++
 		}
+		available := availableOf(s.World, member.Template)
+		if replicas := s.World.Workload.Replicas; replicas > 0 {
+			l.updated[i] = max(l.updated[i], available*100/replicas)
+		}
 	}
 }
 
@@ -109,26 +118,28 @@ func (l *fleetLaws) steps() []v1alpha1.Step { return l.f.Train.Release.Spec.Stra
 // does reports whether as many pods of a template are available as a step says.
 func does(w *World, given string, step v1alpha1.Step) bool {
 	d := &w.Workload
-	available, others := int32(0), int32(0)
-	for i := range w.Sets {
-		if Given(w.Sets[i].Revision) == given {
-			available += w.Sets[i].Pods.Available
-		} else {
-			others += w.Sets[i].Replicas
-		}
-	}
-	for i := range w.Places {
-		if p := &w.Places[i]; p.available() && Given(p.Revision) == given {
-			available++
-		} else if Given(p.Revision) != given {
-			others++
-		}
-	}
+	available := availableOf(w, given)
 	target := Target(step, d.Replicas)
 	if down, _ := intstr.GetScaledValueFromIntOrPercent(&step.Replicas, int(d.Replicas), false); target < d.Replicas {
 		target = min(target, int32(down)) // of what a member is scaled to in the step, the share is rounded down
 	}
 	return available >= target || given == Given(w.Release.Template) && d.Absent
+}
+
+// availableOf returns how many pods of a template are available.
+func availableOf(w *World, given string) int32 {
+	available := int32(0)
+	for i := range w.Sets {
+		if Given(w.Sets[i].Revision) == given {
+			available += w.Sets[i].Pods.Available
+		}
+	}
+	for i := range w.Places {
+		if p := &w.Places[i]; p.available() && Given(p.Revision) == given {
+			available++
+		}
+	}
+	return available
 }
 
 // permits returns what the laws let a member do now: no further than its order, lockstep and the
@@ -147,8 +158,8 @@ func (l *fleetLaws) permits(i int) permission {
 		if other == nil || other.Returns {
 			continue
 		}
-		if step := l.f.Train.Release.Spec.Strategy.Lockstep; step != nil {
-			p.steps = min(p.steps, l.proved[j]+1+step.MaxSkew)
+		if step := l.f.Train.Release.Spec.Strategy.Lockstep; step.Steps() >= 0 {
+			p.steps = min(p.steps, l.proved[j]+1+step.Steps())
 		}
 		if l.after(i, j) && l.proved[j] < int32(len(l.steps())) {
 			p.steps = 0
@@ -200,6 +211,35 @@ func (l *fleetLaws) judgeForward(w *World, i int, of actionSent) {
 		return
 	}
 	w.breach("nobody goes forward after an abort", fmt.Sprintf("%s: %s", MemberName(i), move.Write))
+}
+
+// judgeSkew checks that a member in lockstep by percent gets no more updated pods than the slowest
+// member of its step, and the skew.
+func (l *fleetLaws) judgeSkew(w *World, i int, of actionSent) {
+	intent, to := of.pass.intent, int32(0)
+	moved, _ := of.action.(plan.MovePods)
+	switch write := moved.Write.(type) {
+	case deployment.Scale:
+		if raises(of.action) {
+			to = write.To
+		}
+	case deployment.Create:
+		to = write.Replicas
+	}
+	member, skew := l.runMember(i), l.f.Train.Release.Spec.Strategy.Lockstep.Percent()
+	if skew == 0 || member == nil || to == 0 || intent.Rollback != nil || intent.Train == nil || intent.Train.Attempt != l.run {
+		return
+	}
+	slowest := int32(100)
+	for j := range l.f.Members {
+		if other := l.runMember(j); other != nil && !other.Returns && l.proved[j] <= intent.CurrentStepIndex {
+			slowest = min(slowest, l.updated[j])
+		}
+	}
+	replicas := max(w.Workload.Replicas, of.pass.workload.Replicas)
+	if most := ((slowest+skew)*replicas + 99) / 100; to > most {
+		w.breach("nobody is ahead by more than the skew", fmt.Sprintf("%s gets %d updated pods of %d, the slowest member has %d%%", MemberName(i), to, replicas, slowest))
+	}
 }
 
 // judgeFinish checks that no member hands its workload back before all members of the run are

@@ -68,6 +68,14 @@ func walkFleet(t *rapid.T, setup FleetSetup, instead mutant) *fleetWalk {
 	return w
 }
 
+// drawSkew draws a number of steps, or a percentage of pods.
+func drawSkew(t *rapid.T) intstr.IntOrString {
+	if rapid.Bool().Draw(t, "by percent") {
+		return intstr.FromString(rapid.SampledFrom([]string{"1%", "25%", "60%"}).Draw(t, "percent"))
+	}
+	return intstr.FromInt32(rapid.Int32Range(0, 2).Draw(t, "skew"))
+}
+
 func drawFleet(t *rapid.T, members int) FleetSetup {
 	setup := FleetSetup{
 		After:     map[int][]int{},
@@ -76,7 +84,7 @@ func drawFleet(t *rapid.T, members int) FleetSetup {
 		Steps:     Steps(rapid.SampledFrom([]string{"1", "1 none"}).Draw(t, "first"), rapid.SampledFrom([]string{"50%", "50% none"}).Draw(t, "second"), "100%"),
 	}
 	if rapid.Bool().Draw(t, "in lockstep") {
-		setup.Lockstep = &v1alpha1.Lockstep{MaxSkew: rapid.Int32Range(0, 2).Draw(t, "skew")}
+		setup.Lockstep = &v1alpha1.Lockstep{MaxSkew: drawSkew(t)}
 	}
 	for i := range members {
 		if i > 0 && setup.Lockstep == nil && rapid.Bool().Draw(t, "after") {
@@ -310,6 +318,12 @@ func TestMutantsOfTrains(t *testing.T) {
 				for i := range o.Train.Status.Run.Members {
 					o.Train.Status.Run.Members[i].Steps = int32(len(f.Train.Release.Spec.Strategy.Steps))
 				}
+			}
+			return plan.Next(o)
+		},
+		"a member updates all pods of its step": func(_ *Fleet, seat int, o plan.Observation) plan.Plan {
+			if seat > 0 && o.Train != nil && o.Train.Status.Run != nil {
+				o.Train.Status.Run.UpdatedPercent, o.Train.Spec.Strategy.Lockstep = nil, nil
 			}
 			return plan.Next(o)
 		},

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/handback"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
@@ -26,6 +28,23 @@ func TestTrainHolds(t *testing.T) {
 	w.broken("api")
 	w.to(2, "db", "api", "web")
 	w.await(all(shop.reason(v1alpha1.ReasonMemberFailed), shop.says("api"), subject("db").at(1, "1", "2"), web.at(1, "1", "2")))
+	delete(w.behaviour, "api")
+	w.to(3, "api")
+	w.await(w.rests())
+}
+
+// TestTrainInPercent: members in lockstep by percent do a step together, and one whose pods are not
+// available holds the others within the step.
+func TestTrainInPercent(t *testing.T) {
+	w := newTrainWorld(t, three(), step("100%"))
+	w.train.Spec.Strategy.Lockstep, w.deadline = &v1alpha1.Lockstep{MaxSkew: intstr.FromString("25%")}, 20
+	w.begin(time.Second)
+	w.broken("api")
+	w.to(2, "db", "api", "web")
+	held := func(name subject) check {
+		return all(name.reason(v1alpha1.ReasonWaitingForTrain), name.runs(pods{string(name) + ":1": 3, string(name) + ":2": 1}))
+	}
+	w.await(all(shop.reason(v1alpha1.ReasonMemberFailed), shop.says("api"), held("db"), held(web)))
 	delete(w.behaviour, "api")
 	w.to(3, "api")
 	w.await(w.rests())
@@ -143,7 +162,7 @@ func TestTrainSurvivesRestarts(t *testing.T) {
 	for _, write := range []int64{3, 9, 14, 20, 27, 35, 44, 56} {
 		t.Run(fmt.Sprintf("write %d", write), func(t *testing.T) {
 			w := newTrainWorld(t, tiers(), step(1, none()), step("50%", none()), step("100%"))
-			w.train.Spec.Strategy.Lockstep = &v1alpha1.Lockstep{MaxSkew: 3}
+			w.train.Spec.Strategy.Lockstep = &v1alpha1.Lockstep{MaxSkew: intstr.FromInt32(3)}
 			w.begin(time.Second)
 			w.controllers[len(w.controllers)-1].kill()
 			w.to(2, "db", "cache", "auth", "api", "web")
