@@ -133,8 +133,8 @@ func RunsJob(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
 // JobFailed reports whether a Job has failed.
 func JobFailed(job *batchv1.Job) bool { return conditionOf(job, batchv1.JobFailed) != nil }
 
-// SameJob reports whether two Jobs do the same, as the API server completes them: their specs differ
-// in nothing but names that it generates, and in whether they are suspended.
+// SameJob reports whether two Jobs do the same, as the API server completes them: their specs
+// differ in nothing but names that it generates, and in whether they are suspended.
 func SameJob(a, b *batchv1.Job) bool {
 	plainSpec := func(job *batchv1.Job) *batchv1.JobSpec {
 		spec := job.Spec.DeepCopy()

@@ -137,7 +137,7 @@ func TestJobOfAnotherTemplate(t *testing.T) {
 	}
 }
 
-// TestSameJob: what the API server generates makes no difference, and all that a Job does, does.
+// TestSameJob: generated names make no difference between Jobs, and anything else does.
 func TestSameJob(t *testing.T) {
 	t.Parallel()
 	g, _ := jobScene(smallJob)

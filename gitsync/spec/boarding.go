@@ -20,8 +20,8 @@ const (
 	maxTrainProblems = 20
 )
 
-// platform holds the releases of a repository while the trains find their members among them. What
-// a train says in a few bytes can concern all of them: it counts what that takes.
+// platform holds the releases of a repository while the trains find their members among them. It
+// counts the work: a few bytes of a train can concern all releases.
 type platform struct {
 	releases map[objectKey][]located
 	// names lists the releases of each namespace, without trains.

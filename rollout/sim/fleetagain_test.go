@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestTrainMadeAgain: what members have on record of a train that was deleted says nothing about
-// the runs of another one with its name, which counts from 1 again.
+// TestTrainMadeAgain: records that members have of a train that was deleted say nothing about the
+// runs of another one with its name, which counts from 1 again.
 func TestTrainMadeAgain(t *testing.T) {
 	t.Parallel()
 	for name, record := range map[string]v1alpha1.TrainProgress{
