@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -104,10 +105,31 @@ func (p *jobPass) read(ctx context.Context) (*gate.JobFacts, error) {
 		return nil, fmt.Errorf("read Job: %w", err)
 	}
 	facts := &gate.JobFacts{Job: job}
+	if !gate.Decided(g) && g.Status.Job == nil && gate.RunsFor(job, g) {
+		if facts.Another, err = p.isAnother(ctx, job); err != nil {
+			return nil, err
+		}
+	}
 	if !gate.Decided(g) && gate.JobFailed(job) && gate.RunsFor(job, g) {
 		facts.Log = p.logs.tail(ctx, job)
 	}
 	return facts, nil
+}
+
+// isAnother reports whether a Job that is not on record does something else than the gate's would.
+// Defaults and webhooks complete both, so the API server makes the other one of the two, and keeps
+// nothing of it.
+func (p *jobPass) isAnother(ctx context.Context, job *batchv1.Job) (bool, error) {
+	wanted := gate.JobOf(p.gate.object)
+	wanted.SetName(wanted.GetName() + "-check")
+	if err := p.gates.client.Create(ctx, wanted, client.DryRunAll); err != nil {
+		return false, jobError{fmt.Errorf("compare Job: %w", err)}
+	}
+	made := &batchv1.Job{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(wanted.Object, made); err != nil {
+		return false, fmt.Errorf("read Job: %w", err)
+	}
+	return !gate.SameJob(job, made), nil
 }
 
 // noRight says that a right is missing, and where to find it.

@@ -16,9 +16,13 @@ import (
 	"github.com/sluice-dev/sluice/internal/kinds"
 )
 
-// mostCompared is how many members have their templates compared: each costs a read, and the text
-// of a pull request has room for no more.
-const mostCompared = 20
+const (
+	// mostCompared is how many members have their templates compared: each costs a read, and the text
+	// of a pull request has room for no more.
+	mostCompared = 20
+	// mostRead is how many members are read: the text lists no more.
+	mostRead = 100
+)
 
 // membersOf returns what people see of the members of a train's run: their images and templates
 // before and after.
@@ -32,6 +36,10 @@ func (c cluster) membersOf(ctx context.Context, train *v1alpha1.BatchRelease) (r
 		return batch, nil
 	}
 	for i, of := range status.Run.Members {
+		if i >= mostRead {
+			batch.Members = append(batch.Members, report.Member{Name: of.Name})
+			continue
+		}
 		var release v1alpha1.BatchRelease
 		if err := c.client.Get(ctx, client.ObjectKey{Namespace: train.Namespace, Name: of.Name}, &release); client.IgnoreNotFound(err) != nil {
 			return batch, fmt.Errorf("get member: %w", err)

@@ -17,6 +17,9 @@ import (
 type JobFacts struct {
 	// Job is the Job with the gate's name for it; nil if there is none.
 	Job *batchv1.Job
+	// Another says that the Job is not as the gate's is created, though the gate owns it: anyone who
+	// may create Jobs can name an owner.
+	Another bool
 	// Log is the end of the log of the container that failed; empty if it could not be read.
 	Log string
 	// Problem says why Jobs can't be read or created; empty if they can.
@@ -43,7 +46,7 @@ func checkJob(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 		return deletedJob(known.Name, now)
 	case seen.Job == nil:
 		return waiting("creates Job "+JobName(g), time.Time{})
-	case !RunsFor(seen.Job, g):
+	case !RunsFor(seen.Job, g) || seen.Another:
 		return waiting(fmt.Sprintf("Job %s exists and is not of this gate: delete it, and Sluice creates its own", seen.Job.Name), now.Add(foreignAgain))
 	case known == nil:
 		return waiting("starts Job "+seen.Job.Name, time.Time{})
@@ -129,6 +132,20 @@ func RunsJob(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
 
 // JobFailed reports whether a Job has failed.
 func JobFailed(job *batchv1.Job) bool { return conditionOf(job, batchv1.JobFailed) != nil }
+
+// SameJob reports whether two Jobs do the same, as the API server completes them: their specs
+// differ in nothing but names that it generates, and in whether they are suspended.
+func SameJob(a, b *batchv1.Job) bool {
+	plainSpec := func(job *batchv1.Job) *batchv1.JobSpec {
+		spec := job.Spec.DeepCopy()
+		spec.Selector, spec.Suspend = nil, nil
+		for _, name := range []string{batchv1.ControllerUidLabel, batchv1.JobNameLabel, "controller-uid", "job-name"} {
+			delete(spec.Template.Labels, name)
+		}
+		return spec
+	}
+	return equality.Semantic.DeepEqual(plainSpec(a), plainSpec(b))
+}
 
 // RunsFor reports whether a Job was created for a gate: by its owner, never by a label.
 func RunsFor(job *batchv1.Job, g *v1alpha1.Gate) bool {

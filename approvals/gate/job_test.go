@@ -137,6 +137,35 @@ func TestJobOfAnotherTemplate(t *testing.T) {
 	}
 }
 
+// TestSameJob: generated names make no difference between Jobs, and anything else does.
+func TestSameJob(t *testing.T) {
+	t.Parallel()
+	g, _ := jobScene(smallJob)
+	made := &batchv1.Job{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(JobOf(g).Object, made); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		change func(*batchv1.JobSpec)
+		same   bool
+	}{
+		"generated": {func(s *batchv1.JobSpec) {
+			s.Selector, s.Template.Labels = &metav1.LabelSelector{}, map[string]string{batchv1.ControllerUidLabel: "u", batchv1.JobNameLabel: "n"}
+		}, true},
+		"running":  {func(s *batchv1.JobSpec) { s.Suspend = new(false) }, true},
+		"command":  {func(s *batchv1.JobSpec) { s.Template.Spec.Containers[0].Command = []string{"true"} }, false},
+		"more":     {func(s *batchv1.JobSpec) { s.Template.Spec.ServiceAccountName = "root" }, false},
+		"deadline": {func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = nil }, false},
+		"policy":   {func(s *batchv1.JobSpec) { s.SuccessPolicy = &batchv1.SuccessPolicy{} }, false},
+	} {
+		other := made.DeepCopy()
+		tt.change(&other.Spec)
+		if same := SameJob(made, other); same != tt.same {
+			t.Errorf("%s: want %t, got %t", name, tt.same, same)
+		}
+	}
+}
+
 // TestJobOf: the Job to create has its own names, owner and limits, whatever the template says, and
 // the environment that it does not set.
 func TestJobOf(t *testing.T) {

@@ -74,7 +74,7 @@ func NextOfJob(g *v1alpha1.Gate, facts GateFacts) []JobIntent {
 
 // jobOf returns the Job that runs for a gate; nil if it is not known, or another's.
 func jobOf(g *v1alpha1.Gate, facts GateFacts) *batchv1.Job {
-	if facts.Job == nil || facts.Job.Job == nil || !gate.RunsFor(facts.Job.Job, g) {
+	if facts.Job == nil || facts.Job.Job == nil || facts.Job.Another || !gate.RunsFor(facts.Job.Job, g) {
 		return nil
 	}
 	return facts.Job.Job

@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,5 +132,22 @@ func TestForcedJobGate(t *testing.T) {
 	}
 	if w.ran > 0 || w.gate.Status.Decision != v1alpha1.DecisionPassed {
 		t.Errorf("want the gate passed and no Job run, got %s, %d", w.gate.Status.Decision, w.ran)
+	}
+}
+
+// TestAnotherJob: a Job that names the gate as its owner and does something else is not kept.
+func TestAnotherJob(t *testing.T) {
+	t.Parallel()
+	w := newJobWorld(t, 0)
+	if err := w.pass(); err != nil || w.job == nil {
+		t.Fatal(err)
+	}
+	facts := lifecycle.GateFacts{Facts: gate.Facts{Release: w.release, Job: &gate.JobFacts{Job: w.job, Another: true}}}
+	decision := gate.Evaluate(w.gate, facts.Facts, start)
+	facts.Decision = &decision
+	for _, intent := range lifecycle.NextOfJob(w.gate, facts) {
+		if record, is := intent.(lifecycle.RecordJobGate); !is || !strings.Contains(record.Status.Message, "is not of this gate") {
+			t.Errorf("want nothing but a message, got %#v", intent)
+		}
 	}
 }

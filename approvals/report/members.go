@@ -20,8 +20,8 @@ type Member struct {
 }
 
 const (
-	// maxMembers is how many members are listed.
-	maxMembers = 100
+	// maxMembers is how many members are listed, and maxRows limits the text of their rows, in bytes.
+	maxMembers, maxRows = 100, 32_000
 	// maxDiff and maxDiffs limit the text of one diff, and of all, in bytes. A forge refuses a text of
 	// more than 65,536 characters.
 	maxDiff, maxDiffs = 4_000, 24_000
@@ -34,11 +34,16 @@ func membersText(batch Batch) string {
 			batch.Updated, plain.Count(batch.Replicas, "pod"), batch.Available),
 		"", "| Member | From | To | Updated | Available |", "|---|---|---|---|---|",
 	}
+	listed, room := 0, maxRows
 	for _, m := range batch.Members[:min(len(batch.Members), maxMembers)] {
-		rows = append(rows, fmt.Sprintf("| %s | %s | %s | %d of %d | %d |",
-			Code(m.Name), memberImages(m.FromImages), memberImages(m.ToImages), m.Updated, m.Replicas, m.Available))
+		row := fmt.Sprintf("| %s | %s | %s | %d of %d | %d |",
+			Code(m.Name), memberImages(m.FromImages), memberImages(m.ToImages), m.Updated, m.Replicas, m.Available)
+		if room -= len(row); room < 0 {
+			break
+		}
+		rows, listed = append(rows, row), listed+1
 	}
-	if more := len(batch.Members) - maxMembers; more > 0 {
+	if more := len(batch.Members) - listed; more > 0 {
 		rows = append(rows, "", fmt.Sprintf("and %d more.", more))
 	}
 	return strings.Join(rows, "\n") + diffsText(batch.Members)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -126,6 +127,29 @@ func TestRevertsAlone(t *testing.T) {
 	for name, test := range cases {
 		if got := RevertsAlone(rolling(good).release, test.train); got != test.want {
 			t.Errorf("%s: want %t, got %t", name, test.want, got)
+		}
+	}
+}
+
+// TestMembersText: the members of a large train with long images fit into what a forge takes.
+func TestMembersText(t *testing.T) {
+	t.Parallel()
+	image := "registry.example.com/" + strings.Repeat("é", 100) + "@sha256:" + strings.Repeat("0", 64)
+	images := []string{image, image, image, image, image}
+	for _, n := range []int{1, 100, 2000} {
+		var batch Batch
+		for i := range n {
+			batch.Members = append(batch.Members, Member{
+				Name: fmt.Sprint("m", i), FromImages: images, ToImages: images,
+				From: strings.Repeat("a: b\n", 2000), To: strings.Repeat("c: d\n", 2000),
+			})
+		}
+		text := membersText(batch)
+		if len(text) > 60_000 {
+			t.Errorf("%d members take %d bytes", n, len(text))
+		}
+		if more := strings.Contains(text, " more."); more != (n > 1) {
+			t.Errorf("%d members: want it said whether more are left out: %.300s", n, text)
 		}
 	}
 }

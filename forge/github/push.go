@@ -58,8 +58,17 @@ func (c *Client) gitFailed() bool {
 // cloneURL returns the address of the repository on the server whose API we use: the credentials go
 // nowhere else, whatever the source's address is.
 func (c *Client) cloneURL() string {
-	at := url.URL{Scheme: c.api.BaseURL.Scheme, Host: strings.TrimPrefix(c.api.BaseURL.Host, "api.")}
+	at := url.URL{Scheme: c.api.BaseURL.Scheme, Host: gitHost(c.api.BaseURL)}
 	return at.JoinPath(c.owner, c.name+".git").String()
+}
+
+// gitHost returns the host that has the repositories of an API. Only an API with a host of its own
+// has another: a server of a company may well be called api.example.com.
+func gitHost(api *url.URL) string {
+	if strings.HasSuffix(api.Path, "/api/v3/") {
+		return api.Host
+	}
+	return strings.TrimPrefix(api.Host, "api.")
 }
 
 // signature returns our account as the author of a commit, by the address from which a forge knows
@@ -68,8 +77,8 @@ func (c *Client) signature(self forge.Account, when time.Time) forge.Signature {
 	if when.IsZero() {
 		when = c.now()
 	}
-	host := strings.TrimPrefix(c.api.BaseURL.Hostname(), "api.")
-	return forge.Signature{Name: self.Login, Address: fmt.Sprintf("%d+%s@users.noreply.%s", self.ID, self.Login, host), At: when}
+	host := url.URL{Host: gitHost(c.api.BaseURL)}
+	return forge.Signature{Name: self.Login, Address: fmt.Sprintf("%d+%s@users.noreply.%s", self.ID, self.Login, host.Hostname()), At: when}
 }
 
 // pushBranch makes the branch over Git, with its commit. It reports false if the API has to, as for

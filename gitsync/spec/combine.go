@@ -28,6 +28,7 @@ func (p *pass) combine() (made []*Release, earlier map[*Release]*Release) {
 	p.dropRivals(releases)
 	trains := p.board(releases)
 	p.dropSharers(releases)
+	p.weighJobs(releases, workloads.jobs)
 	complete := map[objectKey]*Release{}
 	for key, ls := range releases {
 		if ls[0].train != nil {

@@ -34,6 +34,11 @@ type configKey struct {
 // String returns it in words, such as ConfigMap shop/web.
 func (k configKey) String() string { return string(k.kind) + " " + k.namespace + "/" + k.name }
 
+// compare orders by kind, name and namespace.
+func (k configKey) compare(other configKey) int {
+	return cmp.Or(cmp.Compare(k.kind, other.kind), cmp.Compare(k.name, other.name), cmp.Compare(k.namespace, other.namespace))
+}
+
 // keyOf returns what an entry of spec.config names.
 func keyOf(entry v1alpha1.ConfigReference, namespace string) configKey {
 	if entry.Secret != "" {
@@ -173,22 +178,52 @@ func (p *pass) copyOf(l located, key configKey, at position, entry string) *Copy
 			place(found[0].file, found[0].at.line), place(found[1].file, found[1].at.line)))
 		return nil
 	}
-	content, problem := contentOf(key.kind, found[0].object)
+	digest, problem := p.contentDigest(found[0].manifest)
 	if problem != "" {
 		p.fail(found[0].file, found[0].at, fmt.Sprintf("%s can't be released with BatchRelease %s: %s", key, l.name, problem))
 		return nil
 	}
 	return &Copy{
-		Kind: string(key.kind), Namespace: key.namespace, Name: copyName(key, l.name, content), Of: key.name,
+		Kind: string(key.kind), Namespace: key.namespace, Name: copyName(key, l.name, digest), Of: key.name,
 		Place: Place{found[0].file, found[0].at.line}, Release: l.name, original: found[0].object,
 	}
 }
 
+// digested is the digest of a content, and a problem with it.
+type digested struct{ digest, problem string }
+
+// contentDigest returns the digest of what is copied of a ConfigMap or Secret, and a problem with
+// it. It reads each content once: any number of releases can name it.
+func (p *pass) contentDigest(of *manifest) (digest, problem string) {
+	known, is := p.contents[of]
+	if !is {
+		content, problem := contentOf(of.kind, of.object)
+		data, _ := json.Marshal(content) // texts: it can't fail
+		sum := sha256.Sum256(data)
+		known = digested{hex.EncodeToString(sum[:]), problem}
+		if p.contents == nil {
+			p.contents = map[*manifest]digested{}
+		}
+		p.contents[of] = known
+	}
+	return known.digest, known.problem
+}
+
+// maxSimilar is how many names are looked at for one that was probably meant.
+const maxSimilar = 1000
+
 // similar names what was probably meant by an entry; empty if nothing is like it. A generator of
 // kustomize adds a hash to the name, which a release beside the kustomization does not know.
 func (p *pass) similar(key configKey) string {
-	for _, other := range slices.SortedFunc(maps.Keys(p.config()), func(a, b configKey) int { return cmp.Compare(a.String(), b.String()) }) {
-		if other.kind != key.kind || other.name != key.name && !strings.HasPrefix(other.name, key.name+"-") {
+	if p.configNames == nil {
+		p.configNames = slices.SortedFunc(maps.Keys(p.config()), configKey.compare)
+	}
+	first, _ := slices.BinarySearchFunc(p.configNames, configKey{kind: key.kind, name: key.name}, configKey.compare)
+	for i, other := range p.configNames[first:] {
+		if i == maxSimilar || other.kind != key.kind || !strings.HasPrefix(other.name, key.name) {
+			break
+		}
+		if other.name != key.name && !strings.HasPrefix(other.name, key.name+"-") {
 			continue
 		}
 		l := p.config()[other][0]
@@ -207,7 +242,7 @@ func (p *pass) similar(key configKey) string {
 const hashLength = 16
 
 // copyName returns the name of a copy. The name of the original is cut where it is too long.
-func copyName(key configKey, release string, content map[string]any) string {
+func copyName(key configKey, release, content string) string {
 	data, _ := json.Marshal([]any{key.kind, release, content}) // texts: it can't fail
 	sum := sha256.Sum256(data)
 	name := key.name

@@ -232,7 +232,7 @@ func TestTemplateNamesACopy(t *testing.T) {
 func TestNamesOfCopies(t *testing.T) {
 	t.Parallel()
 	for _, length := range []int{1, 236, 237, 252, 253} {
-		name := copyName(configKey{configMapKind, "shop", strings.Repeat("a", length-1) + "b"}, "web", map[string]any{})
+		name := copyName(configKey{configMapKind, "shop", strings.Repeat("a", length-1) + "b"}, "web", "")
 		if reasons := validation.IsDNS1123Subdomain(name); reasons != nil {
 			t.Errorf("name of %d characters: %s is no name: %v", length, name, reasons)
 		}
@@ -240,7 +240,7 @@ func TestNamesOfCopies(t *testing.T) {
 			t.Errorf("name of %d characters: %s lost its hash", length, name)
 		}
 	}
-	dotted := copyName(configKey{configMapKind, "shop", strings.Repeat("a", 235) + "." + "bbbb"}, "web", map[string]any{})
+	dotted := copyName(configKey{configMapKind, "shop", strings.Repeat("a", 235) + "." + "bbbb"}, "web", "")
 	if reasons := validation.IsDNS1123Subdomain(dotted); reasons != nil {
 		t.Errorf("%s is no name: %v", dotted, reasons)
 	}

@@ -316,8 +316,12 @@ func (d document) checkYAML(limits Limits) []problem {
 // at the end is reported after the last line, and YAML counts characters as ends of lines that
 // editors don't.
 func (d document) fileLine(n int) int {
-	last := bytes.Count(bytes.TrimRight(d.text, " \t\r\n"), []byte("\n"))
-	return d.line + max(0, min(n-1, last))
+	return d.line + max(0, min(n-1, d.lastLine()))
+}
+
+// lastLine returns the number of lines before the last one that has text.
+func (d document) lastLine() int {
+	return bytes.Count(bytes.TrimRight(d.text, " \t\r\n"), []byte("\n"))
 }
 
 var (

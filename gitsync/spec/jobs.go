@@ -70,10 +70,14 @@ func jobGatesOf(spec *v1alpha1.BatchReleaseSpec) []jobGate {
 func (p *pass) findJobs(l located, namespace string, all map[objectKey][]located) (templates map[string]json.RawMessage, ok bool) {
 	templates = map[string]json.RawMessage{}
 	before := len(p.errors) + p.dropped
+	if len(l.jobs) > 0 && p.jobBytes > maxJobBytes {
+		p.fail(l.file, l.stepsAt, fmt.Sprintf("the Jobs of all gates have %d bytes together, and a source takes %d: use smaller Jobs, or fewer job gates", p.jobBytes, maxJobBytes))
+		return nil, false
+	}
 	fail := func(at jobGate, message string) {
 		position := l.at
 		if l.kustomization == "" {
-			position = find(p.tree, Place{l.file, l.at.line}, at.path)
+			position = p.find(Place{l.file, l.at.line}, at.path)
 		}
 		p.fail(l.file, position, at.path+": "+message)
 	}
@@ -86,11 +90,11 @@ func (p *pass) findJobs(l located, namespace string, all map[objectKey][]located
 			fail(named, fmt.Sprintf("%s is in %s and in %s", key, place(jobs[0].file, jobs[0].at.line), place(jobs[1].file, jobs[1].at.line)))
 		case jobs[0].faults != nil && templates[named.name] == nil:
 			for _, fault := range jobs[0].faults {
-				p.fail(jobs[0].file, find(p.tree, Place{jobs[0].file, jobs[0].at.line}, fault.path),
+				p.fail(jobs[0].file, p.find(Place{jobs[0].file, jobs[0].at.line}, fault.path),
 					fmt.Sprintf("%s runs for a gate of BatchRelease %s: %s", key, l.name, fault.message))
 			}
 			templates[named.name] = jobs[0].template
-		default:
+		case templates[named.name] == nil:
 			templates[named.name] = jobs[0].template
 			p.checkJobVariables(jobs[0])
 		}
@@ -98,10 +102,25 @@ func (p *pass) findJobs(l located, namespace string, all map[objectKey][]located
 	return templates, len(p.errors)+p.dropped == before
 }
 
+// maxJobBytes is how many bytes of Jobs the gates of all releases may get: a gate names one in a
+// few.
+const maxJobBytes = 64 << 20
+
+// weighJobs adds up the Jobs that the gates of all releases get.
+func (p *pass) weighJobs(releases, jobs map[objectKey][]located) {
+	for key, ls := range releases {
+		for _, named := range ls[0].jobs {
+			if found := jobs[objectKey{key.namespace, named.name}]; len(found) == 1 {
+				p.jobBytes += len(found[0].template)
+			}
+		}
+	}
+}
+
 // checkJobVariables refuses a Job with variables that only Flux could substitute.
 func (p *pass) checkJobVariables(job located) {
 	for _, problem := range variablesIn(decode(job.template), nil) {
-		p.fail(job.file, find(p.tree, Place{job.file, job.at.line}, problem.path), problem.message)
+		p.fail(job.file, p.find(Place{job.file, job.at.line}, problem.path), problem.message)
 	}
 }
 

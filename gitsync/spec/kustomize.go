@@ -290,16 +290,16 @@ func (p *pass) take(made *build, file string, built builtObject) {
 		if len(made.errors) >= maxProblems {
 			return // whoever has so many will look again after these
 		}
-		made.errors = append(made.errors, Find(p.tree, origin, problem.path, problem.message))
+		made.errors = append(made.errors, p.find(origin, problem.path).error(origin.File, problem.message))
 	}
 	if m != nil && m.kind == statefulSetKind {
-		m.claims = find(p.tree, origin, claimsPath)
+		m.claims = p.find(origin, claimsPath)
 	}
 	if m != nil && len(m.routes) > 0 {
-		m.sharing = find(p.tree, origin, routesPath)
+		m.sharing = p.find(origin, routesPath)
 	}
 	if m != nil && m.kind == releaseKind {
-		find := func(at string) position { return find(p.tree, origin, at) }
+		find := func(at string) position { return p.find(origin, at) }
 		m.locateSteps(find)
 		m.placeConfig(find)
 	}

@@ -292,6 +292,13 @@ type pass struct {
 	weight int
 	// configs has the ConfigMaps and Secrets of all files; nil until the first release names one.
 	configs map[configKey][]located
+	// configNames has their names, sorted, and contents their digests, as far as they were needed.
+	configNames []configKey
+	contents    map[*manifest]digested
+	// places finds fields in files.
+	places *places
+	// jobBytes adds up the Jobs that the gates of all releases get.
+	jobBytes int
 	// trains names the train of each member.
 	trains map[*manifest]string
 	// faultyTrains has the namespaces with a train that is wrong: who its members are is not known.

@@ -70,11 +70,8 @@ func validateMembership(spec *v1alpha1.BatchReleaseSpec, at *field.Path) field.E
 	return append(errs, validateMembers(spec.Members, at.Child("members"))...)
 }
 
-// maxMembers is how many entries spec.members may have, and maxRun how many releases they may name.
-const (
-	maxMembers = 200
-	maxRun     = 2000
-)
+// maxMembers is how many entries spec.members may have.
+const maxMembers = 200
 
 func validateMembers(members []v1alpha1.TrainMember, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
@@ -134,15 +131,15 @@ type trainKey struct{ member, train *manifest }
 func (p *pass) board(releases map[objectKey][]located) map[objectKey][]v1alpha1.MemberTemplate {
 	p.trains = map[*manifest]string{}
 	trains := map[objectKey][]v1alpha1.MemberTemplate{}
-	taken := map[objectKey]objectKey{}
+	at := platformOf(releases)
 	for _, key := range slices.SortedFunc(maps.Keys(releases), objectKey.compare) {
 		if of := releases[key][0]; of.train != nil {
-			trains[key] = p.membersOf(of, key, releases, taken)
+			trains[key] = p.membersOf(of, key, at)
 			p.faultyTrains[key.namespace] = p.faultyTrains[key.namespace] || trains[key] == nil
 		}
 	}
-	for key, members := range trains {
-		for _, member := range members {
+	for _, key := range slices.SortedFunc(maps.Keys(trains), objectKey.compare) {
+		for _, member := range trains[key] {
 			at := objectKey{key.namespace, member.Name}
 			if boarded := p.boarded(releases[at][0], releases[key][0]); boarded != nil {
 				releases[at] = []located{*boarded}
@@ -166,71 +163,6 @@ func (p *pass) board(releases map[objectKey][]located) map[objectKey][]v1alpha1.
 
 func (k objectKey) compare(other objectKey) int {
 	return cmp.Or(strings.Compare(k.namespace, other.namespace), strings.Compare(k.name, other.name))
-}
-
-// membersOf returns the releases that a train names or selects, by name and group; nil if there is
-// an error.
-func (p *pass) membersOf(train located, key objectKey, releases map[objectKey][]located, taken map[objectKey]objectKey) []v1alpha1.MemberTemplate {
-	var members []v1alpha1.MemberTemplate
-	sound := true
-	fail := func(where position, format string, args ...any) {
-		p.fail(train.file, where, fmt.Sprintf("train %s: ", train.name)+fmt.Sprintf(format, args...))
-		sound = false
-	}
-	for i, entry := range train.train.Members {
-		at, where := fmt.Sprintf("spec.members[%d]", i), train.membersAt[i]
-		found := selected(entry, key.namespace, releases)
-		if len(found) == 0 && entry.Selector == nil {
-			fail(where, "%s: BatchRelease %s is not in namespace %s of this repository, or has an error of its own", at, entry.Name, key.namespace)
-		} else if len(found) == 0 {
-			fail(where, "%s: selector: selects no BatchRelease in namespace %s of this repository", at, key.namespace)
-		}
-		for _, name := range found {
-			member := objectKey{key.namespace, name}
-			other, has := taken[member]
-			switch {
-			case releases[member][0].train != nil:
-				fail(where, "%s: %s is a train: a train can't be a member", at, name)
-			case has && other == key:
-				fail(where, "%s: %s is a member already", at, name)
-			case has:
-				fail(where, "%s: %s is a member of train %s too: a release has one train", at, name, other.name)
-			case !releases[member][0].stepless:
-				l := releases[member][0]
-				p.fail(l.file, l.stepsAt, fmt.Sprintf("spec.strategy.steps: Forbidden: train %s (%s) has %s as a member, and its steps: remove these",
-					train.name, place(train.file, train.at.line), name))
-				sound = false
-			}
-			taken[member] = key
-			members = append(members, v1alpha1.MemberTemplate{Name: name, Group: entry.Name})
-		}
-	}
-	if len(members) > maxRun {
-		fail(train.at, "spec.members: selects %d releases, and a train can have %d", len(members), maxRun)
-	}
-	if !sound {
-		return nil
-	}
-	slices.SortFunc(members, func(a, b v1alpha1.MemberTemplate) int { return strings.Compare(a.Name, b.Name) })
-	return members
-}
-
-// selected returns the names of the releases that an entry names or selects, sorted.
-func selected(entry v1alpha1.TrainMember, namespace string, releases map[objectKey][]located) []string {
-	if entry.Selector == nil {
-		if releases[objectKey{namespace, entry.Name}] == nil {
-			return nil
-		}
-		return []string{entry.Name}
-	}
-	var found []string
-	for key, ls := range releases {
-		if key.namespace == namespace && ls[0].train == nil && hasLabels(ls[0].labels, entry.Selector) {
-			found = append(found, key.name)
-		}
-	}
-	slices.Sort(found)
-	return found
 }
 
 func hasLabels(labels, wanted map[string]string) bool {

@@ -78,5 +78,5 @@ func (p *pass) checkSurge(release *Release) {
 
 // failAt reports what is wrong with a field of an object.
 func (p *pass) failAt(object Place, path, message string) {
-	p.fail(object.File, find(p.tree, object, path), message)
+	p.fail(object.File, p.find(object, path), message)
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -105,6 +106,7 @@ func beginRun(d Decision, next v1alpha1.ResolvedTemplate, changed []v1alpha1.Run
 		r.Run, r.Quarantined = &v1alpha1.TrainRun{Members: changed, StableCommit: stable}, nil
 		r.Phase, r.CurrentStepState = v1alpha1.PhaseRollingUpdate, v1alpha1.StepUpgrade
 		r.StepStartedAt = d.snap.time()
+		r.Attempt = max(r.Attempt, afterMembers(d.snap))
 		if done {
 			r.StableRevision = before
 		}
@@ -113,6 +115,18 @@ func beginRun(d Decision, next v1alpha1.ResolvedTemplate, changed []v1alpha1.Run
 		}
 	})
 	return d.first()
+}
+
+// afterMembers returns an attempt of which no member has anything on record, also not of a train
+// that had the name before and was deleted.
+func afterMembers(s *snapshot) int64 {
+	var last int64
+	for i := range s.obs.Members {
+		if at := s.obs.Members[i].Release.Status.Train; at != nil && at.Attempt < math.MaxInt64 {
+			last = max(last, at.Attempt)
+		}
+	}
+	return last + 1
 }
 
 // stableCommitOf returns the commit of the last run that all members completed. Gates are about the

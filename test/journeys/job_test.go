@@ -229,28 +229,37 @@ func TestJobDeleted(t *testing.T) {
 // TestJobOfAnother: a Job of somebody else under the name counts for nothing, in whatever way it
 // resembles that of the gate. Once it is gone the gate has its own.
 func TestJobOfAnother(t *testing.T) {
-	w := newWorld(t)
-	w.runJobs()
-	first := w.startControllerUntil(func(request *http.Request) moment {
-		if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/jobs") {
-			return before
-		}
-		return goOn
-	})
-	w.deployed(deployment(4))
-	w.create(releaseOf(podTemplate("web:2", nil), step(1, jobGate("")), step("100%")))
-	w.await(first.died)
-	gate := w.gateSaid(0, v1alpha1.DecisionWaiting, "creates Job")
-	forged := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Name: gate.Status.Message[len("creates Job "):], Labels: map[string]string{v1alpha1.GateLabel: string(gate.UID)},
-	}}
-	forged.Spec.Template.Spec = corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "x", Image: "x"}}}
-	w.create(forged)
-	w.startController()
-	w.gateSaid(0, v1alpha1.DecisionWaiting, "is not of this gate")
-	w.await(web.blocksAt(0))
-	w.kubectl("delete", "job", forged.Name)
-	w.await(all(web.completed, web.serves("web:2", 4)))
+	for name, owned := range map[string]bool{"named": false, "owned": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.runJobs()
+			first := w.startControllerUntil(func(request *http.Request) moment {
+				if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/jobs") {
+					return before
+				}
+				return goOn
+			})
+			w.deployed(deployment(4))
+			w.create(releaseOf(podTemplate("web:2", nil), step(1, jobGate("")), step("100%")))
+			w.await(first.died)
+			gate := w.gateSaid(0, v1alpha1.DecisionWaiting, "creates Job")
+			forged := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+				Name: gate.Status.Message[len("creates Job "):], Labels: map[string]string{v1alpha1.GateLabel: string(gate.UID)},
+			}}
+			if owned {
+				owner := metav1.NewControllerRef(gate, v1alpha1.GroupVersion.WithKind("Gate"))
+				owner.BlockOwnerDeletion = nil
+				forged.OwnerReferences = []metav1.OwnerReference{*owner}
+			}
+			forged.Spec.Template.Spec = corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "x", Image: "x"}}}
+			w.create(forged)
+			w.startController()
+			w.gateSaid(0, v1alpha1.DecisionWaiting, "is not of this gate")
+			w.await(web.blocksAt(0))
+			w.kubectl("delete", "job", forged.Name)
+			w.await(all(web.completed, web.serves("web:2", 4)))
+		})
+	}
 }
 
 // TestJobSuperseded: a new template deletes the Job of the one before, with its pods.
