@@ -10,6 +10,15 @@ import (
 // pattern, and the rules of IsBranch as CEL.
 var branchLetters = regexp.MustCompile(`^[^\x00-\x20\x7f~^:?*\[\\-][^\x00-\x20\x7f~^:?*\[\\]*$`)
 
+// BranchPart returns a name of Kubernetes as a part of the name of a branch. Git takes none that
+// ends in .lock; no other name becomes the one that is returned then.
+func BranchPart(name string) string {
+	if strings.HasSuffix(name, ".lock") {
+		return name + "_"
+	}
+	return name
+}
+
 // IsBranch reports whether a text is the name of a branch, without refs/heads/, by
 // git-check-ref-format(1). Letters beyond ASCII are as good as others.
 func IsBranch(name string) bool {

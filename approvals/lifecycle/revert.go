@@ -251,5 +251,5 @@ func BranchOfNewRevert(release *v1alpha1.BatchRelease) string {
 }
 
 func branchOf(release *v1alpha1.BatchRelease, from string, attempt int64) string {
-	return fmt.Sprintf("%s%s/%s/revert-%s-%d", forge.BranchPrefix, release.Namespace, release.Name, from, attempt)
+	return fmt.Sprintf("%s%s/%s/revert-%s-%d", forge.BranchPrefix, release.Namespace, forge.BranchPart(release.Name), from, attempt)
 }

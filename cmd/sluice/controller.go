@@ -72,7 +72,7 @@ func (f *controllerFlags) register(set *pflag.FlagSet) {
 	set.BoolVar(&f.app.ForgeHTTP, "forge-allow-http", false,
 		"allow http:// forges on loopback addresses, for trying things out; also needs --git-allowed-networks")
 	set.IntVar(&f.app.ForgeWrites, "forge-writes-per-hour", 500,
-		"maximum `number` of requests in an hour that change something at a forge, for each of its accounts; 0 for any number")
+		"maximum `number` of requests in an hour that change something at a forge, for each of its accounts, from 10; 0 for any number")
 	set.DurationVar(&f.app.ForgeTimeout, "forge-timeout", 30*time.Second, "maximum `duration` of one request to a forge")
 	set.StringVar(&f.app.NoticesConfig, "notices-config", "",
 		"`file` that says who gets notices of releases, as docs/telemetry.md describes; it is read again when it changes (default none)")
@@ -87,7 +87,7 @@ func (f *controllerFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := f.checkAddresses(); err != nil {
+	if err := errors.Join(f.checkAddresses(), f.checkWrites()); err != nil {
 		return usageError{err}
 	}
 	if f.app.WebhookTrustedProxies, err = networksOf("webhook-trusted-proxies", f.webhookProxies); err != nil {
@@ -113,6 +113,16 @@ func (f *controllerFlags) checkAddresses() error {
 		checkAddress("probe-address", f.app.ProbeAddress),
 		checkAddress("webhook-address", f.app.WebhookAddress),
 	)
+}
+
+// fewestWrites is the least limit with which reports are sent, which wait while little is left.
+const fewestWrites = 10
+
+func (f *controllerFlags) checkWrites() error {
+	if n := f.app.ForgeWrites; n != 0 && n < fewestWrites {
+		return fmt.Errorf("--forge-writes-per-hour is %d: give a number from %d, or 0 for any number of requests", n, fewestWrites)
+	}
+	return nil
 }
 
 // options returns those of the app, with what is not a flag filled in.

@@ -58,6 +58,7 @@ func TestRun(t *testing.T) {
 		"LogLevel":     {"flags are checked before anything runs", []string{"controller", "--log-level=loud"}, exitUsage, "", "not one of debug, info, warn, error"},
 		"LogFormat":    {"each of them", []string{"controller", "--log-format=xml"}, exitUsage, "", "is not one of json, console"},
 		"Network":      {"an address is not a network", []string{"controller", "--webhook-trusted-proxies=10.0.0.1"}, exitUsage, "", "--webhook-trusted-proxies"},
+		"Writes":       {"reports would wait for ever", []string{"controller", "--forge-writes-per-hour=3"}, exitUsage, "", "--forge-writes-per-hour"},
 		"Address":      {"a port alone is not an address", []string{"controller", "--metrics-address=8080"}, exitUsage, "", "--metrics-address"},
 		"ProbeAddress": {"nor for the probes", []string{"controller", "--probe-address=8081"}, exitUsage, "", "--probe-address"},
 		"GitSize":      {"a size must be one", []string{"controller", "--git-max-file=lots"}, exitUsage, "", "--git-max-file"},

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/forge"
 )
 
 // Folder holds the records, from the root of the repository.
@@ -37,7 +38,7 @@ func Path(namespace, release string) string {
 // the cleanup of one gate never removes the branch of another.
 func Branch(g *v1alpha1.Gate) string {
 	mark := strings.ToLower(g.Spec.Nonce[:min(len(g.Spec.Nonce), branchMark)])
-	return fmt.Sprintf("sluice/%s/%s/%s/step-%d-%s", g.Namespace, g.Spec.ReleaseRef.Name, g.Spec.Revision, g.Spec.Step+1, mark)
+	return fmt.Sprintf("sluice/%s/%s/%s/step-%d-%s", g.Namespace, forge.BranchPart(g.Spec.ReleaseRef.Name), g.Spec.Revision, g.Spec.Step+1, mark)
 }
 
 // branchMark is how much of a nonce tells branches apart.

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/record"
 )
 
@@ -42,6 +43,18 @@ func TestFormat(t *testing.T) {
 	}
 	if got, want := record.Branch(gate()), "sluice/shop/web/7f9c/step-2-5e1f"; got != want {
 		t.Errorf("branch: got %s, want %s", got, want)
+	}
+}
+
+// TestBranchIsOneForAnyName: Git takes the branch of each name that Kubernetes takes.
+func TestBranchIsOneForAnyName(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"web", "web.v1", "yarn.lock", "a.lock.b", "lock"} {
+		g := gate()
+		g.Spec.ReleaseRef.Name = name
+		if branch := record.Branch(g); !forge.IsBranch(branch) {
+			t.Errorf("%s: %s is no branch", name, branch)
+		}
 	}
 }
 
