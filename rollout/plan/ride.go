@@ -103,7 +103,11 @@ func passTrain(d Decision) (Decision, bool) {
 	if r.holds(steps.index(), steps.last()) {
 		return block(d, nil), false
 	}
-	if reads := ReadTrain | ReadRelease | ReadCounts; !d.snap.live(reads) {
+	reads := ReadTrain
+	if steps.last() { // what is handed back can't be taken back
+		reads |= ReadRelease | ReadCounts
+	}
+	if !d.snap.live(reads) {
 		return d.read(reads), false
 	}
 	return d, true

@@ -232,6 +232,17 @@ func rulesOf(spec *v1alpha1.BatchReleaseSpec, passed int32) train.Rules {
 	return train.Rules{Order: orderOf(spec), Steps: int32(len(spec.Strategy.Steps)), Passed: passed, MaxSkew: spec.Strategy.Lockstep.Steps()}
 }
 
+// nextGates returns the first step, from one on, that has gates, or is the last.
+func nextGates(spec *v1alpha1.BatchReleaseSpec, step int32) int32 {
+	asks := func(p v1alpha1.GatePolicy) bool { return p.None == nil }
+	for ; int(step) < len(spec.Strategy.Steps)-1; step++ {
+		if slices.ContainsFunc(spec.Gates(false, int(step)), asks) {
+			break
+		}
+	}
+	return step
+}
+
 // withRun changes the members of the recorded run. The stored ones stay as they are.
 func (d Decision) withRun(change func(*v1alpha1.RunMember)) Decision {
 	run := *d.snap.record.Run

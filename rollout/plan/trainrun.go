@@ -186,7 +186,7 @@ func runTrain(d Decision) Decision {
 // letStart lets members start the steps that their order, lockstep and the gates allow, and update
 // as many pods as lockstep allows, as they were read live.
 func letStart(d Decision, on []riding, members []train.Member) Decision {
-	allowed := rulesOf(&d.snap.release.Spec, d.snap.record.Run.Passed).Allowed(members)
+	allowed := rulesOf(&d.snap.release.Spec, nextGates(&d.snap.release.Spec, d.snap.record.Run.Passed)).Allowed(members)
 	more := func(m v1alpha1.RunMember) bool { return !m.Returns && allowed[m.Name] > m.Steps }
 	starts, before := slices.ContainsFunc(d.snap.record.Run.Members, more), d.snap.record.Run.UpdatedPercent
 	updated := updatedPercent(d.snap, on, allowed, starts)
