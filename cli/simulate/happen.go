@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/sim"
 )
 
-// apply lets an event happen, and tells of each part of it.
+// apply lets happen to pods what an event says, and tells of each part of it.
 func (r *run) apply(event *Event) []string {
 	var told []string
 	tell := func(is bool, text string, args ...any) {
@@ -30,14 +30,9 @@ func (r *run) apply(event *Event) []string {
 		r.readyAfter = event.ReadyAfter.Duration
 		tell(true, "new pods are ready after %s", event.ReadyAfter.Duration)
 	}
-	if event.Template != "" {
-		r.newest = event.Template
-		r.happens(sim.Event{Kind: sim.Give, Text: event.Template})
-		tell(true, "release %s", event.Template)
-	}
 	tell(event.Crash > 0, "%d pods fail", r.pods(event.Crash, sim.PodFails))
 	tell(event.Heal > 0, "%d pods heal", r.pods(event.Heal, sim.PodHeals))
-	return append(told, r.ask(event)...)
+	return told
 }
 
 // ask lets people request something. A request in vain is reported as such.
@@ -80,7 +75,7 @@ func (r *run) pods(n int32, happens sim.Kind) int32 {
 func (r *run) row() Row {
 	status := r.Release.Status
 	row := Row{
-		At: r.Now.Sub(r.began).String(), Replicas: r.Workload.Replicas, Status: show.Standing(&v1alpha1.BatchRelease{Status: *status}),
+		At: r.Now.Sub(r.began).String(), Release: r.inTrain, Replicas: r.Workload.Replicas, Status: show.Standing(&v1alpha1.BatchRelease{Status: *status}),
 		Phase: string(status.Phase), Batch: status.Batch, State: string(status.CurrentStepState), Why: status.Message,
 	}
 	r.count(&row)
@@ -102,9 +97,10 @@ func (r *run) note(text string, args ...any) {
 func (r *run) tell(event string, done ...string) {
 	row := r.row()
 	row.Event, row.Done = event, done
-	if rows := r.timeline.Rows; event == "" && len(done) == 0 && len(rows) > 0 && row.same(&rows[len(rows)-1]) {
+	if event == "" && len(done) == 0 && r.last != nil && row.same(r.last) {
 		return
 	}
+	r.last = &row
 	r.timeline.Rows = append(r.timeline.Rows, row)
 }
 

@@ -63,10 +63,17 @@ func (r *run) comeUp() {
 	}
 }
 
-// count adds the pods to a row.
+// count adds the pods to a row; to that of a train the pods of its members.
 func (r *run) count(row *Row) {
+	for _, one := range r.members {
+		row.Replicas += one.Workload.Replicas
+		one.count(row)
+	}
+	update := r.Release.Status.UpdateRevision
+	if r.Release.Status.Queued != nil || r.inTrain != "" && r.last == nil {
+		update = r.newest
+	}
 	add := func(revision string, pods, available int32) {
-		update := r.Release.Status.UpdateRevision
 		row.Available += available
 		if revision == update || update == "" && revision == r.newest {
 			row.New += pods
@@ -109,6 +116,7 @@ func (r *run) requests() string {
 
 // naming maps the names of the world to those of the user.
 type naming struct {
+	// release is empty for a train, whose name the world knows.
 	release, workload string
 	// first is the first ordinal of a StatefulSet.
 	first int32
@@ -176,4 +184,9 @@ func (n naming) pod(pod *inplace.Pod) string {
 	return fmt.Sprintf("%s-%d", n.workload, pod.Index+n.first)
 }
 
-func (n naming) gate(name string) string { return n.release + strings.TrimPrefix(name, sim.Name) }
+func (n naming) gate(name string) string {
+	if n.release == "" { // a train has its own
+		return name
+	}
+	return n.release + strings.TrimPrefix(name, sim.Name)
+}

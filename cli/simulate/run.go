@@ -30,7 +30,17 @@ type run struct {
 	wake time.Time
 	// newest is the template that is given now.
 	newest string
+	// members are those of a train, whose fleet it is; a release without a train has none.
+	members []*run
+	fleet   *sim.Fleet
+	// last is the last row of this release.
+	last *Row
+	// inTrain is the name of a train, or of a member of one.
+	inTrain string
 }
+
+// all returns the train and its members, or the release alone.
+func (r *run) all() []*run { return append([]*run{r}, r.members...) }
 
 // The bounds of a simulation that does not come to rest.
 const (
@@ -45,7 +55,9 @@ func (r *run) happens(event sim.Event) bool { return event.Apply(r.State) }
 
 // toEnd lets time go by until nothing happens any more.
 func (r *run) toEnd() error {
-	r.newest = given
+	for _, one := range r.all() {
+		one.newest = given
+	}
 	r.tell("release " + given)
 	end := r.began.Add(orElse(r.trace.Until, defaultUntil))
 	for len(r.timeline.Rows) < maxRows {
@@ -57,7 +69,10 @@ func (r *run) toEnd() error {
 		if next.IsZero() || next.After(end) {
 			return nil
 		}
-		r.Until(next)
+		for _, one := range r.all() {
+			one.Until(next)
+			one.comeUp()
+		}
 		r.happen()
 	}
 	return errRestless
@@ -66,19 +81,31 @@ func (r *run) toEnd() error {
 // settle lets all controllers act until there is nothing to do now.
 func (r *run) settle() error {
 	for range maxTurns {
-		changed := r.happens(sim.Event{Kind: sim.SyncWorkload})
-		for i := range r.Sets {
-			changed = r.happens(sim.Event{Kind: sim.SyncSet, Text: r.Sets[i].Revision}) || changed
+		changed := false
+		for _, one := range r.all() {
+			changed = one.act() || changed
 		}
-		r.expectPods()
-		changed = r.followRoutes() || changed
-		changed = r.decideGates() || changed
-		if !r.pass() && !changed {
-			r.tell("")
+		if !changed {
 			return nil
 		}
 	}
 	return errRestless
+}
+
+// act lets all controllers of one release act. It reports whether there was anything to do.
+func (r *run) act() bool {
+	changed := r.happens(sim.Event{Kind: sim.SyncWorkload})
+	for i := range r.Sets {
+		changed = r.happens(sim.Event{Kind: sim.SyncSet, Text: r.Sets[i].Revision}) || changed
+	}
+	r.expectPods()
+	changed = r.followRoutes() || changed
+	changed = r.decideGates() || changed
+	changed = r.pass() || changed
+	if !changed {
+		r.tell("")
+	}
+	return changed
 }
 
 // followRoutes has EndpointSlices and data planes follow what is written.
@@ -192,21 +219,30 @@ func (r *run) next() time.Time {
 	if r.due() {
 		return r.Now
 	}
-	times := []time.Time{r.wake}
+	var times []time.Time
 	if len(r.events) > 0 {
 		times = append(times, r.timeOf(&r.events[0]))
 	}
-	for _, coming := range r.coming {
-		times = append(times, coming...)
-	}
-	for i := range r.Gates {
-		times = append(times, r.opens(&r.Gates[i]))
+	for _, one := range r.all() {
+		times = append(times, one.awaited()...)
 	}
 	times = slices.DeleteFunc(times, func(t time.Time) bool { return !t.After(r.Now) })
 	if len(times) == 0 {
 		return time.Time{}
 	}
 	return slices.MinFunc(times, time.Time.Compare)
+}
+
+// awaited returns when something happens to one release by itself.
+func (r *run) awaited() []time.Time {
+	times := []time.Time{r.wake}
+	for _, coming := range r.coming {
+		times = append(times, coming...)
+	}
+	for i := range r.Gates {
+		times = append(times, r.opens(&r.Gates[i]))
+	}
+	return times
 }
 
 // opens returns when a gate that waits is to be looked at again.
@@ -222,14 +258,23 @@ func (r *run) opens(g *sim.Gate) time.Time {
 	return r.approval(g)
 }
 
-// happen lets happen what is due.
+// happen lets the events happen that are due.
 func (r *run) happen() {
-	r.comeUp()
 	for r.due() && r.events[0].Expect == nil { // expectations come once all that happens before has had its effect
 		event := r.events[0]
 		r.events = r.events[1:]
-		for _, told := range r.apply(&event) {
-			r.tell(told)
+		for _, one := range r.about(&event) {
+			for _, told := range one.apply(&event) {
+				one.tell(told)
+			}
+		}
+		asked := r.subject(event.Member)
+		if event.Template != "" {
+			r.give(event.Template, event.Member)
+			asked.tell("release " + event.Template)
+		}
+		for _, told := range asked.ask(&event) {
+			asked.tell(told)
 		}
 	}
 }
@@ -244,7 +289,7 @@ func (r *run) meetExpectations() {
 	for r.due() && r.events[0].Expect != nil {
 		event := r.events[0]
 		r.events = r.events[1:]
-		for _, unmet := range event.Expect.compare(r.row()) {
+		for _, unmet := range event.Expect.compare(r.subject(event.Member).row()) {
 			r.timeline.Unmet = append(r.timeline.Unmet, fmt.Sprintf("at %s: %s", event.At.Duration, unmet))
 		}
 	}

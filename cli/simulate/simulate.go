@@ -32,6 +32,8 @@ type Timeline struct {
 type Row struct {
 	// At is how long after the start.
 	At string `json:"at"`
+	// Release is the train, or the member, that the row is about; empty for a release without a train.
+	Release string `json:"release,omitempty"`
 	// Event is an event of the trace; empty in rows of what Sluice does.
 	Event string `json:"event,omitempty"`
 	// Done are the writes to the workload, its ReplicaSets or pods, and Gates.
@@ -63,6 +65,27 @@ const (
 // Run simulates a release of a workload, nil if its manifest is not known. The release must be
 // valid.
 func Run(release *v1alpha1.BatchRelease, manifest kinds.Object, trace *Trace) (*Timeline, error) {
+	r, err := begin(release, manifest, trace, &Timeline{Rows: []Row{}, Unmet: []string{}})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.knowMembers(); err != nil {
+		return nil, fmt.Errorf("simulate BatchRelease %s: trace: %w", release.Name, err)
+	}
+	if train := r.Release.Spec.Train; train != "" {
+		r.note("train %s is left out: this member is played alone, and waits for no other one", train)
+		r.Release.Spec.Train = ""
+	}
+	r.happens(sim.Event{Kind: sim.Give, Text: given})
+	if err := r.toEnd(); err != nil {
+		return nil, fmt.Errorf("simulate BatchRelease %s: %w", release.Name, err)
+	}
+	r.timeline.Broken = r.Broken
+	return r.timeline, nil
+}
+
+// begin returns the simulation of a release before its new template is given.
+func begin(release *v1alpha1.BatchRelease, manifest kinds.Object, trace *Trace, timeline *Timeline) (*run, error) {
 	if err := trace.fits(release.Spec.WorkloadRef.Kind); err != nil {
 		return nil, fmt.Errorf("simulate BatchRelease %s: trace: %w", release.Name, err)
 	}
@@ -75,18 +98,13 @@ func Run(release *v1alpha1.BatchRelease, manifest kinds.Object, trace *Trace) (*
 	before.MaxUnavailable = most(&before, release.Spec.Rollback)
 	state := sim.NewState(before)
 	r := &run{
-		State: state, trace: trace, events: trace.Events, began: trace.start(), timeline: &Timeline{Rows: []Row{}, Unmet: []string{}},
+		State: state, trace: trace, events: trace.Events, began: trace.start(), timeline: timeline,
 		readyAfter: orElse(trace.ReadyAfter, defaultReadyAfter), named: naming{release.Name, release.Spec.WorkloadRef.Name, o.first, routesOf(release)},
 	}
 	state.Now = r.began
 	state.Release.Spec = r.specOf(release, o, unavailable)
 	r.label(&state.Release.Spec.Strategy)
-	r.happens(sim.Event{Kind: sim.Give, Text: given})
-	if err := r.toEnd(); err != nil {
-		return nil, fmt.Errorf("simulate BatchRelease %s: %w", release.Name, err)
-	}
-	r.timeline.Broken = state.Broken
-	return r.timeline, nil
+	return r, nil
 }
 
 func routesOf(release *v1alpha1.BatchRelease) []v1alpha1.TrafficRoute {

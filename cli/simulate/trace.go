@@ -41,6 +41,9 @@ type Nodes struct {
 type Event struct {
 	// At is how long after the start.
 	At metav1.Duration `json:"at"`
+	// Member is the member of a train that the event is about; by default all members, and the train for
+	// what people ask for and expect.
+	Member string `json:"member,omitempty"`
 	// Scale sets spec.replicas, or lets nodes come and go until a DaemonSet is to have so many pods.
 	Scale *int32 `json:"scale,omitempty"`
 	// Approve passes the gates that wait for people or CI, Reject decides against one.
@@ -117,10 +120,10 @@ func (t *Trace) validate() error {
 		if i > 0 && event.At.Duration < t.Events[i-1].At.Duration {
 			problems = append(problems, fmt.Errorf("%s.at: %s is before the event above it", at, event.At.Duration))
 		}
-		if event.Expect != nil && *event != (Event{At: event.At, Expect: event.Expect}) {
+		if event.Expect != nil && *event != (Event{At: event.At, Member: event.Member, Expect: event.Expect}) {
 			problems = append(problems, fmt.Errorf("%s.expect: must be an event of its own, after those that it is about", at))
 		}
-		if *event == (Event{At: event.At}) {
+		if *event == (Event{At: event.At, Member: event.Member}) {
 			problems = append(problems, fmt.Errorf("%s: says nothing that happens", at))
 		}
 	}

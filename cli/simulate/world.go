@@ -137,10 +137,6 @@ func setFrom[T any](field *T, value *T) {
 func (r *run) specOf(release *v1alpha1.BatchRelease, o own, unavailable intstr.IntOrString) *v1alpha1.BatchReleaseSpec {
 	spec := release.Spec.DeepCopy()
 	spec.Template = nil
-	if spec.Train != "" {
-		r.note("train %s is left out: this member is played alone, and waits for no other one", spec.Train)
-		spec.Train = ""
-	}
 	if spec.Strategy.ProgressDeadlineSeconds == nil {
 		seconds := int32(plan.DefaultProgressDeadline / time.Second)
 		setFrom(&seconds, o.deadline)

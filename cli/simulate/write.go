@@ -28,13 +28,20 @@ func (t *Timeline) text() string {
 		}
 		return dash(text) + "\t"
 	}
-	fmt.Fprintf(table, "TIME\tPODS\tOLD\tNEW\tAVAILABLE\t%sBATCH\tSTATUS\tWHAT\n", requests("REQUESTS"))
-	phase := ""
+	trains := slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Release != "" })
+	release := func(name string) string {
+		if !trains {
+			return ""
+		}
+		return name + "\t"
+	}
+	fmt.Fprintf(table, "TIME\t%sPODS\tOLD\tNEW\tAVAILABLE\t%sBATCH\tSTATUS\tWHAT\n", release("RELEASE"), requests("REQUESTS"))
+	phases := map[string]string{}
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%s%s\t%s\t%s\n",
-			row.At, row.Replicas, row.Old, row.New, row.Available, requests(row.Requests), dash(row.Batch), dash(row.Status), plain.Line(row.words(phase)))
-		phase = row.Phase
+		fmt.Fprintf(table, "%s\t%s%d\t%d\t%d\t%d\t%s%s\t%s\t%s\n",
+			row.At, release(row.Release), row.Replicas, row.Old, row.New, row.Available, requests(row.Requests), dash(row.Batch), dash(row.Status), plain.Line(row.words(phases[row.Release])))
+		phases[row.Release] = row.Phase
 	}
 	table.Flush()
 	for _, note := range t.Notes {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +40,7 @@ are available, the current batch and what it waits for. It needs no cluster, and
 
 PATH is the folder with the release and its workload, or a file in it, by default the current folder. A trace says what happens
 meanwhile: scaling, crashing or slow pods, approvals, rejections, new templates, a rollback. Without one, each step is approved a
-minute after its gates open. docs/before-the-push.md explains its fields.
+minute after its gates open. docs/before-the-push.md explains its fields. A train is simulated with all its members.
 
 No file says how many nodes a DaemonSet has a pod on: --nodes does, or the trace, which can give them labels. Default 10.
 
@@ -82,10 +81,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if chosen.IsTrain() {
-		return fmt.Errorf("%s/%s is a train: simulate each member alone, with --release: %s", chosen.Namespace, chosen.Name, memberNames(chosen))
-	}
-	if kind := chosen.WorkloadKind; cmd.Flags().Changed("nodes") && !preflight.FollowsNodes(kind) {
+	if kind := chosen.WorkloadKind; cmd.Flags().Changed("nodes") && !chosen.IsTrain() && !preflight.FollowsNodes(kind) {
 		return fmt.Errorf("--nodes is for %s, and %s %s has no pods by node: use replicas in a trace", kinds.OnNodes(), kind, chosen.Workload)
 	}
 	timeline, err := play(chosen, all, trace)
@@ -145,45 +141,78 @@ func (f *simulateFlags) choose(ctx context.Context, path string) (*spec.Release,
 	return nil, nil, fmt.Errorf("there is no release %s in %s, but %s", f.release, path, strings.Join(names, ", "))
 }
 
-func memberNames(train *spec.Release) string {
-	names := make([]string, 0, len(train.Members))
-	for _, member := range train.Members {
-		names = append(names, train.Namespace+"/"+member.Name)
-	}
-	return strings.Join(names, ", ")
-}
-
 // play simulates a release. A member of a train is played alone, with the gates of that.
 func play(chosen *spec.Release, all []*spec.Release, trace *simulate.Trace) (*simulate.Timeline, error) {
 	release := &v1alpha1.BatchRelease{}
 	if err := decodeObject(chosen.Object(), release); err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(all, func(r *spec.Release) bool {
-		return r.IsTrain() && r.Namespace == chosen.Namespace && r.Name == chosen.Train
-	}); i >= 0 {
+	if chosen.IsTrain() {
+		return playTrain(chosen, release, all, trace)
+	}
+	if at := releaseOf(all, chosen.Namespace, chosen.Train); chosen.Train != "" && at != nil {
 		train := &v1alpha1.BatchRelease{}
-		if err := decodeObject(all[i].Object(), train); err != nil {
+		if err := decodeObject(at.Object(), train); err != nil {
 			return nil, err
 		}
 		for j := range release.Spec.Strategy.Steps {
 			release.Spec.Strategy.Steps[j].Gates = train.Spec.Strategy.Steps[j].Gates
 		}
 	}
-	of := workload.New(chosen.WorkloadKind)
-	if of == nil {
-		return nil, fmt.Errorf("a %s can't be released: sluice lint says what can", chosen.WorkloadKind)
-	}
-	if !chosen.HasWorkload() {
-		if trace.Replicas == nil && !preflight.FollowsNodes(chosen.WorkloadKind) {
-			return nil, fmt.Errorf("the %s is not in the repository: say in a trace how many replicas it has", chosen.WorkloadKind)
-		}
-		return simulate.Run(release, nil, trace)
-	}
-	if err := decodeObject(chosen.WorkloadObject(), of.Object()); err != nil {
+	manifest, err := manifestOf(chosen, trace)
+	if err != nil {
 		return nil, err
 	}
-	return simulate.Run(release, of.Object(), trace)
+	return simulate.Run(release, manifest, trace)
+}
+
+// playTrain simulates a commit that changes all members of a train.
+func playTrain(chosen *spec.Release, train *v1alpha1.BatchRelease, all []*spec.Release, trace *simulate.Trace) (*simulate.Timeline, error) {
+	members := make([]simulate.Member, 0, len(chosen.Members))
+	for _, template := range chosen.Members {
+		member := simulate.Member{Release: &v1alpha1.BatchRelease{}, Group: template.Group}
+		of := releaseOf(all, chosen.Namespace, template.Name)
+		if of == nil {
+			return nil, fmt.Errorf("train %s/%s: member %s can't be read: sluice lint says why", chosen.Namespace, chosen.Name, template.Name)
+		}
+		if err := decodeObject(of.Object(), member.Release); err != nil {
+			return nil, err
+		}
+		var err error
+		if member.Manifest, err = manifestOf(of, trace); err != nil {
+			return nil, fmt.Errorf("member %s: %w", template.Name, err)
+		}
+		members = append(members, member)
+	}
+	return simulate.RunTrain(train, members, trace)
+}
+
+// releaseOf returns a release of a repository; nil if there is none.
+func releaseOf(all []*spec.Release, namespace, name string) *spec.Release {
+	for _, r := range all {
+		if r.Namespace == namespace && r.Name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// manifestOf returns the workload of a release; nil if only the trace says how large it is.
+func manifestOf(release *spec.Release, trace *simulate.Trace) (kinds.Object, error) {
+	of := workload.New(release.WorkloadKind)
+	switch {
+	case of == nil:
+		return nil, fmt.Errorf("a %s can't be released: sluice lint says what can", release.WorkloadKind)
+	case release.HasWorkload():
+		if err := decodeObject(release.WorkloadObject(), of.Object()); err != nil {
+			return nil, err
+		}
+		return of.Object(), nil
+	case trace.Replicas == nil && !preflight.FollowsNodes(release.WorkloadKind):
+		return nil, fmt.Errorf("the %s is not in the repository: say in a trace how many replicas it has", release.WorkloadKind)
+	default:
+		return nil, nil
+	}
 }
 
 func decodeObject(object *unstructured.Unstructured, into any) error {

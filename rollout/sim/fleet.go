@@ -20,6 +20,9 @@ type Fleet struct {
 	// Train has no workload.
 	Train   *State
 	Members []*State
+	// names has the train's name and then those of the members, and groups the entries of the train's
+	// spec that these belong to.
+	names, groups []string
 	// trainSeen are the trains that the caches show to members, and seen the members that they show to
 	// the train; nil where they show the present one.
 	trainSeen []*v1alpha1.BatchRelease
@@ -40,10 +43,10 @@ type FleetSetup struct {
 
 // NewFleet makes a fleet in which nothing has happened yet.
 func NewFleet(s FleetSetup) *Fleet {
-	f := &Fleet{trainSeen: make([]*v1alpha1.BatchRelease, len(s.Members)), seen: make([]*plan.Member, len(s.Members))}
-	f.Train = NewState(Setup{Steps: s.Steps, OnFailure: s.OnFailure, Supersede: s.Supersede})
-	f.Train.World.Workload.Absent, f.Train.World.Sets = true, nil
-	spec := f.Train.Release.Spec
+	train := NewState(Setup{Steps: s.Steps, OnFailure: s.OnFailure, Supersede: s.Supersede})
+	spec := train.Release.Spec
+	names := []string{Train}
+	var members []*State
 	spec.WorkloadRef, spec.Strategy.Lockstep = v1alpha1.WorkloadReference{}, s.Lockstep
 	spec.Rollback, spec.DeletionPolicy, spec.Drift = nil, "", ""
 	for i, setup := range s.Members {
@@ -51,22 +54,37 @@ func NewFleet(s FleetSetup) *Fleet {
 		for j := range setup.Steps {
 			setup.Steps[j].Gates = []v1alpha1.GatePolicy{{None: &v1alpha1.NoGate{}}}
 		}
-		member := NewState(setup)
-		member.Release.Spec.Train = Train
-		member.Release.Template = "v1"
-		f.Members = append(f.Members, member)
+		members, names = append(members, NewState(setup)), append(names, MemberName(i))
 		entry := v1alpha1.TrainMember{Name: MemberName(i)}
 		for _, after := range s.After[i] {
 			entry.After = append(entry.After, v1alpha1.Predecessor{Member: MemberName(after)})
 		}
 		spec.Members = append(spec.Members, entry)
 	}
+	return Assemble(train, members, names, names[1:])
+}
+
+// Assemble makes a fleet of a train, and of members that run v1. names has the name of the train and
+// those of the members, and groups the entries of the train's spec that these belong to.
+func Assemble(train *State, members []*State, names, groups []string) *Fleet {
+	f := &Fleet{
+		Train: train, Members: members, names: names, groups: groups,
+		trainSeen: make([]*v1alpha1.BatchRelease, len(members)), seen: make([]*plan.Member, len(members)),
+	}
+	train.World.Workload.Absent, train.World.Sets = true, nil
+	for _, member := range members {
+		member.Release.Spec.Train = names[0]
+		member.Release.Template = "v1"
+	}
 	f.board()
 	f.commit()
 	return f
 }
 
-// MemberName returns the name of a member of a fleet.
+// Name returns the name of the train, for seat 0, or of a member, counted from 1.
+func (f *Fleet) Name(seat int) string { return f.names[seat] }
+
+// MemberName returns the name of a member of a fleet that is made by NewFleet.
 func MemberName(i int) string { return fmt.Sprintf("m%d", i+1) }
 
 // board gives each world its place in the fleet.
@@ -112,7 +130,7 @@ func (f *Fleet) commitWith(changed map[int]string) {
 	spec.MemberTemplates = nil
 	var text []string
 	for i, member := range f.Members {
-		template := v1alpha1.MemberTemplate{Name: MemberName(i), Group: MemberName(i), Template: Given(member.Release.Template)}
+		template := v1alpha1.MemberTemplate{Name: f.Name(i + 1), Group: f.groups[i], Template: Given(member.Release.Template)}
 		if before != nil {
 			template = before[i]
 		}
@@ -130,7 +148,7 @@ func (f *Fleet) commitWith(changed map[int]string) {
 // train returns the train as the API server has it.
 func (f *Fleet) train() *v1alpha1.BatchRelease {
 	object := f.Train.Release.object()
-	object.Name, object.UID = Train, types.UID(Train)
+	object.Name, object.UID = f.Name(0), types.UID(f.Name(0))
 	return object
 }
 
@@ -138,7 +156,7 @@ func (f *Fleet) train() *v1alpha1.BatchRelease {
 func (f *Fleet) member(i int) plan.Member {
 	release := f.Members[i].Release
 	object := release.object()
-	object.Name, object.UID = MemberName(i), types.UID(MemberName(i))
+	object.Name, object.UID = f.Name(i+1), types.UID(f.Name(i+1))
 	return plan.Member{Release: object, Given: Given(release.Template)}
 }
 
@@ -205,7 +223,7 @@ func (f *Fleet) String() string {
 		}
 	}
 	for i, member := range f.Members {
-		fmt.Fprintf(&text, "\n    %s %s", MemberName(i), member.World)
+		fmt.Fprintf(&text, "\n    %s %s", f.Name(i+1), member.World)
 		if at := member.Release.Status.Train; at != nil {
 			fmt.Fprintf(&text, " run %d done %d", at.Attempt, at.Done)
 		}
@@ -216,7 +234,7 @@ func (f *Fleet) String() string {
 // retryMember has a member go on that has failed, if it still is as decided on.
 func retryMember(x *pass, a plan.RetryMember) {
 	for i, member := range x.world.fleet.Members {
-		if MemberName(i) != a.Name {
+		if x.world.fleet.Name(i+1) != a.Name {
 			continue
 		}
 		if version(member.Release.Version) != a.Version {

@@ -53,14 +53,16 @@ func (j joint) pushes() int {
 func (j joint) toForge() int { return total(byKind(j.asked)) + j.pushes() }
 
 func (t together) run(ctx context.Context, k *kit, runs int) (report, error) {
-	var alone, train, gated []joint
-	t.lockstep = &v1alpha1.Lockstep{}
+	var alone, train, gated, stepped []joint
+	inStep := t.as(oneTrain, false)
+	inStep.lockstep = &v1alpha1.Lockstep{}
 	for _, side := range []struct {
 		name  string
 		fleet fleet
 		taken *[]joint
 	}{
 		{"a train with a pull request", t.as(oneTrain, true), &gated},
+		{"a train in lockstep", inStep, &stepped},
 		{"a train", t.as(oneTrain, false), &train},
 		{"releases of their own", t.as(eachAlone, false), &alone},
 	} {
@@ -73,7 +75,7 @@ func (t together) run(ctx context.Context, k *kit, runs int) (report, error) {
 			k.say("  run %d of %d, %s: %s, %d requests, %d to the forge's API, and pushes", run+1, runs, side.name, seconds(j.wall), j.total(), j.toForge())
 		}
 	}
-	return t.report(alone, train, middle(gated, joint.toForge)), nil
+	return t.report(alone, train, middle(stepped, joint.total), middle(gated, joint.toForge)), nil
 }
 
 // as returns the fleet as it is in Git, with a pull request after its first step or without gates.
@@ -153,7 +155,7 @@ func byResource(requests []controlplane.Request, match func(controlplane.Request
 	return counts
 }
 
-func (t together) report(alone, train []joint, gated joint) report {
+func (t together) report(alone, train []joint, stepped, gated joint) report {
 	one, all := middle(alone, joint.total), middle(train, joint.total)
 	ratio := float64(all.total()) / float64(one.total())
 	wall := func(j joint) time.Duration { return j.wall }
@@ -174,6 +176,10 @@ func (t together) report(alone, train []joint, gated joint) report {
 		rows, row{label: "controller CPU", alone: cpuSeconds(one.cpu), train: cpuSeconds(all.cpu)},
 		row{label: "controller memory, peak", alone: mebibytes(one.peak), train: mebibytes(all.peak)},
 	)
+	rows = append(rows, row{
+		label: "in lockstep, wall time, API requests, times those of releases of their own",
+		train: fmt.Sprintf("%s, %d, %.2f", seconds(stepped.wall), stepped.total(), float64(stepped.total())/float64(one.total())),
+	})
 	asked, pushes := gated.toForge(), gated.pushes()
 	rows = append(rows, row{
 		label: "with a pull request, to the forge's API, and pushes", train: fmt.Sprint(asked), wanted: fmt.Sprintf("<= %d", t.forge), verdict: atMost(asked, t.forge),
