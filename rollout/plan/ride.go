@@ -103,12 +103,8 @@ func passTrain(d Decision) (Decision, bool) {
 	if r.holds(steps.index(), steps.last()) {
 		return block(d, nil), false
 	}
-	reads := ReadTrain
-	if steps.last() { // what is handed back can't be taken back
-		reads |= ReadRelease | ReadCounts
-	}
-	if !d.snap.live(reads) {
-		return d.read(reads), false
+	if !d.snap.live(ReadTrain) {
+		return d.read(ReadTrain), false
 	}
 	return d, true
 }

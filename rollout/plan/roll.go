@@ -224,7 +224,7 @@ func stepDone(s *snapshot, target, kept int32) bool {
 		return false
 	case s.steps().steppingBack():
 		return s.pods.Updated.Observed && s.pods.Updated.Wanted <= target && s.pods.old() >= least && s.pods.old() <= rest
-	case !s.steps().last() && len(s.gates().toPass()) == 0 && !s.ride().wanted:
+	case !s.steps().last() && len(s.gates().toPass()) == 0 && !s.ride().holds(s.steps().index(), false):
 		return true
 	default:
 		return s.pods.Updated.Observed && s.pods.old() <= rest

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -53,18 +54,20 @@ func (j joint) pushes() int {
 func (j joint) toForge() int { return total(byKind(j.asked)) + j.pushes() }
 
 func (t together) run(ctx context.Context, k *kit, runs int) (report, error) {
-	var alone, train, gated, stepped []joint
-	inStep := t.as(oneTrain, false)
+	var alone, train, ungated, stepped, asked []joint
+	inStep := t.as(oneTrain, v1alpha1.GatePolicy{})
 	inStep.lockstep = &v1alpha1.Lockstep{}
+	manual := v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}
 	for _, side := range []struct {
 		name  string
 		fleet fleet
 		taken *[]joint
 	}{
-		{"a train with a pull request", t.as(oneTrain, true), &gated},
-		{"a train in lockstep", inStep, &stepped},
-		{"a train", t.as(oneTrain, false), &train},
-		{"releases of their own", t.as(eachAlone, false), &alone},
+		{"a train with a pull request", t.as(oneTrain, v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{}}), &asked},
+		{"a train with a manual gate", t.as(oneTrain, manual), &train},
+		{"releases of their own with a manual gate", t.as(eachAlone, manual), &alone},
+		{"a train in lockstep without gates", inStep, &stepped},
+		{"releases of their own without gates", t.as(eachAlone, v1alpha1.GatePolicy{}), &ungated},
 	} {
 		for run := range runs {
 			j, err := side.fleet.releaseOnce(ctx, k)
@@ -75,16 +78,16 @@ func (t together) run(ctx context.Context, k *kit, runs int) (report, error) {
 			k.say("  run %d of %d, %s: %s, %d requests, %d to the forge's API, and pushes", run+1, runs, side.name, seconds(j.wall), j.total(), j.toForge())
 		}
 	}
-	return t.report(alone, train, middle(stepped, joint.total), middle(gated, joint.toForge)), nil
+	return t.report(alone, train, [2]joint{middle(ungated, joint.total), middle(stepped, joint.total)}, middle(asked, joint.toForge)), nil
 }
 
-// as returns the fleet as it is in Git, with a pull request after its first step or without gates.
-func (t together) as(git inGit, gated bool) fleet {
+// as returns the fleet as it is in Git, with a gate after its first step, or without one.
+func (t together) as(git inGit, gate v1alpha1.GatePolicy) fleet {
 	f := t.fleet
-	f.git, f.forge = git, gated
-	if gated {
+	f.git, f.forge = git, gate.PullRequest != nil
+	if gate != (v1alpha1.GatePolicy{}) {
 		f.steps = slices.Clone(f.steps)
-		f.steps[0].Gates = []v1alpha1.GatePolicy{{PullRequest: &v1alpha1.PullRequestGate{}}}
+		f.steps[0].Gates = []v1alpha1.GatePolicy{gate}
 	}
 	return f
 }
@@ -115,6 +118,9 @@ func (s *shop) releaseAll(ctx context.Context) (j joint, err error) {
 			return j, errors.Join(err, fmt.Errorf("%d pull requests were merged, want 1", merged))
 		}
 	}
+	if err := s.confirmAll(ctx); err != nil {
+		return j, err
+	}
 	end, err := s.log.await(ctx, s.fleet.releases(), released(2))
 	if err != nil {
 		return j, err
@@ -138,6 +144,29 @@ func (s *shop) releaseAll(ctx context.Context) (j joint, err error) {
 	return j, err
 }
 
+// confirmAll passes the manual gates after the first step, if there are any: one of a train, or one
+// of each release.
+func (s *shop) confirmAll(ctx context.Context) error {
+	if len(s.fleet.steps[0].Gates) == 0 || s.fleet.steps[0].Gates[0].Manual == nil {
+		return nil
+	}
+	gated := []string{trainName}
+	if s.fleet.git == eachAlone {
+		gated = s.fleet.names()
+	}
+	at := blocksAt(2, 0)
+	waits := func(object client.Object) bool { return slices.Contains(gated, object.GetName()) && at(object) }
+	if _, err := s.log.await(ctx, len(gated), waits); err != nil {
+		return err
+	}
+	for _, name := range gated {
+		if err := s.client.Status().Patch(ctx, releaseNamed(name), client.RawPatch(types.MergePatchType, []byte(confirmPatch))); err != nil {
+			return fmt.Errorf("approve %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // succeeded reports whether an object is a train whose second attempt is reported as a success.
 func succeeded(object client.Object) bool {
 	r, ok := object.(*v1alpha1.BatchRelease)
@@ -155,7 +184,9 @@ func byResource(requests []controlplane.Request, match func(controlplane.Request
 	return counts
 }
 
-func (t together) report(alone, train []joint, stepped, gated joint) report {
+// report compares a train with releases of their own, both with a manual gate. ungated has the
+// latter, and a train in lockstep, without gates; asked is a train with a pull request.
+func (t together) report(alone, train []joint, ungated [2]joint, asked joint) report {
 	one, all := middle(alone, joint.total), middle(train, joint.total)
 	ratio := float64(all.total()) / float64(one.total())
 	wall := func(j joint) time.Duration { return j.wall }
@@ -176,17 +207,20 @@ func (t together) report(alone, train []joint, stepped, gated joint) report {
 		rows, row{label: "controller CPU", alone: cpuSeconds(one.cpu), train: cpuSeconds(all.cpu)},
 		row{label: "controller memory, peak", alone: mebibytes(one.peak), train: mebibytes(all.peak)},
 	)
-	rows = append(rows, row{
-		label: "in lockstep, wall time, API requests, times those of releases of their own",
-		train: fmt.Sprintf("%s, %d, %.2f", seconds(stepped.wall), stepped.total(), float64(stepped.total())/float64(one.total())),
-	})
-	asked, pushes := gated.toForge(), gated.pushes()
-	rows = append(rows, row{
-		label: "with a pull request, to the forge's API, and pushes", train: fmt.Sprint(asked), wanted: fmt.Sprintf("<= %d", t.forge), verdict: atMost(asked, t.forge),
-	})
-	for _, r := range ofKinds(byKind(gated.asked)) {
+	free, stepped := ungated[0], ungated[1]
+	rows = append(
+		rows,
+		row{label: "without gates, the train in lockstep: wall time", alone: seconds(free.wall), train: seconds(stepped.wall)},
+		row{label: "  API requests", alone: fmt.Sprint(free.total()), train: fmt.Sprint(stepped.total())},
+		row{label: "  times those of releases of their own", train: fmt.Sprintf("%.2f", float64(stepped.total())/float64(free.total()))},
+		row{
+			label: "with a pull request, to the forge's API, and pushes", train: fmt.Sprint(asked.toForge()),
+			wanted: fmt.Sprintf("<= %d", t.forge), verdict: atMost(asked.toForge(), t.forge),
+		},
+	)
+	for _, r := range ofKinds(byKind(asked.asked)) {
 		r.train, r.sluice = r.sluice, ""
 		rows = append(rows, r)
 	}
-	return report{rows: append(rows, row{label: "  pushes", train: fmt.Sprint(pushes)}, row{label: "  wall time, API requests", train: fmt.Sprintf("%s, %d", seconds(gated.wall), gated.total())})}
+	return report{rows: append(rows, row{label: "  pushes", train: fmt.Sprint(asked.pushes())}, row{label: "  wall time, API requests", train: fmt.Sprintf("%s, %d", seconds(asked.wall), asked.total())})}
 }
