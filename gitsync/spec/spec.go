@@ -303,6 +303,8 @@ type pass struct {
 	trains map[*manifest]string
 	// faultyTrains has the namespaces with a train that is wrong: who its members are is not known.
 	faultyTrains map[string]bool
+	// lost has the releases of each namespace that are wrong, and not in the result.
+	lost map[string][]located
 	// dropped is how many errors there are beyond those that are kept.
 	dropped int
 }
