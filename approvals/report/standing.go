@@ -22,8 +22,7 @@ type standing struct {
 	// members of a train's run are shown in place of its pods.
 	train   bool
 	members int32
-	// through counts the members that have done the batch once its gates are asked: those that start
-	// later have not begun it.
+	// through counts the members that have done the batch once its gates are asked.
 	through int32
 	// requests is the new version's share of requests; empty if no route shares them.
 	requests string

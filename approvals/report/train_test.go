@@ -132,7 +132,7 @@ func TestRevertsAlone(t *testing.T) {
 	}
 }
 
-// TestLaterMembers: whoever answers a gate reads that it counts for members, too, that begin later.
+// TestLaterMembers: the text of a gate says that it counts for members, too, that begin later.
 func TestLaterMembers(t *testing.T) {
 	t.Parallel()
 	for want, members := range map[bool][]Member{

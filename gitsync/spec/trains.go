@@ -96,8 +96,8 @@ func validateMembers(members []v1alpha1.TrainMember, at *field.Path) field.Error
 	return errs
 }
 
-// faultyRelease stands for a release that is invalid, of which only the namespace and the labels are
-// used, and whether it is a train.
+// faultyRelease stands for a release that is invalid. Only its namespace and labels are used, and
+// whether it is a train.
 func faultyRelease(object map[string]any) *manifest {
 	metadata, _ := object["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
