@@ -88,6 +88,16 @@ func TestTrain(t *testing.T) {
 			t.Errorf("a release without steps is a member: want %q, got %q", want, got)
 		}
 	})
+	t.Run("a broken file of the group", func(t *testing.T) {
+		t.Parallel()
+		group := strings.Replace(train, "  - name: web\n    after: [{member: db}]\n", "  - name: all\n    selector: {tier: frontend}\n", 1)
+		api := strings.Replace(member("api", ""), "kind: BatchRelease\nmetadata: {name: api", "kind: BatchRelease\nmetadata: {labels: {tier: frontend}, name: api", 1)
+		got := findings(check(t, map[string]string{"shop.yaml": group, "db.yaml": member("db", ""), "api.yaml": api, "web.yaml": member("web", "{") + "  a: [\n"}))
+		want := "shop.yaml:7:5: error: train shop: spec.members[1]: selector: may select a release in web.yaml, which can't be parsed"
+		if !slices.Contains(got, want) {
+			t.Errorf("the train would release its group without web: want %q, got %q", want, got)
+		}
+	})
 	for name, broken := range map[string]string{
 		"an error of the group":   strings.Replace(member("web", "{onFailures: Pause}"), "kind: BatchRelease\nmetadata: {name: web", "kind: BatchRelease\nmetadata: {labels: {tier: frontend}, name: web", 1),
 		"one of the group, twice": strings.Repeat("---\n"+strings.Replace(member("web", ""), "kind: BatchRelease\nmetadata: {name: web", "kind: BatchRelease\nmetadata: {labels: {tier: frontend}, name: web", 1), 2),

@@ -125,6 +125,8 @@ func (b *boarding) add(i int, entry v1alpha1.TrainMember) {
 	case !looked:
 		b.problem(where, "%s: selector: the selectors of all trains are compared with more than %d releases: name members, or use fewer selectors", at, maxLooks)
 		b.problems = maxTrainProblems
+	case entry.Selector != nil && b.broken != "":
+		b.problem(where, "%s: selector: may select a release in %s, which can't be parsed", at, b.broken)
 	case isWrong:
 		b.problem(where, "%s: selector: selects a BatchRelease that has an error (%s)", at, place(wrong.file, wrong.at.line))
 	case len(found) == 0 && entry.Selector == nil:
