@@ -48,6 +48,7 @@ func (c cluster) membersOf(ctx context.Context, train *v1alpha1.BatchRelease) (r
 		if release.Status.Train != nil && release.Status.Train.Attempt == status.Attempt {
 			member.Updated, member.Available = release.Status.UpdatedReplicas, release.Status.UpdatedAvailableReplicas
 		}
+		member.Later = of.Steps <= status.CurrentStepIndex
 		stable, err := c.stableTemplate(ctx, &release)
 		if err != nil {
 			return batch, err

@@ -17,6 +17,8 @@ type Member struct {
 	// From and To are its templates as YAML; From is empty if it is not known.
 	From, To             string
 	FromImages, ToImages []string
+	// Later means that it comes after others, and has not begun.
+	Later bool
 }
 
 const (
@@ -46,7 +48,22 @@ func membersText(batch Batch) string {
 	if more := len(batch.Members) - listed; more > 0 {
 		rows = append(rows, "", fmt.Sprintf("and %d more.", more))
 	}
-	return strings.Join(rows, "\n") + diffsText(batch.Members)
+	return strings.Join(rows, "\n") + laterText(batch.Members) + diffsText(batch.Members)
+}
+
+// laterText says that an answer counts for members, too, that have not begun.
+func laterText(members []Member) string {
+	n := int32(0)
+	for _, m := range members {
+		if m.Later {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n\n**Not begun: %s.** The answer here counts for their batch, too: they come after others, and do it without another approval. "+
+		"For their templates see the commit.", plain.Count(n, "member"))
 }
 
 func memberImages(images []string) string {

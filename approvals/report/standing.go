@@ -22,6 +22,8 @@ type standing struct {
 	// members of a train's run are shown in place of its pods.
 	train   bool
 	members int32
+	// through counts the members that have done the batch once its gates are asked.
+	through int32
 	// requests is the new version's share of requests; empty if no route shares them.
 	requests string
 	// trouble is the problem of updated pods; empty for none.
@@ -143,9 +145,17 @@ func (s standing) updating() string {
 // done returns how far the batch is.
 func (s standing) done() string {
 	if s.train {
-		return s.going() + batchWords(s.Batch, s.Batches) + ": " + s.all()
+		return s.going() + batchWords(s.Batch, s.Batches) + ": " + s.membersDone()
 	}
 	return s.going() + fmt.Sprintf("%s: %d/%d updated", batchWords(s.Batch, s.Batches), s.target, s.replicas) + and(", ", s.requests)
+}
+
+// membersDone returns how many members of the run have done the batch.
+func (s standing) membersDone() string {
+	if s.through < s.members {
+		return fmt.Sprintf("%d of %s done", s.through, plain.Count(s.members, "member"))
+	}
+	return plain.Count(s.members, "member") + " done"
 }
 
 // all returns what is updated once nothing is left to be.

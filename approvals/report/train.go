@@ -54,6 +54,11 @@ func (s standing) ofRun(release *v1alpha1.BatchRelease) standing {
 		return s
 	}
 	s.train, s.members = true, int32(len(release.Status.Run.Members))
+	for _, m := range release.Status.Run.Members {
+		if m.Steps > release.Status.CurrentStepIndex {
+			s.through++
+		}
+	}
 	return s
 }
 
@@ -61,9 +66,13 @@ func (s standing) ofRun(release *v1alpha1.BatchRelease) standing {
 func revertTrain(train *v1alpha1.BatchRelease) string {
 	how := "put the templates back that the members ran before"
 	if commit := train.Status.Commit; isCommit.MatchString(commit) { // people copy the command
-		how = "run 'git revert " + plain.Commit(commit) + "' and push"
+		how = "run 'git revert " + plain.Commit(commit) + "'"
+		if stable := train.Status.Run; stable != nil && isCommit.MatchString(stable.StableCommit) {
+			how += ", and revert what else changed members since " + plain.Commit(stable.StableCommit)
+		}
+		how += ", and push"
 	}
-	return "update Git by hand, Sluice opens no pull request for a train: " + how + "; until then the members stay as they are"
+	return "Sluice opens no pull request for a train: " + how + "; until then the members stay as they are"
 }
 
 // RevertsAlone reports whether a member asks by itself for its template to be put back in Git. Its

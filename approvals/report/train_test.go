@@ -75,6 +75,7 @@ func TestTrainReports(t *testing.T) {
 	returned := v1alpha1.RunMember{Name: "api", Returns: true, Back: true}
 	cases := map[string]*scene{
 		"pending: batch 2/4: updating 2 members":                                                        rolling(good).running(db, api),
+		"pending: batch 2/4: 1 of 2 members done, waiting for approval #12":                             rolling(good).blockedOn(approval()).running(v1alpha1.RunMember{Name: "db", Steps: 2}, api),
 		"success: released: 2 members updated":                                                          rolling(good).completed().running(db, api),
 		"failure: 1 member released, 1 returned: member api failed":                                     rolling(good).completed().running(db, returned),
 		"failure: member api failed":                                                                    rolling(good).standing(v1alpha1.StateFailed, "member api failed").running(db, api),
@@ -127,6 +128,37 @@ func TestRevertsAlone(t *testing.T) {
 	for name, test := range cases {
 		if got := RevertsAlone(rolling(good).release, test.train); got != test.want {
 			t.Errorf("%s: want %t, got %t", name, test.want, got)
+		}
+	}
+}
+
+// TestLaterMembers: the text of a gate says that it counts for members, too, that begin later.
+func TestLaterMembers(t *testing.T) {
+	t.Parallel()
+	for want, members := range map[bool][]Member{
+		true:  {{Name: "db"}, {Name: "api", Later: true}},
+		false: {{Name: "db"}, {Name: "api"}},
+	} {
+		if text := membersText(Batch{Members: members}); strings.Contains(text, "**Not begun: 1 member.**") != want {
+			t.Errorf("want it said: %t, got %s", want, text)
+		}
+	}
+}
+
+// TestRevertOfTrain: a commit that another superseded has to be reverted, too.
+func TestRevertOfTrain(t *testing.T) {
+	t.Parallel()
+	const ends = ", and push; until then the members stay as they are"
+	stable := strings.Repeat("ab", 20)
+	for commit, want := range map[string]string{
+		"":     "run 'git revert bad0bad'" + ends,
+		"main": "run 'git revert bad0bad'" + ends,
+		stable: "run 'git revert bad0bad', and revert what else changed members since abababa" + ends,
+	} {
+		s := rolling(bad).running(v1alpha1.RunMember{Name: "db"})
+		s.release.Status.Run.StableCommit = commit
+		if got := RevertRefused(s.release, "", ""); got != "Sluice opens no pull request for a train: "+want {
+			t.Errorf("after %q: want %q, got %q", commit, want, got)
 		}
 	}
 }

@@ -169,7 +169,7 @@ func (c *comparison) gone(was *spec.Release) Change {
 	change := *changeOf(was, Removed)
 	if c.mayBeThere(was) {
 		change.Kind = Kept
-		change.note("Its file has errors: the release stays as it is.")
+		change.note(c.whyKept(was))
 		return change
 	}
 	if _, is := c.after.Read.Missing(was.Name, was.File, was.Kustomization); is {
@@ -182,6 +182,25 @@ func (c *comparison) gone(was *spec.Release) Change {
 	}
 	change.note("A ReleaseSource that prunes deletes it, and its " + was.WorkloadKind + " is handed back; any other leaves it as it is.")
 	return change
+}
+
+// whyKept says what is wrong, so that a release stays as it is.
+func (c *comparison) whyKept(was *spec.Release) string {
+	switch {
+	case c.hasErrors(was):
+		return "Its file has errors: the release stays as it is."
+	case was.Train != "":
+		return "Train " + was.Train + " or another file has errors: the release stays as it is."
+	default:
+		return "A file that may hold it has errors: the release stays as it is."
+	}
+}
+
+// hasErrors reports whether the file of a release is wrong.
+func (c *comparison) hasErrors(was *spec.Release) bool {
+	return slices.ContainsFunc(c.after.Read.Errors, func(e spec.Error) bool {
+		return e.File != "" && (e.File == was.File || e.File == was.Kustomization)
+	})
 }
 
 // mayBeThere reports whether files that are wrong may hold a release.

@@ -205,6 +205,7 @@ func Compare(before, after *State, earlier []*State) (*Preview, error) {
 				spec.WorkloadRefused(release.WorkloadRef(), old.WorkloadRef())).Error())
 		}
 	}
+	preview.noteKeptTrains(is)
 	preview.addUp()
 	preview.checkTrains(after)
 	if err := preview.findMistakes(before, after); err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/plain"
@@ -49,14 +51,75 @@ func (c *comparison) detailTrain(change *Change, was *spec.Release) {
 		if share := lockstep.Percent(); share > 0 {
 			change.note(fmt.Sprintf("No member is more than %d%% of its pods ahead of the slowest one.", share))
 		} else {
-			change.note(fmt.Sprintf("No member is more than %s ahead of the slowest one.", plain.Count(lockstep.Steps()+1, "step")))
+			change.note(lockstepWords(lockstep.Steps()))
 		}
+	}
+	for _, note := range lateNotes(train, changed) {
+		change.note(note)
 	}
 	change.note(map[v1alpha1.FailurePolicy]string{
 		v1alpha1.FailureRollback:           "If a member fails, all of them return.",
 		v1alpha1.FailureRollbackDependents: "If a member fails, it returns, with those that come after it.",
 	}[train.Strategy.OnFailure])
 	change.dropNote("")
+}
+
+// lockstepWords says how many steps a member may be ahead of the slowest one.
+func lockstepWords(skew int32) string {
+	if skew == 0 {
+		return "No member starts a batch before all have done the one before."
+	}
+	return fmt.Sprintf("A member may be %s ahead of the slowest one.", plain.Count(skew, "batch"))
+}
+
+// lateNotes says which members begin only after the gates of a batch have passed. Gates are asked
+// once for all members, so nobody is asked again when these do the batch.
+func lateNotes(train *v1alpha1.BatchReleaseSpec, changed []v1alpha1.MemberTemplate) []string {
+	var notes []string
+	for i, step := range train.Strategy.Steps {
+		if names := lateMembers(train, changed, int32(i)+1); len(names) > 0 && asks(step, i+1 == len(train.Strategy.Steps)) {
+			notes = append(notes, fmt.Sprintf("The gates of batch %d are asked before these begin, and not again for them: %s.",
+				i+1, plain.UpTo(strings.Join(names, ", "), mostLate)))
+		}
+	}
+	return notes
+}
+
+// mostLate limits the names in a note, in bytes.
+const mostLate = 200
+
+// asks reports whether a step has a gate that somebody or something passes.
+func asks(step v1alpha1.Step, last bool) bool {
+	if len(step.Gates) == 0 {
+		return !last
+	}
+	return slices.ContainsFunc(step.Gates, func(g v1alpha1.GatePolicy) bool { return g.None == nil })
+}
+
+// lateMembers names the members that begin after others have done more than a step, counted from 1.
+func lateMembers(train *v1alpha1.BatchReleaseSpec, changed []v1alpha1.MemberTemplate, step int32) []string {
+	begun, late := map[string]bool{}, map[string]bool{}
+	for _, m := range changed {
+		begun[m.Group] = true
+	}
+	for range train.Members { // no way through them is longer
+		for i := range train.Members {
+			for _, after := range train.Members[i].After {
+				r := after.Reached
+				beyond := r == nil || r.Type == intstr.String || r.IntVal > step
+				if begun[after.Member] && (beyond && step < int32(len(train.Strategy.Steps)) || late[after.Member]) {
+					late[train.Members[i].Name] = true
+				}
+			}
+		}
+	}
+	var names []string
+	for _, m := range changed {
+		if late[m.Group] {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }
 
 // inOrder names members, each after those that it waits for.
@@ -94,6 +157,17 @@ func inOrder(train *v1alpha1.BatchReleaseSpec, changed []v1alpha1.MemberTemplate
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// noteKeptTrains says of members with new templates that they wait, as their trains have errors.
+func (p *Preview) noteKeptTrains(is map[key]*spec.Release) {
+	for i := range p.Releases {
+		c := &p.Releases[i]
+		moves := c.Kind == Released || c.Kind == RolledBack
+		if c.Train != "" && moves && is[key{c.Namespace, c.Train}] == nil {
+			c.note("It waits: train " + c.Train + " has errors, and releases nothing until they are fixed.")
+		}
+	}
 }
 
 // together says how many members a train releases, or has return.

@@ -53,6 +53,8 @@ func TestTrain(t *testing.T) {
 		"train-added":       {before: files{}, after: services(1, 1, 1)},
 		"train-removed":     {before: services(1, 1, 1), after: files{}},
 		"train-too-many":    {before: services(1, 1, 1), after: services(2, 2, 1).with(files{"shop.yaml": limited})},
+		"train-held":        {before: services(1, 1, 1), after: services(2, 2, 1).with(files{"api.yaml": strings.Replace(services(2, 2, 1)["api.yaml"], "kind: Deployment, name: api", "kind: Deployment, name: apis", 1)})},
+		"train-late":        {before: services(1, 1, 1), after: services(2, 2, 1).with(files{"shop.yaml": strings.NewReplacer(", reached: 1", "", "    lockstep: {maxSkew: 0}\n", "").Replace(train)})},
 		"train-wrong":       {before: services(1, 1, 1), after: services(2, 2, 1).with(files{"db.yaml": ""})},
 	}
 	for name, tc := range cases {

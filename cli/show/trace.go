@@ -42,7 +42,7 @@ func (t *Trace) Lines(now time.Time) []string {
 	}
 	lines = append(lines, pairs(
 		t.versionKind(), t.Version.GetName(), "Images", t.images(),
-		kindOf(t.Workload), t.Workload.GetName(), "Release", t.releaseName(), "Revision", t.revision(),
+		kindOf(t.Workload), t.Workload.GetName(), "Release", t.releaseName(), "Train", t.train(), "Revision", t.revision(),
 	)...)
 	if t.Release == nil {
 		return lines
@@ -66,6 +66,14 @@ func (t *Trace) releaseName() string {
 		return "none: the " + kindOf(t.Workload) + " is not released by Sluice"
 	}
 	return t.Release.Name
+}
+
+// train names the train of a member, which has its approvals; empty for none.
+func (t *Trace) train() string {
+	if t.Release == nil || t.Release.Spec.Train == "" {
+		return ""
+	}
+	return t.Release.Spec.Train + ", which asks for its gates: sluice get " + t.Release.Spec.Train
 }
 
 func (t *Trace) versionKind() string {

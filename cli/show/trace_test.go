@@ -1,6 +1,7 @@
 package show
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -56,6 +57,10 @@ func TestTraceLines(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, trace.Lines(noon)); diff != "" {
 		t.Errorf("trace (-want +got):\n%s", diff)
+	}
+	trace.Release.Spec.Train = "platform"
+	if got := trace.Lines(noon); !slices.Contains(got, "Train:        platform, which asks for its gates: sluice get platform") {
+		t.Errorf("want the train named whose gates passed, got %q", got)
 	}
 	trace.Release, trace.Kept, trace.Pod = nil, nil, nil
 	if diff := cmp.Diff([]string{

@@ -26,6 +26,8 @@ type platform struct {
 	releases map[objectKey][]located
 	// names lists the releases of each namespace, without trains.
 	names map[string][]string
+	// lost lists the releases of each namespace that have an error.
+	lost map[string][]located
 	// taken maps each member to its train.
 	taken map[objectKey]objectKey
 	// looks counts the releases that selectors were compared with, and steps the bytes that members
@@ -33,7 +35,7 @@ type platform struct {
 	looks, steps int
 }
 
-func platformOf(releases map[objectKey][]located) *platform {
+func platformOf(releases map[objectKey][]located, lost map[string][]located) *platform {
 	names := map[string][]string{}
 	for key, ls := range releases {
 		if ls[0].train == nil {
@@ -43,7 +45,7 @@ func platformOf(releases map[objectKey][]located) *platform {
 	for _, of := range names {
 		slices.Sort(of)
 	}
-	return &platform{releases: releases, names: names, taken: map[objectKey]objectKey{}}
+	return &platform{releases: releases, names: names, lost: lost, taken: map[objectKey]objectKey{}}
 }
 
 // selected returns the names of the releases that an entry names or selects, sorted. It reports
@@ -55,7 +57,7 @@ func (f *platform) selected(entry v1alpha1.TrainMember, namespace string) (names
 		}
 		return []string{entry.Name}, true
 	}
-	if f.looks += len(f.names[namespace]); f.looks > maxLooks {
+	if f.looks += len(f.names[namespace]) + len(f.lost[namespace]); f.looks > maxLooks {
 		return nil, false
 	}
 	for _, name := range f.names[namespace] {
@@ -64,6 +66,18 @@ func (f *platform) selected(entry v1alpha1.TrainMember, namespace string) (names
 		}
 	}
 	return names, true
+}
+
+// wrong returns a release that an entry selects, and that has an error; false if there is none.
+func (f *platform) wrong(entry v1alpha1.TrainMember, namespace string) (l located, is bool) {
+	if entry.Selector == nil {
+		return located{}, false
+	}
+	at := slices.IndexFunc(f.lost[namespace], func(l located) bool { return hasLabels(l.labels, entry.Selector) })
+	if at < 0 {
+		return located{}, false
+	}
+	return f.lost[namespace][at], true
 }
 
 // boarding collects the members of one train.
@@ -106,14 +120,19 @@ func (b *boarding) problem(where position, format string, args ...any) {
 func (b *boarding) add(i int, entry v1alpha1.TrainMember) {
 	at, where := fmt.Sprintf("spec.members[%d]", i), b.train.membersAt[i]
 	found, looked := b.selected(entry, b.key.namespace)
+	wrong, isWrong := b.wrong(entry, b.key.namespace)
 	switch {
 	case !looked:
 		b.problem(where, "%s: selector: the selectors of all trains are compared with more than %d releases: name members, or use fewer selectors", at, maxLooks)
 		b.problems = maxTrainProblems
+	case entry.Selector != nil && b.broken != "":
+		b.problem(where, "%s: selector: may select a release in %s, which can't be parsed", at, b.broken)
+	case isWrong:
+		b.problem(where, "%s: selector: selects a BatchRelease that has an error (%s)", at, place(wrong.file, wrong.at.line))
 	case len(found) == 0 && entry.Selector == nil:
 		b.problem(where, "%s: BatchRelease %s is not in namespace %s of this repository, or has an error of its own", at, entry.Name, b.key.namespace)
 	case len(found) == 0:
-		b.problem(where, "%s: selector: selects no BatchRelease in namespace %s of this repository", at, b.key.namespace)
+		b.problem(where, "%s: selector: no BatchRelease in namespace %s of this repository has these labels; those of workloads do not count", at, b.key.namespace)
 	}
 	for _, name := range found {
 		if b.problems >= maxTrainProblems || len(b.members) > maxRun {
@@ -136,8 +155,8 @@ func (b *boarding) take(name, group, at string, where position) {
 	case has:
 		b.problem(where, "%s: %s is a member of train %s too: a release has one train", at, name, other.name)
 	case !l.stepless:
-		b.fail(l.file, l.stepsAt, fmt.Sprintf("spec.strategy.steps: Forbidden: train %s (%s) has %s as a member, and its steps: remove these",
-			b.train.name, place(b.train.file, b.train.at.line), name))
+		b.fail(l.file, l.stepsAt, fmt.Sprintf("spec.strategy.steps: Forbidden: %s is a member of train %s (%s), which has the steps: remove these",
+			name, b.train.name, place(b.train.file, b.train.at.line)))
 		b.problems++
 	}
 	b.taken[member] = b.key

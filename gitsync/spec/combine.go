@@ -3,6 +3,7 @@ package spec
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -24,8 +25,10 @@ func (p *pass) combine() (made []*Release, earlier map[*Release]*Release) {
 	workloads, releases, given := p.sorted()
 	earlier = map[*Release]*Release{}
 	p.noteUnreleased(workloads)
+	all := maps.Clone(releases)
 	p.dropRepeated(releases, "BatchRelease")
 	p.dropRivals(releases)
+	p.loseDropped(all, releases)
 	trains := p.board(releases)
 	p.dropSharers(releases)
 	p.weighJobs(releases, workloads.jobs)
@@ -59,11 +62,11 @@ func (p *pass) combine() (made []*Release, earlier map[*Release]*Release) {
 func (p *pass) sorted() (found workloads, releases map[objectKey][]located, given map[objectKey]string) {
 	found = workloads{by: map[workloadKey][]located{}, built: map[string][]located{}, jobs: map[objectKey][]located{}}
 	releases, given = map[objectKey][]located{}, map[objectKey]string{}
-	p.faultyTrains = map[string]bool{}
+	p.faultyTrains, p.lost = map[string]bool{}, map[string][]located{}
 	for _, l := range p.manifests {
 		key := objectKey{l.in(p.opts.Namespace), l.name}
-		if l.isFaultyTrain() {
-			p.faultyTrains[key.namespace] = true
+		if l.isFaultyRelease() {
+			p.lose(key.namespace, l)
 			continue
 		}
 		if l.kind == releaseKind {

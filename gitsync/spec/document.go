@@ -23,6 +23,8 @@ type parsed struct {
 	others []otherObject
 	// unreadable says that nothing is known of what the file holds.
 	unreadable bool
+	// broken says that a text may hold a release, and could not be parsed.
+	broken bool
 	// hollow says where the file holds no Kubernetes object: none at all, or not in one of its
 	// documents; nil if it holds nothing else.
 	hollow *problem
@@ -75,6 +77,7 @@ func parseFile(data []byte, limits Limits) *parsed {
 	switch {
 	case problems != nil:
 		content.unreadable, content.named = isUnreadable(data), unnamed(wordsOf(data))
+		content.broken = content.unreadable || content.named != nil
 	case len(documents) == 0:
 		content.hollow = &problem{lineStart(1), "the file is empty, or has comments only"}
 	}
@@ -110,6 +113,7 @@ func (c *parsed) add(doc document, limits Limits) {
 	case problems != nil:
 		c.problems = append(c.problems, problems...)
 		c.named = append(c.named, unnamed(wordsOf(doc.text))...)
+		c.broken = c.broken || mentionsRelease(doc.text)
 		return
 	}
 	content := decode(data)

@@ -50,7 +50,7 @@ func TestSmallFilesThatTakeMuch(t *testing.T) {
 		"selectors that select all": {map[string]string{"r.yaml": lines(1900, member), "t.yaml": lines(40, train+strings.ReplaceAll(lines(200, "  - {name: g#, selector: {a: b}}\n"), "#", ""))},
 			"is a member already"},
 		"selectors that select none": {map[string]string{"r.yaml": lines(1900, member), "t.yaml": lines(40, train) + lines(200, "  - {name: g#, selector: {a: c}}\n")},
-			"selects no BatchRelease"},
+			"has these labels"},
 		"too many members": {map[string]string{"r.yaml": lines(1900, member), "s.yaml": strings.ReplaceAll(lines(1900, member), "name: r", "name: s"), "t.yaml": strings.ReplaceAll(train, "#", "") + "  - {name: g, selector: {a: b}}\n"},
 			"selects more than 2000 releases, the most that a train can have"},
 		"steps of many bytes": {map[string]string{"r.yaml": lines(1000, sharing), "t.yaml": steps}, "1000 members get them: all members together can get 33554432"},

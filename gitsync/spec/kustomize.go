@@ -279,7 +279,7 @@ func (p *pass) take(made *build, file string, built builtObject) {
 		made.noteOther(built, file)
 		return
 	}
-	if m == nil || m.isFaultyTrain() {
+	if m == nil || m.isFaultyRelease() {
 		made.noteRefused(built)
 	}
 	origin := Place{File: built.File, Line: built.Line}

@@ -44,7 +44,7 @@ type manifest struct {
 	jobs []jobGate
 	// faults keep a Job from running for a gate.
 	faults []pathProblem
-	// faulty says that the template, or a train, is invalid, which was reported.
+	// faulty says that the template, or a release, is invalid, which was reported.
 	faulty bool
 	// config lists the ConfigMaps and Secrets that a BatchRelease names, and configAt their places.
 	config   []v1alpha1.ConfigReference
@@ -173,7 +173,7 @@ func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem)
 	check := &checker{}
 	check.checkStruct(withoutNulls(object), reflect.TypeFor[v1alpha1.BatchRelease](), nil)
 	if check.problems != nil {
-		return faultyTrain(object), append(check.problems, restProblems(data, check.problems)...)
+		return faultyRelease(object), append(check.problems, restProblems(data, check.problems)...)
 	}
 	var release v1alpha1.BatchRelease
 	if err := json.Unmarshal(data, &release); err != nil {
@@ -203,7 +203,7 @@ func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem)
 		problems = append(problems, m.setTemplate(release.Spec.Template.Raw, field.NewPath("spec", "template"))...)
 	}
 	if problems != nil {
-		return faultyTrain(object), problems
+		return faultyRelease(object), problems
 	}
 	return m, nil
 }

@@ -303,6 +303,10 @@ type pass struct {
 	trains map[*manifest]string
 	// faultyTrains has the namespaces with a train that is wrong: who its members are is not known.
 	faultyTrains map[string]bool
+	// lost has the releases of each namespace that are wrong, and not in the result.
+	lost map[string][]located
+	// broken is the first file that may hold a release, and could not be parsed; empty for none.
+	broken string
 	// dropped is how many errors there are beyond those that are kept.
 	dropped int
 }
@@ -349,6 +353,9 @@ func (p *pass) readFile(file surveyed) {
 	}
 	if len(content.problems) > 0 {
 		p.doubts = append(p.doubts, Doubt{File: file.path, Any: content.unreadable, Names: content.names()})
+	}
+	if content.broken && p.broken == "" {
+		p.broken = file.path
 	}
 	p.noteOthers(file.path, content)
 	for _, m := range content.manifests {

@@ -96,19 +96,47 @@ func validateMembers(members []v1alpha1.TrainMember, at *field.Path) field.Error
 	return errs
 }
 
-// faultyTrain stands for a train that is invalid, of which only the namespace is used; nil for any
-// other release.
-func faultyTrain(object map[string]any) *manifest {
-	spec, _ := object["spec"].(map[string]any)
-	if _, is := spec["members"].([]any); !is {
-		return nil
-	}
+// faultyRelease stands for a release that is invalid. Only its namespace and labels are used, and
+// whether it is a train.
+func faultyRelease(object map[string]any) *manifest {
 	metadata, _ := object["metadata"].(map[string]any)
 	namespace, _ := metadata["namespace"].(string)
-	return &manifest{kind: releaseKind, namespace: namespace, train: &v1alpha1.BatchReleaseSpec{}, faulty: true}
+	m := &manifest{kind: releaseKind, namespace: namespace, labels: map[string]string{}, faulty: true}
+	labels, _ := metadata["labels"].(map[string]any)
+	for key, value := range labels {
+		if text, is := value.(string); is {
+			m.labels[key] = text
+		}
+	}
+	spec, _ := object["spec"].(map[string]any)
+	if _, is := spec["members"].([]any); is {
+		m.train = &v1alpha1.BatchReleaseSpec{}
+	}
+	return m
 }
 
-func (m *manifest) isFaultyTrain() bool { return m.train != nil && m.faulty }
+func (m *manifest) isFaultyRelease() bool { return m.kind == releaseKind && m.faulty }
+
+// lose takes note of a release that is not in the result: trains may select it.
+func (p *pass) lose(namespace string, l located) {
+	if l.train != nil {
+		p.faultyTrains[namespace] = true
+		return
+	}
+	p.lost[namespace] = append(p.lost[namespace], l)
+}
+
+// loseDropped takes note of the releases that were dropped from all.
+func (p *pass) loseDropped(all, kept map[objectKey][]located) {
+	for key, ls := range all {
+		if kept[key] == nil {
+			p.lose(key.namespace, ls[0])
+		}
+	}
+	for _, ls := range p.lost {
+		slices.SortFunc(ls, func(a, b located) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.at.line, b.at.line)) })
+	}
+}
 
 // locateSteps finds the places of the steps and members of a BatchRelease.
 func (m *manifest) locateSteps(find func(path string) position) {
@@ -131,7 +159,7 @@ type trainKey struct{ member, train *manifest }
 func (p *pass) board(releases map[objectKey][]located) map[objectKey][]v1alpha1.MemberTemplate {
 	p.trains = map[*manifest]string{}
 	trains := map[objectKey][]v1alpha1.MemberTemplate{}
-	at := platformOf(releases)
+	at := platformOf(releases, p.lost)
 	for _, key := range slices.SortedFunc(maps.Keys(releases), objectKey.compare) {
 		if of := releases[key][0]; of.train != nil {
 			trains[key] = p.membersOf(of, key, at)
@@ -153,7 +181,7 @@ func (p *pass) board(releases map[objectKey][]located) map[objectKey][]v1alpha1.
 		l := releases[key][0]
 		if _, member := p.trains[l.manifest]; l.stepless && !member {
 			if !p.faultyTrains[key.namespace] {
-				p.fail(l.file, l.stepsAt, "spec.strategy.steps: Required value: at least one step, or the release as a member of a train, which has them")
+				p.fail(l.file, l.stepsAt, "spec.strategy.steps: Required value: at least one step, here or in a train that has the release in spec.members")
 			}
 			delete(releases, key)
 		}
@@ -243,7 +271,7 @@ func (p *pass) makeTrains(
 		for i := range members {
 			release := made[objectKey{key.namespace, members[i].Name}]
 			if release == nil {
-				p.fail(l.file, l.at, fmt.Sprintf("train %s: member %s has an error: its templates are released once it has none", l.name, members[i].Name))
+				p.fail(l.file, l.at, fmt.Sprintf("train %s: member %s has an error: until it is fixed, the train releases nothing", l.name, members[i].Name))
 				sound = false
 				continue
 			}

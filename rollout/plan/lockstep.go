@@ -55,7 +55,7 @@ func (r ride) most(step, replicas int32) (int32, bool) {
 }
 
 // inLockstep limits the updated pods of a task to those that the train lets the release have now.
-// Those that it has stay.
+// Updated pods that it has stay.
 func inLockstep(s *snapshot, t mover.Task) mover.Task {
 	if most, limited := s.ride().most(s.steps().index(), s.workload.Replicas); limited {
 		t.Target = min(t.Target, max(most, s.pods.Updated.Wanted))

@@ -146,6 +146,8 @@ func (m riding) waitWords() string {
 		return m.run.Name + ", which does not have the template of the commit"
 	case !m.ofRun() && len(m.found.Release.Status.StoppedBy) == 0:
 		return m.run.Name + ", which has not begun"
+	case m.found.Release.WaitsForTrain(): // it is yet to read that it may go on
+		return m.run.Name
 	default:
 		return fmt.Sprintf("%s (%s)", m.run.Name, m.found.Release.Status.Message)
 	}
@@ -162,7 +164,7 @@ func trainWaitWords(s *snapshot) string {
 	r := s.ride()
 	switch {
 	case r.train == nil:
-		return fmt.Sprintf("waiting for train %s, which has no run or does not exist", s.release.Spec.Train)
+		return fmt.Sprintf("waiting for train %s, which has not begun or does not exist", s.release.Spec.Train)
 	case r.member == nil && !slices.ContainsFunc(r.train.Spec.MemberTemplates, func(t v1alpha1.MemberTemplate) bool { return t.Name == s.release.Name }):
 		return fmt.Sprintf("train %s does not have this release as a member any more: delete the release, or roll it back", r.train.Name)
 	case r.member == nil:
