@@ -69,6 +69,18 @@ func NewFleet(s FleetSetup) *Fleet {
 // MemberName returns the name of a member of a fleet.
 func MemberName(i int) string { return fmt.Sprintf("m%d", i+1) }
 
+// name returns the name of the release: in a fleet that of its seat.
+func (w *World) name() string {
+	switch {
+	case w.fleet == nil:
+		return Name
+	case w.seat == 0:
+		return Train
+	default:
+		return MemberName(w.seat - 1)
+	}
+}
+
 // board gives each world its place in the fleet.
 func (f *Fleet) board() {
 	f.Train.World.fleet, f.Train.World.seat = f, 0

@@ -69,7 +69,8 @@ func (l *fleetLaws) clone() (*Fleet, *fleetLaws) {
 	}
 	f.board()
 	laws := &fleetLaws{
-		f: f, proved: slices.Clone(l.proved), run: l.run, let: slices.Clone(l.let), turned: slices.Clone(l.turned), opened: maps.Clone(l.opened),
+		f: f, proved: slices.Clone(l.proved), updated: slices.Clone(l.updated), run: l.run,
+		let: slices.Clone(l.let), turned: slices.Clone(l.turned), opened: maps.Clone(l.opened),
 	}
 	for seat := range len(f.Members) + 1 {
 		checkerOf(f.State(seat).World).fleet = laws
@@ -95,6 +96,7 @@ func (x *fleetExplorer) key(n *fleetNode) Key {
 			e.text(member.Given)
 		}
 		e.number(int64(n.laws.proved[i]))
+		e.number(int64(n.laws.updated[i]))
 	}
 	fmt.Fprint(h, e.bytes, n.used)
 	return Key(h.Sum(nil)[:16])

@@ -32,12 +32,7 @@ func observationOf(x *pass) plan.Observation {
 		Wrote:    x.process.wrote,
 		Watched:  x.process.watches.Watched(x.release.Status, x.world.Now),
 	}
-	if f := x.world.fleet; f != nil {
-		o.Release.Name = Train
-		if x.world.seat > 0 {
-			o.Release.Name = MemberName(x.world.seat - 1)
-		}
-	}
+	o.Release.Name = x.world.name()
 	showTimes(x, &o)
 	o.Gates = make([]v1alpha1.Gate, 0, len(x.gates))
 	for i := range x.gates {
