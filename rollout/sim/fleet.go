@@ -20,6 +20,8 @@ type Fleet struct {
 	// Train has no workload.
 	Train   *State
 	Members []*State
+	// left marks members that are in the train no more.
+	left []bool
 	// trainSeen are the trains that the caches show to members, and seen the members that they show to
 	// the train; nil where they show the present one.
 	trainSeen []*v1alpha1.BatchRelease
@@ -40,7 +42,8 @@ type FleetSetup struct {
 
 // NewFleet makes a fleet in which nothing has happened yet.
 func NewFleet(s FleetSetup) *Fleet {
-	f := &Fleet{trainSeen: make([]*v1alpha1.BatchRelease, len(s.Members)), seen: make([]*plan.Member, len(s.Members))}
+	n := len(s.Members)
+	f := &Fleet{trainSeen: make([]*v1alpha1.BatchRelease, n), seen: make([]*plan.Member, n), left: make([]bool, n)}
 	f.Train = NewState(Setup{Steps: s.Steps, OnFailure: s.OnFailure, Supersede: s.Supersede})
 	f.Train.World.Workload.Absent, f.Train.World.Sets = true, nil
 	spec := f.Train.Release.Spec
@@ -115,6 +118,31 @@ func (f *Fleet) Push(template string, members []int, order []int) {
 	}
 }
 
+// Leave commits that a member is one no more, or is one again. Gitsync applies the member and the
+// train one after the other.
+func (f *Fleet) Leave(i int, leaves, trainFirst bool) {
+	f.left[i] = leaves
+	if trainFirst {
+		f.commit()
+		defer f.Members[i].World.updateRelease(f.boarding(i))
+		return
+	}
+	f.Members[i].World.updateRelease(f.boarding(i))
+	f.commit()
+}
+
+// boarding returns the change of a member that leaves or joins.
+func (f *Fleet) boarding(i int) func(*Release) {
+	return func(r *Release) {
+		spec := *r.Spec
+		spec.Train = Train
+		if f.left[i] {
+			spec.Train = ""
+		}
+		r.Spec, r.Generation = &spec, r.Generation+1
+	}
+}
+
 func (f *Fleet) commit() { f.commitWith(nil) }
 
 // commitWith gives the train the templates of its members.
@@ -124,9 +152,12 @@ func (f *Fleet) commitWith(changed map[int]string) {
 	spec.MemberTemplates = nil
 	var text []string
 	for i, member := range f.Members {
+		if f.left[i] {
+			continue
+		}
 		template := v1alpha1.MemberTemplate{Name: MemberName(i), Group: MemberName(i), Template: Given(member.Release.Template)}
-		if before != nil {
-			template = before[i]
+		if at := slices.IndexFunc(before, func(t v1alpha1.MemberTemplate) bool { return t.Name == template.Name }); at >= 0 {
+			template = before[at]
 		}
 		if given, is := changed[i]; is {
 			template.Template = Given(given)
@@ -176,9 +207,13 @@ func observeFleet(x *pass) {
 	case f == nil:
 	case x.world.seat == 0:
 		for i := range f.Members {
+			if f.left[i] {
+				continue
+			}
 			member := cached(f.seen[i], f.member(i))
 			x.facts.Members = append(x.facts.Members, plan.Member{Release: member.Release.DeepCopy(), Given: member.Given})
 		}
+	case f.left[x.world.seat-1]:
 	default:
 		train := f.trainSeen[x.world.seat-1]
 		if train == nil {
@@ -190,7 +225,10 @@ func observeFleet(x *pass) {
 
 func readTrain(x *pass) {
 	x.request()
-	x.facts.Train = x.world.fleet.train().DeepCopy()
+	x.facts.Train = nil
+	if x.release.Spec.Train != "" {
+		x.facts.Train = x.world.fleet.train().DeepCopy()
+	}
 	x.world.see(factRead{plan.ReadTrain})
 }
 
@@ -198,6 +236,9 @@ func readMembers(x *pass) {
 	x.request()
 	x.facts.Members = nil
 	for i := range x.world.fleet.Members {
+		if x.world.fleet.left[i] {
+			continue
+		}
 		member := x.world.fleet.member(i)
 		x.facts.Members = append(x.facts.Members, plan.Member{Release: member.Release.DeepCopy(), Given: member.Given})
 	}

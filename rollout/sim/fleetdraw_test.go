@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -66,4 +67,11 @@ func (w *fleetWalk) podsOf(seat int) (string, bool) {
 		return "", false
 	}
 	return choice[rapid.IntRange(0, len(choice)-1).Draw(w.T, "which pods")], true
+}
+
+// leave has a member leave the train, or join it again.
+func (w *fleetWalk) leave(i int) {
+	leaves, first := !w.f.left[i], rapid.Bool().Draw(w.T, "train first")
+	w.f.Leave(i, leaves, first)
+	fmt.Fprintf(&w.story, "\n  %s leaves: %t (train first: %t)", MemberName(i), leaves, first)
 }

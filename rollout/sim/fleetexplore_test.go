@@ -63,7 +63,7 @@ type fleetExplorer struct {
 
 // clone returns a fleet that shares nothing that can change, with laws of its own.
 func (l *fleetLaws) clone() (*Fleet, *fleetLaws) {
-	f := &Fleet{Train: l.f.Train.Clone(), trainSeen: slices.Clone(l.f.trainSeen), seen: slices.Clone(l.f.seen)}
+	f := &Fleet{Train: l.f.Train.Clone(), trainSeen: slices.Clone(l.f.trainSeen), seen: slices.Clone(l.f.seen), left: slices.Clone(l.f.left)}
 	for _, member := range l.f.Members {
 		f.Members = append(f.Members, member.Clone())
 	}

@@ -57,6 +57,9 @@ func (l *fleetLaws) see(w *World, incident any) {
 		return
 	}
 	i := w.seat - 1
+	if l.f.left[i] {
+		return
+	}
 	switch of := incident.(type) {
 	case passBegun:
 		member := l.runMember(i)
@@ -316,7 +319,7 @@ func (l *fleetLaws) judgeEnd() string {
 			return fmt.Sprintf("%s: %s", MemberName(i), left)
 		}
 		member := l.runMember(i)
-		if member == nil || member.Was == member.Template {
+		if member == nil || member.Was == member.Template || l.f.left[i] {
 			continue
 		}
 		if member.Revision != "" && member.Revision != s.Release.Status.UpdateRevision {

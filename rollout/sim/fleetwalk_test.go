@@ -130,7 +130,7 @@ func seats(f *Fleet) []int {
 
 var (
 	fleetUsual = slices.Concat(slices.Repeat([]Kind{Pass, SyncSet, PodReady}, 8), slices.Repeat([]Kind{SyncWorkload, Approve, Confirm}, 3))
-	fleetRare  = []Kind{PassDies, PassRaces, Restart, PodFails, PodLost, Scale, Rollback, Retry, Reject, Suspend, Resume, Freeze, Touch, Elapse, Give, Thaw}
+	fleetRare  = []Kind{PassDies, PassRaces, Restart, PodFails, PodLost, Scale, Rollback, Retry, Reject, Suspend, Resume, Freeze, Touch, Elapse, Give, Thaw, DeleteRelease}
 )
 
 // anything lets something happen, or for a while only what everybody foresees.
@@ -181,6 +181,11 @@ func (w *fleetWalk) anything() {
 		return
 	case Thaw:
 		w.f.Thaw()
+		return
+	case DeleteRelease: // as a member
+		if seat > 0 {
+			w.leave(seat - 1)
+		}
 		return
 	case Give:
 		w.push(rapid.SampledFrom([]string{"v1", "v2", "v3"}).Draw(w.T, "template"))
