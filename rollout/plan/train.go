@@ -94,7 +94,8 @@ func runFinishesFirst(s *snapshot) bool {
 	case s.record.Phase == v1alpha1.PhaseFinalizing, s.record.rollingBack():
 		return failedMember(s) == nil
 	default:
-		lacking := slices.ContainsFunc(ridingsOf(s), riding.lacks) // it can't begin any more
+		gone := func(m riding) bool { return m.lacks() || m.found == nil && !m.run.Returns } // it can't begin, or go on, any more
+		lacking := slices.ContainsFunc(ridingsOf(s), gone)
 		return s.release.Spec.Strategy.Supersede == v1alpha1.SupersedeQueue && failedMember(s) == nil && !s.gates().rejected() && !lacking
 	}
 }

@@ -123,7 +123,7 @@ func releaseLeft(w *World) string {
 		return "drift is not reverted: " + status.Message
 	case same(w.Workload.Template, status.UpdateRevision) && saidDrifted(w):
 		return "the status says that the workload has drifted"
-	case w.fleet != nil && status.Queued != nil && status.Queued.Given == Given(w.Release.Template) && w.fleet.Train.Release.Status.Rollback != nil:
+	case w.fleet != nil && status.Queued != nil && status.Queued.Given == Given(w.Release.Template) && w.fleet.returned(w.seat-1):
 		return "" // its train has returned, and it waits for the next run
 	case w.Release.Template != "" && !same(unstamped(status.UpdateRevision), w.Release.Template) && !slices.Contains(status.Quarantined, Given(w.Release.Template)):
 		return fmt.Sprintf("%s is released, wanted is %s", status.UpdateRevision, w.Release.Template)

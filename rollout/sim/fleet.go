@@ -23,6 +23,8 @@ type Fleet struct {
 	// names has the train's name and then those of the members, and groups the entries of the train's
 	// spec that these belong to.
 	names, groups []string
+	// left marks members that are in the train no more.
+	left []bool
 	// trainSeen are the trains that the caches show to members, and seen the members that they show to
 	// the train; nil where they show the present one.
 	trainSeen []*v1alpha1.BatchRelease
@@ -69,7 +71,7 @@ func NewFleet(s FleetSetup) *Fleet {
 func Assemble(train *State, members []*State, names, groups []string) *Fleet {
 	f := &Fleet{
 		Train: train, Members: members, names: names, groups: groups,
-		trainSeen: make([]*v1alpha1.BatchRelease, len(members)), seen: make([]*plan.Member, len(members)),
+		trainSeen: make([]*v1alpha1.BatchRelease, len(members)), seen: make([]*plan.Member, len(members)), left: make([]bool, len(members)),
 	}
 	train.World.Workload.Absent, train.World.Sets = true, nil
 	for _, member := range members {
@@ -86,6 +88,14 @@ func (f *Fleet) Name(seat int) string { return f.names[seat] }
 
 // MemberName returns the name of a member of a fleet that is made by NewFleet.
 func MemberName(i int) string { return fmt.Sprintf("m%d", i+1) }
+
+// name returns the name of the release: in a fleet that of its seat.
+func (w *World) name() string {
+	if w.fleet == nil {
+		return Name
+	}
+	return w.fleet.Name(w.seat)
+}
 
 // board gives each world its place in the fleet.
 func (f *Fleet) board() {
@@ -121,6 +131,31 @@ func (f *Fleet) Push(template string, members []int, order []int) {
 	}
 }
 
+// Leave commits that a member is one no more, or is one again. Gitsync applies the member and the
+// train one after the other.
+func (f *Fleet) Leave(i int, leaves, trainFirst bool) {
+	f.left[i] = leaves
+	if trainFirst {
+		f.commit()
+		defer f.Members[i].World.updateRelease(f.boarding(i))
+		return
+	}
+	f.Members[i].World.updateRelease(f.boarding(i))
+	f.commit()
+}
+
+// boarding returns the change of a member that leaves or joins.
+func (f *Fleet) boarding(i int) func(*Release) {
+	return func(r *Release) {
+		spec := *r.Spec
+		spec.Train = Train
+		if f.left[i] {
+			spec.Train = ""
+		}
+		r.Spec, r.Generation = &spec, r.Generation+1
+	}
+}
+
 func (f *Fleet) commit() { f.commitWith(nil) }
 
 // commitWith gives the train the templates of its members.
@@ -130,9 +165,12 @@ func (f *Fleet) commitWith(changed map[int]string) {
 	spec.MemberTemplates = nil
 	var text []string
 	for i, member := range f.Members {
+		if f.left[i] {
+			continue
+		}
 		template := v1alpha1.MemberTemplate{Name: f.Name(i + 1), Group: f.groups[i], Template: Given(member.Release.Template)}
-		if before != nil {
-			template = before[i]
+		if at := slices.IndexFunc(before, func(t v1alpha1.MemberTemplate) bool { return t.Name == template.Name }); at >= 0 {
+			template = before[at]
 		}
 		if given, is := changed[i]; is {
 			template.Template = Given(given)
@@ -182,9 +220,13 @@ func observeFleet(x *pass) {
 	case f == nil:
 	case x.world.seat == 0:
 		for i := range f.Members {
+			if f.left[i] {
+				continue
+			}
 			member := cached(f.seen[i], f.member(i))
 			x.facts.Members = append(x.facts.Members, plan.Member{Release: member.Release.DeepCopy(), Given: member.Given})
 		}
+	case f.left[x.world.seat-1]:
 	default:
 		train := f.trainSeen[x.world.seat-1]
 		if train == nil {
@@ -196,7 +238,10 @@ func observeFleet(x *pass) {
 
 func readTrain(x *pass) {
 	x.request()
-	x.facts.Train = x.world.fleet.train().DeepCopy()
+	x.facts.Train = nil
+	if x.release.Spec.Train != "" {
+		x.facts.Train = x.world.fleet.train().DeepCopy()
+	}
 	x.world.see(factRead{plan.ReadTrain})
 }
 
@@ -204,6 +249,9 @@ func readMembers(x *pass) {
 	x.request()
 	x.facts.Members = nil
 	for i := range x.world.fleet.Members {
+		if x.world.fleet.left[i] {
+			continue
+		}
 		member := x.world.fleet.member(i)
 		x.facts.Members = append(x.facts.Members, plan.Member{Release: member.Release.DeepCopy(), Given: member.Given})
 	}

@@ -63,13 +63,17 @@ type fleetExplorer struct {
 
 // clone returns a fleet that shares nothing that can change, with laws of its own.
 func (l *fleetLaws) clone() (*Fleet, *fleetLaws) {
-	f := &Fleet{Train: l.f.Train.Clone(), names: l.f.names, groups: l.f.groups, trainSeen: slices.Clone(l.f.trainSeen), seen: slices.Clone(l.f.seen)}
+	f := &Fleet{
+		Train: l.f.Train.Clone(), names: l.f.names, groups: l.f.groups, left: slices.Clone(l.f.left),
+		trainSeen: slices.Clone(l.f.trainSeen), seen: slices.Clone(l.f.seen),
+	}
 	for _, member := range l.f.Members {
 		f.Members = append(f.Members, member.Clone())
 	}
 	f.board()
 	laws := &fleetLaws{
-		f: f, proved: slices.Clone(l.proved), updated: slices.Clone(l.updated), run: l.run, let: slices.Clone(l.let), turned: slices.Clone(l.turned), opened: maps.Clone(l.opened),
+		f: f, proved: slices.Clone(l.proved), updated: slices.Clone(l.updated), run: l.run,
+		let: slices.Clone(l.let), turned: slices.Clone(l.turned), opened: maps.Clone(l.opened),
 	}
 	for seat := range len(f.Members) + 1 {
 		checkerOf(f.State(seat).World).fleet = laws
@@ -95,6 +99,7 @@ func (x *fleetExplorer) key(n *fleetNode) Key {
 			e.text(member.Given)
 		}
 		e.number(int64(n.laws.proved[i]))
+		e.number(int64(n.laws.updated[i]))
 	}
 	fmt.Fprint(h, e.bytes, n.used)
 	return Key(h.Sum(nil)[:16])

@@ -57,6 +57,9 @@ func (l *fleetLaws) see(w *World, incident any) {
 		return
 	}
 	i := w.seat - 1
+	if l.f.left[i] {
+		return
+	}
 	switch of := incident.(type) {
 	case passBegun:
 		member := l.runMember(i)
@@ -88,6 +91,14 @@ func (l *fleetLaws) runMember(i int) *v1alpha1.RunMember {
 		return nil
 	}
 	return &run.Members[at]
+}
+
+// returned reports whether the train has returned, or has had a member return alone.
+func (f *Fleet) returned(i int) bool {
+	status := f.Train.Release.Status
+	return status.Rollback != nil || status.Run != nil && slices.ContainsFunc(status.Run.Members, func(m v1alpha1.RunMember) bool {
+		return m.Name == MemberName(i) && m.Returns
+	})
 }
 
 // prove notes how many steps each member of the run has done, by its pods.
@@ -308,7 +319,7 @@ func (l *fleetLaws) judgeEnd() string {
 			return fmt.Sprintf("%s: %s", MemberName(i), left)
 		}
 		member := l.runMember(i)
-		if member == nil || member.Was == member.Template {
+		if member == nil || member.Was == member.Template || l.f.left[i] {
 			continue
 		}
 		if member.Revision != "" && member.Revision != s.Release.Status.UpdateRevision {
@@ -319,7 +330,7 @@ func (l *fleetLaws) judgeEnd() string {
 		if back := s.Release.Status.Rollback; back != nil && back.Trigger == v1alpha1.TriggerGitRevert {
 			continue // Git had it return already, and a rollback is not rolled back
 		}
-		if runs == (status.Rollback != nil) && !stays {
+		if runs == (status.Rollback != nil || member.Returns) && !stays {
 			return fmt.Sprintf("all or none: %s runs %s, and the train has %s", MemberName(i), s.Release.Status.UpdateRevision, status.Reason)
 		}
 	}

@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -21,6 +19,8 @@ type fleetWalk struct {
 	f     *Fleet
 	laws  *fleetLaws
 	story strings.Builder
+	// largest is the number of pods of the largest member at the beginning.
+	largest int32
 	// fault is the first law that was broken, or the end that was not reached; empty if none.
 	fault string
 }
@@ -49,6 +49,9 @@ type mutant func(f *Fleet, seat int, o plan.Observation) plan.Plan
 func walkFleet(t *rapid.T, setup FleetSetup, instead mutant) *fleetWalk {
 	w := &fleetWalk{T: t, f: NewFleet(setup)}
 	w.laws = watchFleet(w.f)
+	for _, member := range setup.Members {
+		w.largest = max(w.largest, member.Replicas)
+	}
 	if instead != nil {
 		for seat := range len(setup.Members) + 1 {
 			w.f.State(seat).Next = func(o plan.Observation) plan.Plan { return instead(w.f, seat, o) }
@@ -68,36 +71,6 @@ func walkFleet(t *rapid.T, setup FleetSetup, instead mutant) *fleetWalk {
 	return w
 }
 
-// drawSkew draws a number of steps, or a percentage of pods.
-func drawSkew(t *rapid.T) intstr.IntOrString {
-	if rapid.Bool().Draw(t, "by percent") {
-		return intstr.FromString(rapid.SampledFrom([]string{"1%", "25%", "60%"}).Draw(t, "percent"))
-	}
-	return intstr.FromInt32(rapid.Int32Range(0, 2).Draw(t, "skew"))
-}
-
-func drawFleet(t *rapid.T, members int) FleetSetup {
-	setup := FleetSetup{
-		After:     map[int][]int{},
-		OnFailure: rapid.SampledFrom([]v1alpha1.FailurePolicy{v1alpha1.FailurePause, v1alpha1.FailureRollback}).Draw(t, "on failure"),
-		Supersede: rapid.SampledFrom([]v1alpha1.SupersedePolicy{v1alpha1.SupersedeRestart, v1alpha1.SupersedeQueue}).Draw(t, "supersede"),
-		Steps:     Steps(rapid.SampledFrom([]string{"1", "1 none"}).Draw(t, "first"), rapid.SampledFrom([]string{"50%", "50% none"}).Draw(t, "second"), "100%"),
-	}
-	if rapid.Bool().Draw(t, "in lockstep") {
-		setup.Lockstep = &v1alpha1.Lockstep{MaxSkew: drawSkew(t)}
-	}
-	for i := range members {
-		if i > 0 && setup.Lockstep == nil && rapid.Bool().Draw(t, "after") {
-			setup.After[i] = []int{rapid.IntRange(0, i-1).Draw(t, "after which")}
-		}
-		setup.Members = append(setup.Members, Setup{
-			Replicas: rapid.Int32Range(0, 4).Draw(t, "replicas"), HistoryLimit: 2, Deadline: time.Hour,
-			MaxSurge: intstr.FromInt32(rapid.Int32Range(0, 2).Draw(t, "surge")), MaxUnavailable: intstr.FromInt32(rapid.Int32Range(0, 2).Draw(t, "unavailable")),
-		})
-	}
-	return setup
-}
-
 func (w *fleetWalk) fail(fault string) { w.fault = cmp.Or(w.fault, fault) }
 
 // step lets an event happen to the train, or to a member.
@@ -106,10 +79,12 @@ func (w *fleetWalk) step(seat int, e Event) bool {
 	if e.idle(s) {
 		return false
 	}
+	woken := w.beforeTrain(seat)
 	changed := e.Apply(s)
 	if changed {
 		w.tell(seat, e)
 	}
+	woken()
 	w.judge()
 	return changed
 }
@@ -155,7 +130,7 @@ func seats(f *Fleet) []int {
 
 var (
 	fleetUsual = slices.Concat(slices.Repeat([]Kind{Pass, SyncSet, PodReady}, 8), slices.Repeat([]Kind{SyncWorkload, Approve, Confirm}, 3))
-	fleetRare  = []Kind{PassDies, PassRaces, Restart, PodFails, PodLost, Scale, Rollback, Retry, Reject, Suspend, Resume, Freeze, Touch, Elapse, Give, Thaw}
+	fleetRare  = []Kind{PassDies, PassRaces, Restart, PodFails, PodLost, Scale, Rollback, Retry, Reject, Suspend, Resume, Freeze, Touch, Elapse, Give, Thaw, DeleteRelease}
 )
 
 // anything lets something happen, or for a while only what everybody foresees.
@@ -169,7 +144,6 @@ func (w *fleetWalk) anything() {
 		return
 	}
 	seat := rapid.SampledFrom(seats(w.f)).Draw(w.T, "seat")
-	s := w.f.State(seat)
 	kind := rapid.SampledFrom(fleetUsual).Draw(w.T, "event")
 	if rapid.IntRange(0, 5).Draw(w.T, "rare") == 0 {
 		kind = rapid.SampledFrom(fleetRare).Draw(w.T, "rare event")
@@ -177,10 +151,10 @@ func (w *fleetWalk) anything() {
 	e := Event{Kind: kind}
 	switch kind {
 	case SyncSet, PodReady, PodFails, PodLost:
-		if seat == 0 || len(s.Sets) == 0 {
+		var ok bool
+		if e.Text, ok = w.podsOf(seat); !ok {
 			return
 		}
-		e.Text = s.Sets[rapid.IntRange(0, len(s.Sets)-1).Draw(w.T, "set")].Revision
 	case SyncWorkload:
 		if seat == 0 {
 			return
@@ -189,7 +163,7 @@ func (w *fleetWalk) anything() {
 		if seat == 0 {
 			return
 		}
-		e.N = rapid.Int32Range(0, 5).Draw(w.T, "replicas")
+		e.N = rapid.Int32Range(0, max(5, 2*w.largest)).Draw(w.T, "replicas")
 	case PassDies:
 		e.N = rapid.Int32Range(1, 6).Draw(w.T, "after write")
 	case PassRaces:
@@ -207,6 +181,11 @@ func (w *fleetWalk) anything() {
 		return
 	case Thaw:
 		w.f.Thaw()
+		return
+	case DeleteRelease: // as a member
+		if seat > 0 {
+			w.leave(seat - 1)
+		}
 		return
 	case Give:
 		w.push(rapid.SampledFrom([]string{"v1", "v2", "v3"}).Draw(w.T, "template"))

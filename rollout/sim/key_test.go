@@ -163,6 +163,10 @@ func (e *encoder) status(s *v1alpha1.BatchReleaseStatus) {
 func (e *encoder) run(s *v1alpha1.BatchReleaseStatus) {
 	if s.Run != nil {
 		e.number(int64(s.Run.Passed))
+		e.flag(s.Run.UpdatedPercent != nil)
+		if s.Run.UpdatedPercent != nil {
+			e.number(int64(*s.Run.UpdatedPercent))
+		}
 		for _, m := range s.Run.Members {
 			e.text(m.Name + " " + m.Template + " " + m.Was + " " + m.Revision)
 			e.number(int64(m.Steps))

@@ -32,9 +32,7 @@ func observationOf(x *pass) plan.Observation {
 		Wrote:    x.process.wrote,
 		Watched:  x.process.watches.Watched(x.release.Status, x.world.Now),
 	}
-	if f := x.world.fleet; f != nil {
-		o.Release.Name = f.Name(x.world.seat)
-	}
+	o.Release.Name = x.world.name()
 	showTimes(x, &o)
 	o.Gates = make([]v1alpha1.Gate, 0, len(x.gates))
 	for i := range x.gates {

@@ -42,7 +42,7 @@ func (placed) loosens(w *World) bool {
 // without those that the process has deleted.
 func (placed) observe(x *pass) {
 	held, ends := x.workload.Hold, x.release.Status.Phase == v1alpha1.PhaseFinalizing
-	if x.workload.Absent || (held == nil || held.Release != Name) && !ends {
+	if x.workload.Absent || (held == nil || held.Release != x.world.name()) && !ends {
 		return
 	}
 	x.listed = true

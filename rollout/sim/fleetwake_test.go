@@ -1,0 +1,48 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sluice-dev/sluice/rollout/plan"
+)
+
+// beforeTrain keeps the fleet as it is before a pass of the train. What it returns checks, after it,
+// that each member for which the pass has changed anything is woken: a member that is not, does the
+// same as without the pass.
+func (w *fleetWalk) beforeTrain(seat int) func() {
+	if seat != 0 || w.fault != "" {
+		return func() {}
+	}
+	before := w.f.Train.Release.Status
+	fleet, _ := w.laws.clone()
+	return func() {
+		after := w.f.Train.Release.Status
+		if before.Run == after.Run && before.Phase == after.Phase && before.Attempt == after.Attempt {
+			return
+		}
+		woken := plan.RunChanges(before, after)
+		for i := range w.f.Members {
+			if slices.Contains(woken, MemberName(i)) {
+				continue
+			}
+			now, _ := w.laws.clone()
+			was, is := passOf(fleet, i), passOf(now, i)
+			if was != is {
+				w.fail(fmt.Sprintf("who may do more is woken: %s does not see %s, and would do\n%s\nnot\n%s", MemberName(i), w.f, is, was))
+			}
+		}
+	}
+}
+
+// passOf tells what passes of a member do, by what it says and by its pods.
+func passOf(f *Fleet, i int) string {
+	f.trainSeen[i] = nil
+	s := f.State(i + 1)
+	s.Process = &Process{}
+	for range 3 {
+		Event{Kind: Pass}.Apply(s)
+	}
+	status := s.Release.Status
+	return fmt.Sprintf("%s %s %d %s", s.World, status.State, status.Attempt, status.Message)
+}
