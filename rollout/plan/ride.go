@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"k8s.io/utils/ptr"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -190,7 +188,7 @@ func RunChanges(was, is *v1alpha1.BatchReleaseStatus) []string {
 		return nil
 	}
 	before := map[string]v1alpha1.RunMember{}
-	if was.Run != nil && was.Attempt == is.Attempt && was.Phase == is.Phase && ptr.Equal(was.Run.UpdatedPercent, is.Run.UpdatedPercent) {
+	if was.Run != nil && was.Attempt == is.Attempt && was.Phase == is.Phase && samePercent(was.Run.UpdatedPercent, is.Run.UpdatedPercent) {
 		for _, m := range was.Run.Members {
 			before[m.Name] = m
 		}

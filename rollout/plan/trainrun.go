@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/train"
 )
@@ -191,7 +189,7 @@ func letStart(d Decision, on []riding, members []train.Member) Decision {
 	starts, before := slices.ContainsFunc(d.snap.record.Run.Members, more), d.snap.record.Run.UpdatedPercent
 	updated := updatedPercent(d.snap, on, allowed, starts)
 	switch reads := ReadMembers | ReadRelease; {
-	case !starts && ptr.Equal(updated, before):
+	case !starts && samePercent(updated, before):
 		return d
 	case !d.snap.live(reads):
 		return d.read(reads)
