@@ -37,7 +37,7 @@ func updatedPercent(s *snapshot, on []riding, allowed map[string]int32, starts b
 // most returns how many updated pods the train lets the release have now, of its replicas. It
 // reports whether the train limits them within a step: the others are to have as many first.
 func (r ride) most(step, replicas int32) (int32, bool) {
-	if r.member == nil || r.record.isRollback() {
+	if r.member == nil || r.record.isRollback() || r.ends() {
 		return 0, false
 	}
 	share := r.train.Status.Run.UpdatedPercent

@@ -46,6 +46,11 @@ func (r ride) left() bool {
 	return at.Answer != "" || back != nil && back.Trigger != v1alpha1.TriggerGitRevert
 }
 
+// ends reports whether all members of the run have done all steps.
+func (r ride) ends() bool {
+	return r.train.Status.Phase == v1alpha1.PhaseFinalizing || r.train.Status.Phase == v1alpha1.PhaseCompleted
+}
+
 // holds reports whether the train keeps the attempt in a step that is done. A rollback goes on.
 func (r ride) holds(step int32, last bool) bool {
 	switch {
@@ -54,7 +59,7 @@ func (r ride) holds(step int32, last bool) bool {
 	case r.member == nil || r.member.Returns || r.record.Resolved == nil || r.member.Template != r.record.Resolved.Given:
 		return true
 	case last:
-		return r.train.Status.Phase != v1alpha1.PhaseFinalizing && r.train.Status.Phase != v1alpha1.PhaseCompleted
+		return !r.ends()
 	default:
 		return r.member.Steps <= step+1
 	}
@@ -193,7 +198,7 @@ func RunChanges(was, is *v1alpha1.BatchReleaseStatus) []string {
 	if is.Run == nil {
 		return nil
 	}
-	before := map[string]v1alpha1.RunMember{}
+	before, now := map[string]v1alpha1.RunMember{}, map[string]bool{}
 	if was.Run != nil && was.Attempt == is.Attempt && was.Phase == is.Phase && ptr.Equal(was.Run.UpdatedPercent, is.Run.UpdatedPercent) {
 		for _, m := range was.Run.Members {
 			before[m.Name] = m
@@ -201,7 +206,16 @@ func RunChanges(was, is *v1alpha1.BatchReleaseStatus) []string {
 	}
 	var changed []string
 	for _, m := range is.Run.Members {
+		now[m.Name] = true
 		if before[m.Name] != m {
+			changed = append(changed, m.Name)
+		}
+	}
+	if was.Run == nil {
+		return changed
+	}
+	for _, m := range was.Run.Members {
+		if !now[m.Name] { // it says from now on that it waits for another run, or for none
 			changed = append(changed, m.Name)
 		}
 	}
