@@ -144,8 +144,8 @@ nightly-orders: ## Every order of events, whole, in a seventh of the families (P
 	hack/test ./rollout/sim -- -timeout 330m -run '^TestEveryOrderOfEvents$$' -deep -part=$(PART) $(ARGS)
 
 .PHONY: nightly-kinds
-nightly-kinds: ## Every order of events of StatefulSets and DaemonSets, and with traffic, as many states as a night has time for
-	hack/test ./rollout/sim -- -timeout 330m -run '^TestEveryOrderOf(EventsOfEachKind|Requests|Matches)$$' -states=4000 $(ARGS)
+nightly-kinds: ## Every order of events of StatefulSets, DaemonSets and trains, and with traffic, as many states as a night has time for
+	hack/test ./rollout/sim -- -timeout 330m -run '^TestEveryOrderOf(EventsOfEachKind|Requests|Matches|Trains)$$' -states=4000 $(ARGS)
 
 .PHONY: nightly-appliers
 nightly-appliers: helm ## Releases that follow real Flux, Argo CD, Helm 3 and more charts, which take minutes to build or to run

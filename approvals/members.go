@@ -45,7 +45,7 @@ func (c cluster) membersOf(ctx context.Context, train *v1alpha1.BatchRelease) (r
 			return batch, fmt.Errorf("get member: %w", err)
 		}
 		member := report.Member{Name: of.Name, Replicas: release.Status.Replicas}
-		if release.Status.Train != nil && release.Status.Train.Attempt == status.Attempt {
+		if release.Status.Train != nil && release.Status.Train.Train == release.Spec.Train && release.Status.Train.Attempt == status.Attempt {
 			member.Updated, member.Available = release.Status.UpdatedReplicas, release.Status.UpdatedAvailableReplicas
 		}
 		member.Later = of.Steps <= status.CurrentStepIndex

@@ -443,6 +443,9 @@ type EndedRelease struct {
 	// +listType=atomic
 	// +optional
 	Forced []ForcedGate `json:"forced,omitempty"`
+	// ApprovedBy lists the users who passed the gates of a train.
+	// +optional
+	ApprovedBy string `json:"approvedBy,omitempty"`
 }
 
 // RefusedWrite is a write that the API server refuses, by its rules, the controller's permissions,

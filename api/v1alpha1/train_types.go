@@ -107,6 +107,9 @@ type TrainRun struct {
 	// until the slowest one has as many. It is set if strategy.lockstep.maxSkew is a percentage.
 	// +optional
 	UpdatedPercent *int32 `json:"updatedPercent,omitempty"`
+	// ApprovedBy lists the users who passed the gates.
+	// +optional
+	ApprovedBy string `json:"approvedBy,omitempty"`
 	// Message says why members return.
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -157,6 +160,10 @@ func (r *TrainRun) Returned() []string {
 
 // TrainProgress is how far a member is in the run of its train.
 type TrainProgress struct {
+	// Train is the name of the train.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Train string `json:"train,omitempty"`
 	// Attempt is the status.attempt of the train that began the run.
 	Attempt int64 `json:"attempt"`
 	// Done is the number of steps whose pods are as the step says.

@@ -71,7 +71,7 @@ func endedRow(ended *v1alpha1.EndedRelease) metav1.TableRow {
 	if ended.Trigger != "" {
 		outcome = string(v1alpha1.OutcomeRolledBack)
 	}
-	return marked("", "-", ended.Revision, "-", outcome, "-", "-", plain.Commit(ended.Commit), "-", "-", "-")
+	return marked("", "-", ended.Revision, "-", outcome, "-", "-", plain.Commit(ended.Commit), "-", cmp.Or(ended.ApprovedBy, "-"), "-")
 }
 
 // supersededRow returns the row of a release that another one superseded.
@@ -110,7 +110,11 @@ func underWayRow(release *v1alpha1.BatchRelease) metav1.TableRow {
 	if told := trafficOf(release); told != nil {
 		outcome += ", " + v1alpha1.RequestWords(told.Weight, int(told.Matches))
 	}
-	return marked("", "-", status.UpdateRevision, images(release), outcome, "-", "-", plain.Commit(status.Commit), author, "-", subject)
+	approvers := "-"
+	if status.Run != nil {
+		approvers = cmp.Or(status.Run.ApprovedBy, approvers)
+	}
+	return marked("", "-", status.UpdateRevision, images(release), outcome, "-", "-", plain.Commit(status.Commit), author, approvers, subject)
 }
 
 // releasedAgo returns how long ago a time was that an annotation holds.

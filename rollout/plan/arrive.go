@@ -266,6 +266,9 @@ func recordEnd(d Decision) Decision {
 	}
 	r := &d.snap.record
 	ended := v1alpha1.EndedRelease{Commit: r.Commit, Revision: r.UpdateRevision, Replicas: r.Replicas, Forced: r.Forced}
+	if r.Run != nil {
+		ended.ApprovedBy = r.Run.ApprovedBy
+	}
 	if r.Rollback != nil {
 		ended.Trigger = r.Rollback.Trigger
 	}

@@ -27,8 +27,11 @@ func updatedPercent(s *snapshot, on []riding, allowed map[string]int32, starts b
 			pods = append(pods, train.Pods{Replicas: 1})
 		}
 	}
-	next := train.Share(pods, skew)
-	if before != nil && !starts && (len(pods) == 0 || next < *before || !train.Reached(pods, *before)) {
+	next, alone := train.Share(pods, skew), len(pods) == 1
+	if alone { // it can't be ahead of another one
+		next = percent
+	}
+	if before != nil && !starts && (len(pods) == 0 || next < *before || !alone && !train.Reached(pods, *before)) {
 		return before
 	}
 	return &next
@@ -37,12 +40,12 @@ func updatedPercent(s *snapshot, on []riding, allowed map[string]int32, starts b
 // most returns how many updated pods the train lets the release have now, of its replicas. It
 // reports whether the train limits them within a step: the others are to have as many first.
 func (r ride) most(step, replicas int32) (int32, bool) {
-	if r.member == nil || r.record.isRollback() {
+	if r.member == nil || r.record.isRollback() || r.ends() {
 		return 0, false
 	}
 	share := r.train.Status.Run.UpdatedPercent
 	limited := share != nil || r.train.Spec.Strategy.Lockstep.Percent() > 0
-	at := r.record.Train
+	at := r.at
 	seen := share != nil && at != nil && at.Attempt == r.train.Status.Attempt && r.member.Steps > step // the cache is not behind
 	switch {
 	case !limited:
@@ -72,3 +75,5 @@ func heldInLockstep(s *snapshot) bool {
 	most, limited := s.ride().most(s.steps().index(), s.workload.Replicas)
 	return limited && most < s.record.TargetReplicas && s.pods.available() >= most
 }
+
+func samePercent(a, b *int32) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -157,6 +157,10 @@ func releasedRecord(s *snapshot) Record {
 	}
 	record.ReleasedAt = s.now.UTC().Format(time.RFC3339)
 	record.ApprovedBy, record.Forced = s.gates().approvedBy(), s.record.forcedWords()
+	if r := s.ride(); r.at != nil && r.at.Attempt == r.train.Status.Attempt && !s.record.isRollback() { // its train asks its gates
+		asked := recordOf(r.train)
+		record.ApprovedBy, record.Forced = asked.Run.ApprovedBy, asked.forcedWords()
+	}
 	return record
 }
 

@@ -9,6 +9,8 @@ type ride struct {
 	train  *v1alpha1.BatchRelease
 	member *v1alpha1.RunMember
 	record *record
+	// at is how far the release is on record to be in runs of the train; nil if it was in none.
+	at *v1alpha1.TrainProgress
 	// wanted marks a release that has a train, whether it exists or not.
 	wanted bool
 }
@@ -21,6 +23,9 @@ func (s *snapshot) ride() ride {
 		return r
 	}
 	r.train = train
+	if at := s.record.Train; at != nil && at.Train == train.Name {
+		r.at = at
+	}
 	for i := range train.Status.Run.Members {
 		if member := &train.Status.Run.Members[i]; member.Name == s.release.Name {
 			r.member = member
@@ -37,11 +42,16 @@ func (r ride) starts(given string) bool {
 
 // left reports whether the release has left the run: it was rolled back in it, or before it began.
 func (r ride) left() bool {
-	at, back := r.record.Train, r.record.Rollback
+	at, back := r.at, r.record.Rollback
 	if at == nil || at.Attempt != r.train.Status.Attempt {
 		return false
 	}
 	return at.Answer != "" || back != nil && back.Trigger != v1alpha1.TriggerGitRevert
+}
+
+// ends reports whether all members of the run have done all steps.
+func (r ride) ends() bool {
+	return r.train.Status.Phase == v1alpha1.PhaseFinalizing || r.train.Status.Phase == v1alpha1.PhaseCompleted
 }
 
 // holds reports whether the train keeps the attempt in a step that is done. A rollback goes on.
@@ -52,7 +62,7 @@ func (r ride) holds(step int32, last bool) bool {
 	case r.member == nil || r.member.Returns || r.record.Resolved == nil || r.member.Template != r.record.Resolved.Given:
 		return true
 	case last:
-		return r.train.Status.Phase != v1alpha1.PhaseFinalizing && r.train.Status.Phase != v1alpha1.PhaseCompleted
+		return !r.ends()
 	default:
 		return r.member.Steps <= step+1
 	}
@@ -63,12 +73,24 @@ func (r ride) stops() bool {
 	return r.member != nil && r.member.Returns && !r.record.idle() && !r.record.isRollback()
 }
 
+// reached returns how many steps the release is on record to have done, with its train or without.
+func (r ride) reached() int32 {
+	switch {
+	case r.at != nil:
+		return r.at.Done
+	case r.train == nil && r.record.Train != nil:
+		return r.record.Train.Done
+	default:
+		return 0
+	}
+}
+
 // boards returns the run that an attempt belongs to; nil if it belongs to none.
 func (r ride) boards() *v1alpha1.TrainProgress {
 	if r.member == nil {
 		return nil
 	}
-	return &v1alpha1.TrainProgress{Attempt: r.train.Status.Attempt}
+	return &v1alpha1.TrainProgress{Train: r.train.Name, Attempt: r.train.Status.Attempt}
 }
 
 // runsGiven reports whether a release has completed with its template as given: it was not rolled
@@ -84,7 +106,8 @@ func rideOn(d Decision, done int32) Decision {
 	if r.member == nil || d.snap.record.isRollback() || d.snap.record.Resolved == nil || r.member.Template != d.snap.record.Resolved.Given {
 		return d
 	}
-	now := v1alpha1.TrainProgress{Attempt: r.train.Status.Attempt, Done: done}
+	now := *r.boards()
+	now.Done = done
 	if was := d.snap.record.Train; was != nil && *was == now {
 		return d
 	}
@@ -110,7 +133,7 @@ func passTrain(d Decision) (Decision, bool) {
 // heldByTrain reports whether the step of a member is done and its train holds it.
 func heldByTrain(s *snapshot) bool {
 	r, steps := s.ride(), s.steps()
-	return r.wanted && s.record.Train != nil && s.record.Train.Done > steps.index() && r.holds(steps.index(), steps.last())
+	return r.wanted && r.reached() > steps.index() && r.holds(steps.index(), steps.last())
 }
 
 // answerTrain begins the rollback of a member whose train returns, once it is its turn.
@@ -122,7 +145,7 @@ func answerTrain(d Decision) (Decision, bool) {
 	if r.member == nil || !r.member.Back || d.snap.record.Resolved == nil {
 		return d, false
 	}
-	at := d.snap.record.Train
+	at := r.at
 	ofRun := at != nil && at.Attempt == r.train.Status.Attempt
 	switch {
 	case ofRun && at.Answer == v1alpha1.MemberCannotReturn:
@@ -136,7 +159,8 @@ func answerTrain(d Decision) (Decision, bool) {
 	}
 	target, problem := rollbackTarget(d.snap, Previous)
 	if target == nil {
-		now := v1alpha1.TrainProgress{Attempt: r.train.Status.Attempt, Answer: v1alpha1.MemberCannotReturn}
+		now := *r.boards()
+		now.Answer = v1alpha1.MemberCannotReturn
 		return d.with(func(rec *record) { rec.Train = &now }).tell(notFound{problem}), false
 	}
 	why := v1alpha1.RollbackRecord{Trigger: v1alpha1.TriggerTrain, Message: bounded("train " + r.train.Name + " returns: " + r.train.Status.Run.Message)}
@@ -160,7 +184,8 @@ func refuseRun(d Decision) (Decision, bool) {
 	if r.member == nil || r.member.Returns || !idle || r.train.Status.Phase != v1alpha1.PhaseRollingUpdate {
 		return d, false
 	}
-	now := v1alpha1.TrainProgress{Attempt: r.train.Status.Attempt, Answer: v1alpha1.MemberRefused}
+	now := *r.boards()
+	now.Answer = v1alpha1.MemberRefused
 	if was := d.snap.record.Train; was == nil || *was != now {
 		return d.with(func(r *record) { r.Train = &now }).first(), true
 	}
@@ -170,13 +195,14 @@ func refuseRun(d Decision) (Decision, bool) {
 // failsInEarlierRun reports whether a member has failed in a run before the present one, in which
 // it has the same template. Its deadline begins again.
 func failsInEarlierRun(s *snapshot) bool {
-	r, at := s.ride(), s.record.Train
+	r := s.ride()
+	at := r.at
 	return s.record.failed() && !s.record.isRollback() && r.starts(s.record.Resolved.Given) && r.wanted && at != nil && at.Attempt != r.train.Status.Attempt
 }
 
 // rideBack records that a member returns, or has returned, in the run of its train.
 func rideBack(d Decision, r ride) Decision {
-	if now := r.boards(); d.snap.record.Train == nil || d.snap.record.Train.Attempt != now.Attempt {
+	if now := r.boards(); r.at == nil || r.at.Attempt != now.Attempt {
 		return d.with(func(rec *record) { rec.Train = now })
 	}
 	return d
@@ -187,7 +213,7 @@ func RunChanges(was, is *v1alpha1.BatchReleaseStatus) []string {
 	if is.Run == nil {
 		return nil
 	}
-	before := map[string]v1alpha1.RunMember{}
+	before, now := map[string]v1alpha1.RunMember{}, map[string]bool{}
 	if was.Run != nil && was.Attempt == is.Attempt && was.Phase == is.Phase && samePercent(was.Run.UpdatedPercent, is.Run.UpdatedPercent) {
 		for _, m := range was.Run.Members {
 			before[m.Name] = m
@@ -195,7 +221,16 @@ func RunChanges(was, is *v1alpha1.BatchReleaseStatus) []string {
 	}
 	var changed []string
 	for _, m := range is.Run.Members {
+		now[m.Name] = true
 		if before[m.Name] != m {
+			changed = append(changed, m.Name)
+		}
+	}
+	if was.Run == nil {
+		return changed
+	}
+	for _, m := range was.Run.Members {
+		if !now[m.Name] { // it says from now on that it waits for another run, or for none
 			changed = append(changed, m.Name)
 		}
 	}

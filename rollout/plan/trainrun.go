@@ -13,7 +13,8 @@ type riding struct {
 	run *v1alpha1.RunMember
 	// found is nil if the member does not exist.
 	found *Member
-	// attempt is that of the train.
+	// train is the name of the train, and attempt its attempt.
+	train   string
 	attempt int64
 	// done is how many steps it has done in this run, and last how many there are.
 	done, last int32
@@ -32,7 +33,7 @@ func ridingsOf(s *snapshot) []riding {
 	}
 	for i := range s.record.Run.Members {
 		run := &s.record.Run.Members[i]
-		at := riding{run: run, found: found[run.Name], attempt: s.record.Attempt, last: int32(len(s.release.Spec.Strategy.Steps))}
+		at := riding{run: run, found: found[run.Name], train: s.release.Name, attempt: s.record.Attempt, last: int32(len(s.release.Spec.Strategy.Steps))}
 		at.done = at.steps()
 		all = append(all, at)
 	}
@@ -70,13 +71,21 @@ func (m riding) lacks() bool {
 	return m.found != nil && m.found.Given != m.run.Template && !m.ofRun() && !m.through()
 }
 
+// inRun returns how far the member says that it is in this run; nil if it says nothing of it.
+func (m riding) inRun() *v1alpha1.TrainProgress {
+	if at := m.found.Release.Status.Train; at != nil && at.Train == m.train && at.Attempt == m.attempt {
+		return at
+	}
+	return nil
+}
+
 // ofRun reports whether the member's attempt is of this run.
 func (m riding) ofRun() bool {
 	if m.found == nil || !m.current() {
 		return false
 	}
 	status := &m.found.Release.Status
-	return status.Train != nil && status.Train.Attempt == m.attempt && status.Resolved != nil && status.Resolved.Given == m.run.Template
+	return m.inRun() != nil && status.Resolved != nil && status.Resolved.Given == m.run.Template
 }
 
 // failed reports whether the member made no progress within its deadline.
@@ -101,8 +110,8 @@ func (m riding) refused() bool {
 	if m.found == nil || m.run.Returns {
 		return false
 	}
-	at := m.found.Release.Status.Train
-	return at != nil && at.Attempt == m.attempt && at.Answer == v1alpha1.MemberRefused
+	at := m.inRun()
+	return at != nil && at.Answer == v1alpha1.MemberRefused
 }
 
 // returned reports whether the member runs what it ran before the run: it was rolled back in it, or
@@ -112,9 +121,10 @@ func (m riding) returned() bool {
 		return true
 	}
 	status := &m.found.Release.Status
-	ofRun := status.Train != nil && status.Train.Attempt == m.attempt
+	at := m.inRun()
+	ofRun := at != nil
 	switch {
-	case status.Resolved == nil, ofRun && status.Train.Answer == v1alpha1.MemberCannotReturn:
+	case status.Resolved == nil, ofRun && at.Answer == v1alpha1.MemberCannotReturn:
 		return true
 	case status.Phase != v1alpha1.PhaseCompleted:
 		return false
@@ -222,6 +232,9 @@ func passBarrier(d Decision, on []riding, members []train.Member) (Decision, boo
 	}
 	if reads := ReadMembers | ReadRelease; !d.snap.live(reads) {
 		return d.read(reads), false
+	}
+	if approvers := d.snap.gates().approvedBy(); approvers != d.snap.record.Run.ApprovedBy {
+		d = d.withRun(func(*v1alpha1.RunMember) {}).with(func(r *record) { r.Run.ApprovedBy = approvers })
 	}
 	if d.snap.steps().last() {
 		return d.with(func(r *record) {

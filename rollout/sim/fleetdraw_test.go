@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -69,8 +70,12 @@ func (w *fleetWalk) podsOf(seat int) (string, bool) {
 	return choice[rapid.IntRange(0, len(choice)-1).Draw(w.T, "which pods")], true
 }
 
-// leave has a member leave the train, or join it again.
+// leave has a member leave the train, or join it again. The last one stays: gitsync takes no train
+// without members.
 func (w *fleetWalk) leave(i int) {
+	if in := slices.DeleteFunc(slices.Clone(w.f.left), func(left bool) bool { return left }); len(in) == 1 && !w.f.left[i] {
+		return
+	}
 	leaves, first := !w.f.left[i], rapid.Bool().Draw(w.T, "train first")
 	w.f.Leave(i, leaves, first)
 	fmt.Fprintf(&w.story, "\n  %s leaves: %t (train first: %t)", MemberName(i), leaves, first)

@@ -241,11 +241,17 @@ func (l *fleetLaws) judgeSkew(w *World, i int, of actionSent) {
 	if skew == 0 || member == nil || to == 0 || intent.Rollback != nil || intent.Train == nil || intent.Train.Attempt != l.run {
 		return
 	}
-	slowest := int32(100)
+	slowest, others := int32(100), 0
 	for j := range l.f.Members {
 		if other := l.runMember(j); other != nil && !other.Returns && l.proved[j] <= intent.CurrentStepIndex {
 			slowest = min(slowest, l.updated[j])
+			if j != i {
+				others++
+			}
 		}
+	}
+	if others == 0 {
+		return
 	}
 	replicas := max(w.Workload.Replicas, of.pass.workload.Replicas)
 	if most := ((slowest+skew)*replicas + 99) / 100; to > most {
