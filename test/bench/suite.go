@@ -124,8 +124,8 @@ var benches = []bench{
 	{"B17", "100 Deployments of 4 pods from one commit, steps 1, 50%, 100%: a gate after the first: as releases of their own, and as a train", together{
 		fleet: fleet{deployments: 100, pods: 4, steps: steps("1", "50%", "100%")}, ratio: 1.1, forge: 100,
 	}.run},
-	{"B18", "a train of 1,000 Deployments of 1 pod: an approval, and a rollback at the gate", trainBack{
-		fleet: fleet{deployments: 1000, pods: 1, steps: gatedSteps("1", "100%")}, goal: 10 * time.Second,
+	{"B18", "a train of 1,000 Deployments of 2 pods: an approval, and a rollback at the gate", trainBack{
+		fleet: fleet{deployments: 1000, pods: 2, steps: gatedSteps("1", "100%")}, goal: 10 * time.Second,
 	}.run},
 	{"M5", "rollback from half: 100 pods, of which 50 are of the new version, at a gate", rollback{
 		fleet: fleet{deployments: 1, pods: 100, steps: gatedSteps("50%", "100%")},

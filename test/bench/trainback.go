@@ -43,7 +43,7 @@ func (t trainBack) run(ctx context.Context, k *kit, runs int) (report, error) {
 				}
 				b.first = first
 				all = append(all, b)
-				s.say("  run %d of %d: written back after %s", run+1, runs, seconds(b.written))
+				s.say("  run %d of %d: approved and released after %s", run+1, runs, seconds(b.approved))
 			}
 			return nil
 		})
@@ -54,47 +54,44 @@ func (t trainBack) run(ctx context.Context, k *kit, runs int) (report, error) {
 	return t.report(all), nil
 }
 
-// measure releases a version with one approval, and rolls back the next at its gate.
+// measure rolls a version back at its gate, and releases the next with one approval.
 func (t trainBack) measure(ctx context.Context, s *shop, run int) (b back, err error) {
-	version, attempt := 2*run+2, int64(3*run+2)
+	version, attempt := 2*run+1, int64(3*run+1)
 	if b.rest, err = s.running.usage(); err != nil {
 		return b, err
 	}
-	if b.gate, err = s.toGate(ctx, version, attempt); err != nil {
+	if b.gate, err = s.toGate(ctx, version+1, attempt+1); err != nil {
 		return b, err
 	}
-	start := time.Now()
-	if err := s.client.Status().Patch(ctx, releaseNamed(trainName), client.RawPatch(types.MergePatchType, []byte(confirmPatch))); err != nil {
-		return b, fmt.Errorf("approve: %w", err)
-	}
-	end, err := s.log.await(ctx, t.releases(), released(attempt))
-	if err != nil {
-		return b, err
-	}
-	b.approved = end.Sub(start)
+	s.say("  at its gate after %s", seconds(b.gate))
 	if err := pass(ctx, settle); err != nil {
 		return b, err
 	}
-	if _, err := s.toGate(ctx, version+1, attempt+1); err != nil {
-		return b, err
-	}
-	if err := pass(ctx, settle); err != nil {
-		return b, err
-	}
-	changes := s.log.length()
-	start = time.Now()
+	changes, start := s.log.length(), time.Now()
 	if err := annotateRollback(ctx, s.client, trainName); err != nil {
 		return b, fmt.Errorf("ask for a rollback: %w", err)
 	}
-	end, err = s.log.awaitFrom(ctx, changes, t.deployments, hasTemplate(version))
+	end, err := s.log.awaitFrom(ctx, changes, t.deployments, hasTemplate(version))
 	if err != nil {
 		return b, err
 	}
 	b.written = end.Sub(start)
+	s.say("  written back after %s", seconds(b.written))
 	if end, err = s.log.awaitFrom(ctx, changes, t.releases(), released(attempt+2)); err != nil {
 		return b, err
 	}
 	b.ended = end.Sub(start)
+	if _, err := s.toGate(ctx, version+2, attempt+3); err != nil {
+		return b, err
+	}
+	start = time.Now()
+	if err := s.client.Status().Patch(ctx, releaseNamed(trainName), client.RawPatch(types.MergePatchType, []byte(confirmPatch))); err != nil {
+		return b, fmt.Errorf("approve: %w", err)
+	}
+	if end, err = s.log.await(ctx, t.releases(), released(attempt+3)); err != nil {
+		return b, err
+	}
+	b.approved = end.Sub(start)
 	train, err := s.train(ctx)
 	if err != nil {
 		return b, err
