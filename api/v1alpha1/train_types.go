@@ -46,9 +46,8 @@ const ReachedCompleted = "Completed"
 
 // Lockstep limits how far members of a train are apart.
 type Lockstep struct {
-	// MaxSkew is how far a member may be ahead of the slowest one: the number of steps, from 0 to 50,
-	// or the percentage of its pods, from 1% to 99%. 0 lets no member start a step before all have done
-	// the one before.
+	// MaxSkew is how far a member may be ahead of the slowest one: steps, from 0 to 50, or a percentage
+	// of its pods, from 1% to 99%. 0 lets no member start a step before all have done the one before.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^[1-9][0-9]?%$')",message="must be a number of steps >= 0 or a percentage from 1% to 99%"
@@ -103,8 +102,8 @@ type TrainRun struct {
 	// Passed is the number of steps whose gates have passed.
 	// +optional
 	Passed int32 `json:"passed,omitempty"`
-	// UpdatedPercent is the percentage of its pods, rounded up, of which a member may have updated ones
-	// until the slowest one has as many. It is set if strategy.lockstep.maxSkew is a percentage.
+	// UpdatedPercent is the percentage of its pods, rounded up, that a member may have updated now, if
+	// strategy.lockstep.maxSkew is a percentage.
 	// +optional
 	UpdatedPercent *int32 `json:"updatedPercent,omitempty"`
 	// ApprovedBy lists the users who passed the gates.

@@ -67,6 +67,11 @@ func validateMembership(spec *v1alpha1.BatchReleaseSpec, at *field.Path) field.E
 	forbid(spec.Rollback != nil, at.Child("rollback"), has)
 	forbid(spec.ReleaseTo != nil, at.Child("releaseTo"), "is not for a train")
 	forbid(spec.Strategy.Traffic != nil, strategy.Child("traffic"), has)
+	forbid(spec.Strategy.MaxSurge != nil, strategy.Child("maxSurge"), has)
+	forbid(spec.Strategy.MaxUnavailable != nil, strategy.Child("maxUnavailable"), has)
+	forbid(spec.Strategy.PodReplacement != "", strategy.Child("podReplacement"), has)
+	forbid(len(spec.Strategy.Order) > 0, strategy.Child("order"), has)
+	forbid(spec.Strategy.PausePoints, strategy.Child("pausePoints"), has)
 	return append(errs, validateMembers(spec.Members, at.Child("members"))...)
 }
 

@@ -121,7 +121,7 @@ var benches = []bench{
 		fleet:    fleet{deployments: 10_000, pods: 10, steps: steps("50%", "100%")},
 		requests: 2000, writes: 1000, ceiling: 1_500_000, window: 2 * time.Second, outage: 5 * time.Second,
 	}.run},
-	{"B17", "100 Deployments of 4 pods from one commit, steps 1, 50%, 100%: a gate after the first: as releases of their own, and as a train", together{
+	{"B17", "100 Deployments of 4 pods from one commit, steps 1, 50%, 100%, a gate after the first: as releases of their own, and as a train", together{
 		fleet: fleet{deployments: 100, pods: 4, steps: steps("1", "50%", "100%")}, ratio: 1.1, forge: 100,
 	}.run},
 	{"B18", "a train of 1,000 Deployments of 2 pods: an approval, and a rollback at the gate", trainBack{
