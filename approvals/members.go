@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// mostCompared is how many members have their templates compared: each costs a read, and the text
+	// mostCompared limits the members whose templates are compared: each costs a read, and the text
 	// of a pull request has room for no more.
 	mostCompared = 20
-	// mostRead is how many members are read: the text lists no more.
+	// mostRead limits the members that are read: the text lists no more.
 	mostRead = 100
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/sim"
 )
 
-// apply lets happen to pods what an event says, and tells of each part of it.
+// apply changes pods as an event says, and returns a line for each change.
 func (r *run) apply(event *Event) []string {
 	var told []string
 	tell := func(is bool, text string, args ...any) {

@@ -30,7 +30,7 @@ type run struct {
 	wake time.Time
 	// newest is the template that is given now.
 	newest string
-	// members are those of a train, whose fleet it is; a release without a train has none.
+	// members and fleet belong to a train; a release without a train has none.
 	members []*run
 	fleet   *sim.Fleet
 	// last is the last row of this release.

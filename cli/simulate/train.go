@@ -22,7 +22,7 @@ type Member struct {
 	Manifest kinds.Object
 }
 
-// MaxMembers is how many members are simulated at most.
+// MaxMembers limits the members of a train that is simulated.
 const MaxMembers = 100
 
 // RunTrain simulates a run of a train in which all members change. The releases must be valid.

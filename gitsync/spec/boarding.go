@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// maxRun is how many releases the members of a train may name.
+	// maxRun limits the releases that the members of a train name.
 	maxRun = 2000
-	// maxLooks is how many releases the selectors of all trains may be compared with.
+	// maxLooks limits the comparisons of releases with the selectors of all trains.
 	maxLooks = 20_000_000
-	// maxMemberSteps is how many bytes the members of all trains may get in steps.
+	// maxMemberSteps limits the steps that the members of all trains get, in bytes.
 	maxMemberSteps = 32 << 20
-	// maxTrainProblems is how many problems of one train are reported.
+	// maxTrainProblems limits the problems that are reported of one train.
 	maxTrainProblems = 20
 )
 

@@ -209,7 +209,7 @@ func (p *pass) contentDigest(of *manifest) (digest, problem string) {
 	return known.digest, known.problem
 }
 
-// maxSimilar is how many names are looked at for one that was probably meant.
+// maxSimilar limits the names that are compared with a wrong one.
 const maxSimilar = 1000
 
 // similar names what was probably meant by an entry; empty if nothing is like it. A generator of

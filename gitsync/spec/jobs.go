@@ -102,7 +102,7 @@ func (p *pass) findJobs(l located, namespace string, all map[objectKey][]located
 	return templates, len(p.errors)+p.dropped == before
 }
 
-// maxJobBytes is how many bytes of Jobs the gates of all releases may get: a gate names one in a
+// maxJobBytes limits the Jobs that the gates of all releases get, in bytes: a gate names one in a
 // few.
 const maxJobBytes = 64 << 20
 

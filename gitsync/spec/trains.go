@@ -75,7 +75,7 @@ func validateMembership(spec *v1alpha1.BatchReleaseSpec, at *field.Path) field.E
 	return append(errs, validateMembers(spec.Members, at.Child("members"))...)
 }
 
-// maxMembers is how many entries spec.members may have.
+// maxMembers limits the entries of spec.members.
 const maxMembers = 200
 
 func validateMembers(members []v1alpha1.TrainMember, at *field.Path) field.ErrorList {

@@ -9,7 +9,7 @@ type ride struct {
 	train  *v1alpha1.BatchRelease
 	member *v1alpha1.RunMember
 	record *record
-	// at is how far the release is on record to be in runs of the train; nil if it was in none.
+	// at has the recorded progress of the release in runs of the train; nil if it was in none.
 	at *v1alpha1.TrainProgress
 	// wanted marks a release that has a train, whether it exists or not.
 	wanted bool

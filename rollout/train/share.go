@@ -2,8 +2,7 @@ package train
 
 // Pods counts the pods of a member that has not done the steps that it may start.
 type Pods struct {
-	// Replicas is how many pods it has, and Updated how many of them are available and run the new
-	// template.
+	// Replicas counts its pods, and Updated those that are available and run the new template.
 	Replicas, Updated int32
 }
 
