@@ -22,7 +22,7 @@ type Member struct {
 }
 
 const (
-	// maxMembers limits the members that are listed, and maxRows limits the text of their rows, in bytes.
+	// maxMembers limits the members that are listed, and maxRows the text of their rows, in bytes.
 	maxMembers, maxRows = 100, 32_000
 	// maxDiff and maxDiffs limit the text of one diff, and of all, in bytes. A forge refuses a text of
 	// more than 65,536 characters.

@@ -41,8 +41,8 @@ type Nodes struct {
 type Event struct {
 	// At is how long after the start.
 	At metav1.Duration `json:"at"`
-	// Member is the member of a train that the event is about; by default all members, and the train for
-	// what people ask for and expect.
+	// Member names the member of a train that the event is about; by default all members, and the train
+	// for what people ask for and expect.
 	Member string `json:"member,omitempty"`
 	// Scale sets spec.replicas, or lets nodes come and go until a DaemonSet is to have so many pods.
 	Scale *int32 `json:"scale,omitempty"`

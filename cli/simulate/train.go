@@ -102,7 +102,7 @@ func (r *run) knowMembers() error {
 	return nil
 }
 
-// give gives another template to the release, or in one commit to the members of a train: to all, or
+// give gives another template to the release, or in one commit to the members of a train: to all or
 // to the named one.
 func (r *run) give(template, member string) {
 	if r.fleet == nil {
@@ -122,8 +122,8 @@ func (r *run) give(template, member string) {
 	r.fleet.Push(template, changed, seats)
 }
 
-// subject returns the member of a name, the train or the release itself without one; nil if there is
-// none.
+// subject returns the member of a name, or without one the train, or the release itself; nil if
+// there is none.
 func (r *run) subject(member string) *run {
 	if member == "" {
 		return r

@@ -66,7 +66,7 @@ func NewFleet(s FleetSetup) *Fleet {
 	return Assemble(train, members, names, names[1:])
 }
 
-// Assemble makes a fleet of a train, and of members that run v1. names has the name of the train and
+// Assemble makes a fleet of a train and of members that run v1. names has the name of the train and
 // those of the members, and groups the entries of the train's spec that these belong to.
 func Assemble(train *State, members []*State, names, groups []string) *Fleet {
 	f := &Fleet{

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestMemberLeaves: a train whose commits wait for the end of a run does not wait for the end of one
-// whose member is in it no more.
+// TestMemberLeaves: a train whose commits wait for the end of a run does not wait for one whose
+// member has left the train.
 func TestMemberLeaves(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []v1alpha1.SupersedePolicy{v1alpha1.SupersedeRestart, v1alpha1.SupersedeQueue} {

@@ -7,9 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/rollout/plan"
 )
 
-// beforeTrain keeps the fleet as it is before a pass of the train. What it returns checks, after it,
-// that each member for which the pass has changed anything is woken: one that was at rest and is not
-// woken stays at rest.
+// beforeTrain keeps the fleet as it is before a pass of the train. It returns a check for after the
+// pass: a member that was at rest, and that nothing wakes, stays at rest.
 func (w *fleetWalk) beforeTrain(seat int) func() {
 	if seat != 0 || w.fault != "" {
 		return func() {}
@@ -47,7 +46,7 @@ func passOf(f *Fleet, i int) string {
 	return restOf(f, i)
 }
 
-// restOf tells how a member is: what it says, and its pods.
+// restOf returns the pods of a member, its state and its message.
 func restOf(f *Fleet, i int) string {
 	s := f.State(i + 1)
 	status := s.Release.Status

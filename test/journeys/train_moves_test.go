@@ -26,8 +26,8 @@ func (w *trainWorld) other(members ...v1alpha1.TrainMember) *v1alpha1.BatchRelea
 	return train
 }
 
-// TestTrainLosesMember: a member that moves to another train in mid-run is released by that one, and
-// the first goes on without it, also if its commits wait for the end of a run.
+// TestTrainLosesMember: another train releases a member that moves to it in mid-run, and the first
+// goes on without it, also if its commits wait for the end of a run.
 func TestTrainLosesMember(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []v1alpha1.SupersedePolicy{v1alpha1.SupersedeRestart, v1alpha1.SupersedeQueue} {
@@ -47,7 +47,7 @@ func TestTrainLosesMember(t *testing.T) {
 	}
 }
 
-// TestTrainRenamed: members of a train that gets another name in mid-run go on in a run of that one.
+// TestTrainRenamed: members of a train that gets another name in mid-run go on under that name.
 func TestTrainRenamed(t *testing.T) {
 	w := newTrainWorld(t, three(), step(1, manual()), step("100%"))
 	w.begin(time.Second, func(s *v1alpha1.ReleaseSource) { s.Spec.Prune = true })
