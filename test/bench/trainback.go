@@ -92,21 +92,29 @@ func (t trainBack) measure(ctx context.Context, s *shop, run int) (b back, err e
 		return b, err
 	}
 	b.approved = end.Sub(start)
+	if err := b.weigh(ctx, s); err != nil {
+		return b, err
+	}
+	b.usage, err = s.running.usage()
+	return b, err
+}
+
+// weigh measures the train as it is stored.
+func (b *back) weigh(ctx context.Context, s *shop) error {
 	train, err := s.train(ctx)
 	if err != nil {
-		return b, err
+		return err
 	}
 	status, err := json.Marshal(train.Status)
 	if err != nil {
-		return b, fmt.Errorf("encode status: %w", err)
+		return fmt.Errorf("encode status: %w", err)
 	}
 	object, err := json.Marshal(train)
 	if err != nil {
-		return b, fmt.Errorf("encode train: %w", err)
+		return fmt.Errorf("encode train: %w", err)
 	}
 	b.status, b.object = len(status), len(object)
-	b.usage, err = s.running.usage()
-	return b, err
+	return nil
 }
 
 // toGate pushes a version of the whole fleet, and returns how long the train takes to its gate.

@@ -70,11 +70,16 @@ func belongs(name, train string) func(event any) bool {
 // appLabel has the name of the workload on what belongs to it, in the samples.
 const appLabel = "app"
 
-// startRecorder watches what belongs to a workload of a train, or without one, until ctx is done.
-func startRecorder(
-	ctx context.Context, config *rest.Config, scheme *runtime.Scheme, workload types.NamespacedName, train string, listener func(*scene),
-) (*recorder, error) {
-	namespace := workload.Namespace
+// recorded selects what a recorder watches: what belongs to a workload, and its train; empty without
+// one.
+type recorded struct {
+	workload types.NamespacedName
+	train    string
+}
+
+// startRecorder watches what is selected, until ctx is done.
+func startRecorder(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, of recorded, listener func(*scene)) (*recorder, error) {
+	namespace := of.workload.Namespace
 	informers, err := cache.New(config, cache.Options{
 		Scheme:            scheme,
 		DefaultNamespaces: map[string]cache.Config{namespace: {}},
@@ -83,7 +88,7 @@ func startRecorder(
 		return nil, fmt.Errorf("make informers: %w", err)
 	}
 	r := &recorder{scene: newScene(), changed: make(chan struct{}), listener: listener}
-	handler := toolscache.FilteringResourceEventHandler{FilterFunc: belongs(workload.Name, train), Handler: r.handler()}
+	handler := toolscache.FilteringResourceEventHandler{FilterFunc: belongs(of.workload.Name, of.train), Handler: r.handler()}
 	for _, kind := range watched() {
 		informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {

@@ -85,7 +85,7 @@ func first(ctx context.Context, s *story) error {
 // its gates apart.
 func (e *environment) rehearse(ctx context.Context, o options, at *stage, c cast, of string) (*story, error) {
 	workload := types.NamespacedName{Namespace: at.namespace, Name: c.name}
-	watch, err := startRecorder(ctx, e.config, e.cluster.Scheme(), workload, at.train, newNarrator(e.screen, of).hear)
+	watch, err := startRecorder(ctx, e.config, e.cluster.Scheme(), recorded{workload, at.train}, newNarrator(e.screen, of).hear)
 	if err != nil {
 		return nil, err
 	}

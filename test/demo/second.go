@@ -153,14 +153,14 @@ func (e *ensemble) passGate(ctx context.Context, step int) error {
 	if err := e.options.lookAround(ctx); err != nil {
 		return err
 	}
-	actor, what := tester, ""
+	var actor, what string
 	if gate.Spec.Type == v1alpha1.GatePullRequest {
 		actor, what = approver, fmt.Sprintf("#%d", gate.Status.PullRequest.Number)
 		if err := e.showPull(ctx); err != nil {
 			return err
 		}
 	} else {
-		what = gate.Spec.Policy.CommitStatus.Context
+		actor, what = tester, gate.Spec.Policy.CommitStatus.Context
 	}
 	for _, s := range e.stories {
 		if err := s.claim(ctx, s.latest(), gate, actor, what); err != nil {
