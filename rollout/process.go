@@ -284,5 +284,5 @@ func (p *processes) countsInterval() time.Duration {
 	return max(leastInterval, time.Duration(p.busy)*share)
 }
 
-// leastInterval is how long such a status waits where few releases are in progress.
+// leastInterval delays such a status where few releases are in progress.
 const leastInterval = 5 * time.Second

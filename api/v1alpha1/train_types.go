@@ -46,8 +46,9 @@ const ReachedCompleted = "Completed"
 
 // Lockstep limits how far members of a train are apart.
 type Lockstep struct {
-	// MaxSkew is how far a member may be ahead of the slowest one: steps, from 0 to 50, or a percentage
-	// of its pods, from 1% to 99%. 0 lets no member start a step before all have done the one before.
+	// MaxSkew limits the lead of a member over the slowest one: in steps, from 0 to 50, or as a
+	// percentage of its pods, from 1% to 99%. 0 lets no member start a step before all have done the
+	// one before.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=10
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^[1-9][0-9]?%$')",message="must be a number of steps >= 0 or a percentage from 1% to 99%"

@@ -18,6 +18,13 @@ strategy:
   steps: [{replicas: 1, gates: [{pullRequest: {minApprovals: 1}}]}, {replicas: 100%}]
 `
 
+const inPercent = `
+members: [{name: db}, {name: web}, {name: api}]
+strategy:
+  lockstep: {maxSkew: 25%}
+  steps: [{replicas: 100%}]
+`
+
 // playTrain simulates a train of three Deployments with 4 pods.
 func playTrain(t *testing.T, spec, trace string) (*simulate.Timeline, error) {
 	t.Helper()
@@ -80,6 +87,16 @@ events:
 - {at: 65m, expect: {phase: Completed, available: 12}}
 - {at: 65m, member: web, expect: {phase: Completed, new: 4}}
 `},
+		"held in lockstep": {"a member that waits for another one within a step does not fail", `
+events:
+- {at: 0s, member: web, broken: v2}
+- {at: 1h, member: db, expect: {phase: RollingUpdate, new: 1, old: 3}}
+- {at: 1h, member: web, expect: {phase: Failed}}
+- {at: 1h, broken: ""}
+- {at: 1h, member: web, heal: 1}
+- {at: 1h, retry: true}
+- {at: 2h, expect: {phase: Completed, new: 12}}
+`},
 		"scaled": {"a member is scaled by itself", `
 approveAfter: 1m
 events:
@@ -91,7 +108,11 @@ events:
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			timeline, err := playTrain(t, tiers, strings.Replace(tc.trace, "BatchBlocking", string(v1alpha1.StepBlocking), 1))
+			spec := tiers
+			if name == "held in lockstep" {
+				spec = inPercent
+			}
+			timeline, err := playTrain(t, spec, strings.Replace(tc.trace, "BatchBlocking", string(v1alpha1.StepBlocking), 1))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -75,5 +75,3 @@ func heldInLockstep(s *snapshot) bool {
 	most, limited := s.ride().most(s.steps().index(), s.workload.Replicas)
 	return limited && most < s.record.TargetReplicas && s.pods.available() >= most
 }
-
-func samePercent(a, b *int32) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
@@ -214,7 +216,7 @@ func RunChanges(was, is *v1alpha1.BatchReleaseStatus) []string {
 		return nil
 	}
 	before, now := map[string]v1alpha1.RunMember{}, map[string]bool{}
-	if was.Run != nil && was.Attempt == is.Attempt && was.Phase == is.Phase && samePercent(was.Run.UpdatedPercent, is.Run.UpdatedPercent) {
+	if was.Run != nil && was.Attempt == is.Attempt && was.Phase == is.Phase && equality.Semantic.DeepEqual(was.Run.UpdatedPercent, is.Run.UpdatedPercent) {
 		for _, m := range was.Run.Members {
 			before[m.Name] = m
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/rollout/train"
 )
@@ -199,7 +201,7 @@ func letStart(d Decision, on []riding, members []train.Member) Decision {
 	starts, before := slices.ContainsFunc(d.snap.record.Run.Members, more), d.snap.record.Run.UpdatedPercent
 	updated := updatedPercent(d.snap, on, allowed, starts)
 	switch reads := ReadMembers | ReadRelease; {
-	case !starts && samePercent(updated, before):
+	case !starts && equality.Semantic.DeepEqual(updated, before):
 		return d
 	case !d.snap.live(reads):
 		return d.read(reads)

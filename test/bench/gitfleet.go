@@ -40,7 +40,7 @@ func (f fleet) releases() int {
 	return 1
 }
 
-// perFile is how many Deployments are in a file, and how many releases.
+// perFile limits the Deployments, and the releases, in a file.
 const perFile = 100
 
 // files returns the manifests of all Deployments in a version, by name of their file.

@@ -173,6 +173,10 @@ func TestTrain(t *testing.T) {
 	if got := w.now().releases[string(shop)].Status.Commit; got != commit {
 		t.Errorf("want the train at %s, got %s", commit, got)
 	}
+	approved := w.kubectl("get", "controllerrevisions", "-o", `jsonpath={range .items[*]}{.metadata.name}={.metadata.annotations.rollouts\.sluice\.dev/approved-by}{"\n"}{end}`)
+	if n := strings.Count(approved, "=grace"); n != 3 {
+		t.Errorf("want the history of three members to name who approved, got:\n%s", approved)
+	}
 	lines := w.statuses(commit, "sluice/"+w.namespace+"/"+string(shop))
 	if len(lines) == 0 || !strings.HasPrefix(lines[len(lines)-1], "success") {
 		t.Errorf("want the status of the train to end in success, got:\n%s", strings.Join(lines, "\n"))
