@@ -70,14 +70,13 @@ func belongs(name, train string) func(event any) bool {
 // appLabel has the name of the workload on what belongs to it, in the samples.
 const appLabel = "app"
 
-// recorded selects what a recorder watches: what belongs to a workload, and its train; empty without
-// one.
+// recorded selects the objects of a workload, and those of its train, if it has one.
 type recorded struct {
 	workload types.NamespacedName
 	train    string
 }
 
-// startRecorder watches what is selected, until ctx is done.
+// startRecorder watches the selected objects until ctx is done.
 func startRecorder(ctx context.Context, config *rest.Config, scheme *runtime.Scheme, of recorded, listener func(*scene)) (*recorder, error) {
 	namespace := of.workload.Namespace
 	informers, err := cache.New(config, cache.Options{
