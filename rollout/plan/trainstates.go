@@ -51,7 +51,7 @@ var trains = group{when: isTrain, rows: []*state{
 	},
 	{
 		when: func(s *snapshot) bool { return len(openGatesOf(s)) > 0 }, value: v1alpha1.StateBlocked,
-		reason: just(v1alpha1.ReasonBlocking), message: blockedWords, event: notice{onEntry, false}, traits: gone,
+		reason: just(v1alpha1.ReasonBlocking), message: blockedTrainWords, event: notice{onEntry, false}, traits: gone,
 	},
 	{when: func(s *snapshot) bool { return s.record.rollingBack() }, value: v1alpha1.StateRolling, reason: just(v1alpha1.ReasonRollingBack), message: membersWords("returning")},
 	{when: always, value: v1alpha1.StateRolling, reason: upgradeReason, message: membersWords("")},
@@ -122,6 +122,18 @@ func membersWords(what string) func(*report) string {
 		}
 		return words
 	}
+}
+
+// blockedTrainWords names the gates that a train waits for, and a member that has fallen ill since
+// they were asked: they pass once it is well.
+func blockedTrainWords(r *report) string {
+	words := blockedWords(r)
+	on, members := going(ridingsOf(r.s))
+	reach := rulesOf(&r.s.release.Spec, r.s.record.Run.Passed).Reach(members)
+	if m := holderOf(on, func(m riding) bool { return m.done >= reach[m.run.Name] }); m != nil {
+		words += ", and for " + m.waitWords()
+	}
+	return words
 }
 
 // holderOf returns the member that a train waits for: one that does not go on by itself first.
