@@ -1,6 +1,7 @@
 package journeys
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -96,4 +97,20 @@ func TestTrainInPercentOfEachKind(t *testing.T) {
 	w.confirm(string(shop))
 	w.await(all(shop.phase(v1alpha1.PhaseCompleted), subject("new").serves("new:2", 4), subject("db").serves("db:2", 6),
 		subject("api").serves("api:2", 4), web.serves("web:2", 4)))
+}
+
+// TestTrainHeldByFrozenMember: a member that is frozen holds its train, which names it. The others
+// start no step, and all go on once the freeze is lifted.
+func TestTrainHeldByFrozenMember(t *testing.T) {
+	w := newTrainWorld(t, three(), step(1, manual()), step("100%"))
+	w.begin(time.Second)
+	end := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	w.kubectl("annotate", "batchrelease", "api", fmt.Sprintf(`%s={"reason":"quarter end","until":%q}`, v1alpha1.FreezeAnnotation, end))
+	w.to(2, "db", "api", "web")
+	w.await(all(shop.says("waiting for api"), shop.says("quarter end"), subject("api").serves("api:1", 4),
+		subject("db").serves("db:1", 4), web.serves("web:1", 4)))
+	w.kubectl("annotate", "batchrelease", "api", v1alpha1.FreezeAnnotation+"-")
+	w.await(shop.blocksAt(0))
+	w.confirm(string(shop))
+	w.await(w.rests())
 }
