@@ -17,7 +17,6 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
-	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
@@ -32,6 +31,11 @@ const (
 	longestPause  = 2 * time.Minute
 )
 
+// Forges make the clients that talk to forges.
+type Forges interface {
+	Client(a forge.Access) (forge.Client, error)
+}
+
 // Options say how to talk to forges.
 type Options struct {
 	// Cluster is the name of this cluster in commit statuses; empty if there is only one.
@@ -44,7 +48,7 @@ type Options struct {
 	// namespaces.
 	Cache cache.Options
 	// Forges make the clients that talk to forges.
-	Forges *github.Clients
+	Forges Forges
 }
 
 // pausedError says that a forge is left alone for now.
@@ -92,7 +96,7 @@ type connection struct {
 
 	// setup is held while the client is made; who waits for it waits for the same thing.
 	setup    sync.Mutex
-	api      *github.Client
+	api      forge.Client
 	identity identity
 	readAt   time.Time
 
@@ -136,7 +140,7 @@ func (c *connections) forget(key types.NamespacedName) {
 
 // ask sends something to the source's forge. Its error is a *pausedError where
 // trying again at a certain time may help.
-func (c *connections) ask(ctx context.Context, source *v1alpha1.ReleaseSource, teams bool, what func(context.Context, *github.Client) error) error {
+func (c *connections) ask(ctx context.Context, source *v1alpha1.ReleaseSource, teams bool, what func(context.Context, forge.Client) error) error {
 	con := c.of(source)
 	select {
 	case con.slots <- struct{}{}:
@@ -156,7 +160,7 @@ func (c *connections) ask(ctx context.Context, source *v1alpha1.ReleaseSource, t
 }
 
 // send makes the request, after the first one of a client has shown that it is let in.
-func (c *connections) send(ctx context.Context, con *connection, source *v1alpha1.ReleaseSource, teams bool, what func(context.Context, *github.Client) error) error {
+func (c *connections) send(ctx context.Context, con *connection, source *v1alpha1.ReleaseSource, teams bool, what func(context.Context, forge.Client) error) error {
 	api, err := c.client(ctx, con, source, teams)
 	if err != nil {
 		return err
@@ -211,7 +215,7 @@ func (c *connection) note(err error) error {
 }
 
 // client returns the one for the source as it is now, with the credentials as they are now.
-func (c *connections) client(ctx context.Context, con *connection, source *v1alpha1.ReleaseSource, teams bool) (*github.Client, error) {
+func (c *connections) client(ctx context.Context, con *connection, source *v1alpha1.ReleaseSource, teams bool) (forge.Client, error) {
 	con.setup.Lock()
 	defer con.setup.Unlock()
 	wanted := identity{uid: source.UID, forge: *source.Spec.Forge, teams: teams || con.identity.teams}
@@ -245,20 +249,12 @@ func (c *connections) client(ctx context.Context, con *connection, source *v1alp
 	return api, err
 }
 
-func (c *connections) connect(source *v1alpha1.ReleaseSource, secret *corev1.Secret, teams bool) (*github.Client, error) {
+func (c *connections) connect(source *v1alpha1.ReleaseSource, secret *corev1.Secret, teams bool) (forge.Client, error) {
 	where := source.Spec.Forge
-	options, err := github.Options{
-		BaseURL:    where.BaseURL,
-		Owner:      where.Owner,
-		Repository: where.Repo,
-	}.WithSecret(secret.Data)
-	if err != nil {
-		return nil, err
-	}
-	if options.App != nil {
-		options.App.Teams, options.App.Deployments = teams, where.Environment != ""
-	}
-	api, err := c.options.Forges.Client(options)
+	api, err := c.options.Forges.Client(forge.Access{
+		Type: forge.Type(where.Type), BaseURL: where.BaseURL, Owner: where.Owner, Repository: where.Repo,
+		Secret: secret.Data, Teams: teams, Deployments: where.Environment != "",
+	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to forge: %w", err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/sluice-dev/sluice/approvals/lifecycle"
 	"github.com/sluice-dev/sluice/approvals/report"
 	"github.com/sluice-dev/sluice/forge"
-	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/forge/record"
 )
 
@@ -105,7 +104,7 @@ func (a *asking) gather(ctx context.Context) (lifecycle.GateFacts, error) {
 // of the cluster.
 func (a *asking) gatherAsked(ctx context.Context, facts lifecycle.GateFacts, onBranch bool) (lifecycle.GateFacts, error) {
 	g, known := a.gate.object, &gate.ForgeFacts{OwnPrefix: a.prefix}
-	err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
+	err := a.onForge(ctx, facts, func(ctx context.Context, api forge.Client) error {
 		return askForge(ctx, api, g, facts.Facts, known)
 	})
 	if err != nil {
@@ -128,7 +127,7 @@ func (a *asking) gatherAsked(ctx context.Context, facts lifecycle.GateFacts, onB
 }
 
 // askForge reads the forge's facts on a gate.
-func askForge(ctx context.Context, api *github.Client, g *v1alpha1.Gate, facts gate.Facts, into *gate.ForgeFacts) error {
+func askForge(ctx context.Context, api forge.Client, g *v1alpha1.Gate, facts gate.Facts, into *gate.ForgeFacts) error {
 	var err error
 	if into.Self, err = api.Self(ctx); err != nil {
 		return err
@@ -214,7 +213,7 @@ func (a *asking) gatherOver(ctx context.Context) (lifecycle.GateFacts, error) {
 		return facts, err
 	}
 	a.gate.release = facts.Release
-	err = a.forges.ask(ctx, facts.Source, false, func(ctx context.Context, api *github.Client) error {
+	err = a.forges.ask(ctx, facts.Source, false, func(ctx context.Context, api forge.Client) error {
 		repository, err := api.Repository(ctx)
 		facts.BranchGoes = repository.DeleteBranchOnMerge
 		return err

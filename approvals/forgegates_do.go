@@ -9,7 +9,6 @@ import (
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/approvals/lifecycle"
 	"github.com/sluice-dev/sluice/forge"
-	"github.com/sluice-dev/sluice/forge/github"
 )
 
 // do carries out one intent. It reports false if the gate is not the version that was judged.
@@ -22,7 +21,7 @@ func (a *asking) do(ctx context.Context, facts lifecycle.GateFacts, intent lifec
 	case lifecycle.MovePull:
 		return a.move(ctx, facts, intent)
 	case lifecycle.RewritePull:
-		err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
+		err := a.onForge(ctx, facts, func(ctx context.Context, api forge.Client) error {
 			_, err := api.UpdateApproval(ctx, intent.Number, intent.Text.Title, intent.Text.Body)
 			return err
 		})
@@ -32,12 +31,12 @@ func (a *asking) do(ctx context.Context, facts lifecycle.GateFacts, intent lifec
 	case lifecycle.RecordGate:
 		return a.gate.recordDecision(ctx, intent.Status)
 	case lifecycle.CommentPull:
-		err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
+		err := a.onForge(ctx, facts, func(ctx context.Context, api forge.Client) error {
 			return api.Comment(ctx, intent.Number, intent.Text)
 		})
 		return a.recordAfter(ctx, err, func(s *v1alpha1.GateStatus) { s.Refusal.ToldDigest = intent.Digest })
 	case lifecycle.ClosePull:
-		err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
+		err := a.onForge(ctx, facts, func(ctx context.Context, api forge.Client) error {
 			return api.CloseApproval(ctx, intent.Number, intent.Branch, intent.Comment)
 		})
 		if err == nil || forge.KindOf(err) == forge.NotFound { // one that is gone is closed
@@ -45,7 +44,7 @@ func (a *asking) do(ctx context.Context, facts lifecycle.GateFacts, intent lifec
 		}
 		return false, err
 	case lifecycle.RemoveBranch:
-		err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
+		err := a.onForge(ctx, facts, func(ctx context.Context, api forge.Client) error {
 			return api.DeleteBranch(ctx, intent.Branch)
 		})
 		return err == nil, err
@@ -56,7 +55,7 @@ func (a *asking) do(ctx context.Context, facts lifecycle.GateFacts, intent lifec
 }
 
 // onForge sends a request to the forge of the gate's source.
-func (a *asking) onForge(ctx context.Context, facts lifecycle.GateFacts, what func(context.Context, *github.Client) error) error {
+func (a *asking) onForge(ctx context.Context, facts lifecycle.GateFacts, what func(context.Context, forge.Client) error) error {
 	return a.forges.ask(ctx, facts.Source, needsTeams(a.gate.object), what)
 }
 
@@ -88,7 +87,7 @@ func (a *asking) letGo(ctx context.Context) (bool, error) {
 func (a *asking) open(ctx context.Context, facts lifecycle.GateFacts, intent lifecycle.OpenPull) (bool, error) {
 	g := a.gate.object
 	var pull forge.PullRequest
-	err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
+	err := a.onForge(ctx, facts, func(ctx context.Context, api forge.Client) error {
 		var err error
 		pull, err = api.OpenChange(ctx, intent.Request)
 		return err
@@ -102,7 +101,7 @@ func (a *asking) open(ctx context.Context, facts lifecycle.GateFacts, intent lif
 // move puts the branch of the pull request onto the tracked branch again, where that was rewritten.
 func (a *asking) move(ctx context.Context, facts lifecycle.GateFacts, intent lifecycle.MovePull) (bool, error) {
 	moved := false
-	err := a.onForge(ctx, facts, func(ctx context.Context, api *github.Client) error {
+	err := a.onForge(ctx, facts, func(ctx context.Context, api forge.Client) error {
 		var err error
 		moved, err = api.MoveChange(ctx, intent.Request, intent.MadeOn)
 		return err

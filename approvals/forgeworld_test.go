@@ -22,7 +22,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals"
-	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/forge/connect"
 	"github.com/sluice-dev/sluice/forge/record"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/internal/dialer"
@@ -136,21 +136,21 @@ func (w *forgeWorld) records(commit string) []v1alpha1.ApprovalRecord {
 }
 
 // loopbackForges returns clients for forges on loopback, with a timeout.
-func loopbackForges(timeout time.Duration) *github.Clients {
-	return github.NewClients(loopbackOptions(timeout))
+func loopbackForges(timeout time.Duration) approvals.Forges {
+	return connect.New(loopbackOptions(timeout))
 }
 
 // limitedForges returns clients that send so many writes in an hour.
-func limitedForges(writes int) *github.Clients {
+func limitedForges(writes int) approvals.Forges {
 	options := loopbackOptions(soon)
 	options.WritesPerHour = writes
-	return github.NewClients(options)
+	return connect.New(options)
 }
 
-func loopbackOptions(timeout time.Duration) github.Options {
+func loopbackOptions(timeout time.Duration) connect.Common {
 	networks := dialer.Rules{Allowed: dialer.Loopback()}
 	git := gitrepo.NewReader(gitrepo.Options{AllowHTTP: true, Networks: networks})
-	return github.Options{Git: git, Timeout: timeout, AllowHTTP: true, Networks: networks}
+	return connect.Common{Git: git, Timeout: timeout, AllowHTTP: true, Networks: networks}
 }
 
 // startForgeApprovals runs all of the part until stop or the end of the test.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
-	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/plain"
 )
@@ -54,7 +53,7 @@ func health(err error, proved bool) (metav1.Condition, bool) {
 
 // prove checks that the forge accepts the client and knows the repository. Later requests need the
 // answers to both.
-func prove(ctx context.Context, api *github.Client) error {
+func prove(ctx context.Context, api forge.Client) error {
 	if _, err := api.Self(ctx); err != nil {
 		return err
 	}

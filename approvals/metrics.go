@@ -1,12 +1,13 @@
 package approvals
 
 import (
+	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-
-	"github.com/sluice-dev/sluice/forge/github"
 )
 
 // What is known of the budget of each source at its forge, as of the last answer.
@@ -30,13 +31,13 @@ var (
 // The workers of the controllers bound it: a forge that answers slowly shows.
 var _ = promauto.With(metrics.Registry).NewGaugeFunc(prometheus.GaugeOpts{
 	Name: "sluice_forge_queue_depth", Help: "Requests to forges that wait for their answer.",
-}, func() float64 { return float64(github.Unanswered()) })
+}, func() float64 { return float64(wire.Unanswered()) })
 
 func forgeGauge(name, help string) *prometheus.GaugeVec {
 	return promauto.With(metrics.Registry).NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"namespace", "source"})
 }
 
-func publishBudget(source types.NamespacedName, budget github.Budget) {
+func publishBudget(source types.NamespacedName, budget forge.Budget) {
 	set := func(gauge *prometheus.GaugeVec, value float64) {
 		gauge.WithLabelValues(source.Namespace, source.Name).Set(value)
 	}

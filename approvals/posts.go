@@ -12,7 +12,6 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
-	"github.com/sluice-dev/sluice/forge/github"
 )
 
 // post sends a status. It reports false for a status that the forge has rejected before, and sends
@@ -22,9 +21,9 @@ func (c *connections) post(ctx context.Context, source *v1alpha1.ReleaseSource, 
 	if c.rejected.has(of, sent) {
 		return false, nil
 	}
-	err := c.ask(ctx, source, false, func(ctx context.Context, api *github.Client) error {
+	err := c.ask(ctx, source, false, func(ctx context.Context, api forge.Client) error {
 		if status.State == forge.StatePending { // people wait for outcomes
-			ctx = github.CanWait(ctx)
+			ctx = forge.CanWait(ctx)
 		}
 		_, err := api.PostStatus(ctx, status)
 		return err

@@ -16,7 +16,6 @@ import (
 	"github.com/sluice-dev/sluice/approvals/lifecycle"
 	"github.com/sluice-dev/sluice/approvals/report"
 	"github.com/sluice-dev/sluice/forge"
-	"github.com/sluice-dev/sluice/forge/github"
 )
 
 // verifyWithin is the age up to which a report is compared with the forge's, once after a start: a
@@ -81,7 +80,7 @@ func (r *reporting) gather(ctx context.Context) (lifecycle.ReportFacts, error) {
 	if !r.seen.first(key, release.UID) || last == nil || last.Time == nil || r.releases.clock.Since(last.Time.Time) > verifyWithin {
 		return facts, nil
 	}
-	err = r.onForge(ctx, func(ctx context.Context, api *github.Client) error {
+	err = r.onForge(ctx, func(ctx context.Context, api forge.Client) error {
 		standing, err := api.CommitStatuses(ctx, last.Commit, last.Context)
 		if facts.Doubted = err == nil; len(standing) > 0 {
 			facts.Standing = &standing[0]
@@ -125,7 +124,7 @@ func (r *reporting) do(ctx context.Context, _ lifecycle.ReportFacts, intent life
 		r.held = intent.Until
 		return true, nil
 	case lifecycle.EndDeployment:
-		err := r.onForge(ctx, func(ctx context.Context, api *github.Client) error {
+		err := r.onForge(ctx, func(ctx context.Context, api forge.Client) error {
 			return api.PostDeploymentStatus(ctx, forge.DeploymentStatusRequest{
 				DeploymentID: intent.ID, State: forge.DeploymentInactive, Description: "superseded",
 			})
@@ -144,7 +143,7 @@ func (r *reporting) do(ctx context.Context, _ lifecycle.ReportFacts, intent life
 }
 
 // onForge sends a request to the forge of the release's source.
-func (r *reporting) onForge(ctx context.Context, what func(context.Context, *github.Client) error) error {
+func (r *reporting) onForge(ctx context.Context, what func(context.Context, forge.Client) error) error {
 	return r.forges.ask(ctx, r.source, false, what)
 }
 
@@ -155,7 +154,7 @@ func (r *reporting) mayReport(ctx context.Context, sha string) (bool, error) {
 		return true, nil
 	}
 	var found bool
-	err := r.onForge(ctx, func(ctx context.Context, api *github.Client) error {
+	err := r.onForge(ctx, func(ctx context.Context, api forge.Client) error {
 		var err error
 		found, err = api.Has(ctx, r.source.Branch(), sha)
 		return err
@@ -196,7 +195,7 @@ func (r *reporting) deploy(ctx context.Context, intent lifecycle.Deploy) (bool, 
 		return true, nil
 	}
 	var made forge.Deployment
-	err := r.onForge(ctx, func(ctx context.Context, api *github.Client) error {
+	err := r.onForge(ctx, func(ctx context.Context, api forge.Client) error {
 		var err error
 		if made, err = api.OpenDeployment(ctx, intent.Request); err != nil {
 			return err

@@ -15,7 +15,6 @@ import (
 	"github.com/sluice-dev/sluice/approvals/lifecycle"
 	"github.com/sluice-dev/sluice/approvals/report"
 	"github.com/sluice-dev/sluice/forge"
-	"github.com/sluice-dev/sluice/forge/github"
 )
 
 // seldom is the number of a source's intervals between two reads of a revert's pull request. Git
@@ -112,7 +111,7 @@ func (r *reverting) gather(ctx context.Context) (lifecycle.RevertFacts, error) {
 // pull returns the pull request that was opened, or was about to be; nil if there is none.
 func (r *reverting) pull(ctx context.Context) (*forge.PullRequest, error) {
 	revert, pull, found := r.on.object.Status.Revert, forge.PullRequest{}, false
-	err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+	err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api forge.Client) error {
 		var err error
 		if revert.PullRequest == nil {
 			pull, found, err = api.FindChange(ctx, forge.ChangeRequest{
@@ -153,12 +152,12 @@ func (r *reverting) do(ctx context.Context, _ lifecycle.RevertFacts, intent life
 	case lifecycle.RecordRevert:
 		return r.record(ctx, intent.Revert)
 	case lifecycle.ClosePull:
-		err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+		err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api forge.Client) error {
 			return api.CloseApproval(ctx, intent.Number, intent.Branch, intent.Comment)
 		})
 		return err == nil, err
 	case lifecycle.RemoveBranch:
-		err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+		err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api forge.Client) error {
 			return api.DeleteBranch(ctx, intent.Branch)
 		})
 		return err == nil, err
@@ -169,7 +168,7 @@ func (r *reverting) do(ctx context.Context, _ lifecycle.RevertFacts, intent life
 // open opens the pull request, or finds an earlier one, and records it.
 func (r *reverting) open(ctx context.Context, request forge.ChangeRequest) (bool, error) {
 	var pull forge.PullRequest
-	err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+	err := r.forges.ask(ctx, r.source, false, func(ctx context.Context, api forge.Client) error {
 		var err error
 		pull, err = api.OpenChange(ctx, request)
 		return err

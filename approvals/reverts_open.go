@@ -15,7 +15,6 @@ import (
 	"github.com/sluice-dev/sluice/approvals/report"
 	"github.com/sluice-dev/sluice/approvals/revert"
 	"github.com/sluice-dev/sluice/forge"
-	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/internal/podtemplate"
 )
@@ -40,7 +39,7 @@ func (r *reverting) proposal(ctx context.Context) (lifecycle.Proposal, error) {
 	request := forge.ChangeRequest{}
 	kept, err := r.kept(ctx, r.on.object)
 	if err == nil {
-		err = r.forges.ask(ctx, r.source, false, func(ctx context.Context, api *github.Client) error {
+		err = r.forges.ask(ctx, r.source, false, func(ctx context.Context, api forge.Client) error {
 			var err error
 			request, err = proposed{api, r.on.object, r.source}.change(ctx, kept)
 			return err
@@ -117,7 +116,7 @@ func (r *Reverts) alike(ctx context.Context, release *v1alpha1.BatchRelease, kep
 
 // proposed builds the change for a release.
 type proposed struct {
-	api     *github.Client
+	api     forge.Client
 	release *v1alpha1.BatchRelease
 	source  *v1alpha1.ReleaseSource
 }

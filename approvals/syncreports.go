@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/lifecycle"
 	"github.com/sluice-dev/sluice/approvals/report"
-	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/forge"
 )
 
 // SyncReports reports invalid files of sources to their forges.
@@ -50,7 +50,7 @@ func (r *SyncReports) do(ctx context.Context, on *subject[*v1alpha1.ReleaseSourc
 		last := report.After(source.Status.Report, intent.Post, r.sources.clock.Now())
 		return on.changeStatus(ctx, "write report of source", func(s *v1alpha1.ReleaseSource) { s.Status.Report = last })
 	case lifecycle.Connect:
-		err := r.forges.ask(ctx, source, false, func(context.Context, *github.Client) error { return nil })
+		err := r.forges.ask(ctx, source, false, func(context.Context, forge.Client) error { return nil })
 		return err == nil, err
 	}
 	return false, nil

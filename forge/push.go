@@ -1,6 +1,9 @@
 package forge
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Remote is a repository as Git reaches it, with what it takes as user and password.
 type Remote struct {
@@ -20,6 +23,8 @@ type Signature struct {
 type NewBranch struct {
 	Change ChangeRequest
 	Author Signature
+	// Over is the commit at which the branch stands, and from which it is moved; empty for none.
+	Over string
 }
 
 // MadeBranch is the result of a NewBranch.
@@ -40,4 +45,15 @@ type Head struct {
 
 	// Parents, the first one first.
 	Parents []string
+}
+
+// Git reads and moves branches over Git's own protocol, which no rate limit counts. It moves a
+// branch from the commit that is given, and from no other.
+type Git interface {
+	// Head returns the last commit of a branch.
+	Head(ctx context.Context, at Remote, branch string) (Head, error)
+	// Push makes a branch with its commit.
+	Push(ctx context.Context, at Remote, branch NewBranch) (MadeBranch, error)
+	// Remove removes a branch that stands at a commit; without one, wherever it stands.
+	Remove(ctx context.Context, at Remote, branch, commit string) error
 }

@@ -7,14 +7,19 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/forge"
-	"github.com/sluice-dev/sluice/forge/github"
 )
+
+// Client looks at a repository on a forge.
+type Client interface {
+	forge.People
+	forge.Inspection
+}
 
 // Forge is a repository on a forge that is checked from here, as the account that is given.
 type Forge struct {
 	// Of begins the subject of each finding; it may be empty.
 	Of     string
-	Client *github.Client
+	Client Client
 	// Branch is the tracked one.
 	Branch string
 	// Deployments reports whether they are to be made.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
 )
 
 const (
@@ -47,14 +48,14 @@ type App struct {
 
 func (a *App) signer(now func() time.Time) (*signer, error) {
 	if a.ID <= 0 {
-		return nil, misconfigured("the app has no id")
+		return nil, wire.Misconfigured("the app has no id")
 	}
 	if len(a.PrivateKey) > mostKeyBytes {
-		return nil, misconfigured("the app's private key is larger than %d bytes", mostKeyBytes)
+		return nil, wire.Misconfigured("the app's private key is larger than %d bytes", mostKeyBytes)
 	}
 	key, err := jwt.ParseRSAPrivateKeyFromPEM(a.PrivateKey)
 	if err != nil {
-		return nil, misconfigured("the app's private key is not an RSA key in PEM")
+		return nil, wire.Misconfigured("the app's private key is not an RSA key in PEM")
 	}
 	return &signer{app: a.ID, key: key, now: now}, nil
 }
@@ -88,8 +89,8 @@ type signer struct {
 	now func() time.Time
 }
 
-// token signs a new one each time: it is requested once an hour.
-func (s *signer) token(context.Context) (string, error) {
+// Token signs a new one each time: it is requested once an hour.
+func (s *signer) Token(context.Context) (string, error) {
 	now := s.now()
 	claims := jwt.RegisteredClaims{
 		Issuer:    strconv.FormatInt(s.app, 10),
@@ -98,14 +99,14 @@ func (s *signer) token(context.Context) (string, error) {
 	}
 	signed, err := jwt.NewWithClaims(jwt.SigningMethodRS256, claims).SignedString(s.key)
 	if err != nil {
-		return "", misconfigured("the private key of the app can't sign")
+		return "", wire.Misconfigured("the private key of the app can't sign")
 	}
 	return signed, nil
 }
 
-func (s *signer) refused(string) {}
+func (s *signer) Refused(string) {}
 
-func (s *signer) identity() string { return fmt.Sprintf("app %d", s.app) }
+func (s *signer) Identity() string { return fmt.Sprintf("app %d", s.app) }
 
 // installation has the credentials of an app in one repository.
 type installation struct {
@@ -122,8 +123,8 @@ type installation struct {
 	expires time.Time
 }
 
-// token returns the token that is known, or a new one in time before that ends.
-func (i *installation) token(ctx context.Context) (string, error) {
+// Token returns the token that is known, or a new one in time before that ends.
+func (i *installation) Token(ctx context.Context) (string, error) {
 	if token := i.known(earlier); token != "" {
 		return token, nil
 	}
@@ -167,7 +168,7 @@ func (i *installation) renew(ctx context.Context) (string, error) {
 		Permissions:  i.app.permissions(),
 	})
 	if err == nil && made.GetToken() == "" {
-		err = distrusted("the answer has none")
+		err = wire.Distrusted("the answer has none")
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -176,7 +177,7 @@ func (i *installation) renew(ctx context.Context) (string, error) {
 		case forge.NotFound:
 			i.id = 0 // the app may have been installed again
 		case forge.Invalid: // the installation lacks rights
-			err = misconfigured("%v", err)
+			err = wire.Misconfigured("%v", err)
 		}
 		return "", err
 	}
@@ -196,13 +197,13 @@ func (i *installation) find(ctx context.Context) (int64, error) {
 	}
 	found, _, err := i.api.Apps.FindRepositoryInstallation(ctx, i.client.owner, i.client.name)
 	if err == nil && found.GetID() == 0 {
-		err = distrusted("it has no id")
+		err = wire.Distrusted("it has no id")
 	}
 	return found.GetID(), i.client.explain(err, "look up the app's installation in %s/%s", i.client.owner, i.client.name)
 }
 
-// refused forgets a token that was revoked before its end, and which installation it was for.
-func (i *installation) refused(token string) {
+// Refused forgets a token that was revoked before its end, and which installation it was for.
+func (i *installation) Refused(token string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.current == token {
@@ -210,6 +211,6 @@ func (i *installation) refused(token string) {
 	}
 }
 
-func (i *installation) identity() string {
+func (i *installation) Identity() string {
 	return fmt.Sprintf("app %d in %s", i.app.ID, i.client.owner)
 }

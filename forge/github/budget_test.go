@@ -30,7 +30,7 @@ func TestOwnLimitOnWrites(t *testing.T) {
 		}
 		return sent, err
 	}
-	waiting, err := until(github.CanWait(t.Context()))
+	waiting, err := until(forge.CanWait(t.Context()))
 	limited, is := errors.AsType[*forge.LimitedError](err)
 	if waiting != 8 || !is || !limited.Own || limited.Every != 6*time.Minute || limited.Until.Sub(now.Now()).Round(time.Second) != 6*time.Minute {
 		t.Errorf("want 8 of 10 sent, and the next in 6 minutes, got %d, %+v", waiting, limited)

@@ -11,14 +11,13 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
 	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
 const (
 	defaultTimeout = 30 * time.Second
-	// cacheBytes limits the answers that a client keeps to revalidate.
-	cacheBytes = 4 << 20
 	// factsBytes limits the facts that a client keeps because they don't change, in encoded bytes.
 	factsBytes = 4 << 20
 )
@@ -42,7 +41,7 @@ type Options struct {
 	// environment's proxy; a custom Transport handles that itself.
 	Transport http.RoundTripper
 	// Git moves branches; without it the API does.
-	Git Git
+	Git forge.Git
 	// WritesPerHour is the most requests that change something, of all who share a rate limit; 0 for
 	// any number.
 	WritesPerHour int
@@ -58,11 +57,10 @@ type Options struct {
 type Client struct {
 	api         *github.Client
 	owner, name string
-	credentials credentials
-	secrets     scrubber
-	limiters    []*limiter
-	memories    []*answers
-	git         Git
+	credentials wire.Credentials
+	secrets     wire.Scrubber
+	wires       []*wire.Wire
+	git         forge.Git
 	trusted     []byte
 	timeout     time.Duration
 	now         func() time.Time
@@ -91,12 +89,16 @@ func newClient(opts Options, base *url.URL, all *Clients) (*Client, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	network, err := opts.network()
-	if err != nil {
-		return nil, err
+	network := opts.Transport
+	if network == nil {
+		var err error
+		if network, err = wire.Network(opts.Timeout, opts.CABundle, opts.Networks); err != nil {
+			return nil, err
+		}
 	}
-	c := &Client{owner: opts.Owner, name: opts.Repository, secrets: scrubber{secret: opts.Token},
+	c := &Client{owner: opts.Owner, name: opts.Repository, secrets: wire.Scrubber{Secret: opts.Token},
 		git: opts.Git, trusted: opts.CABundle, timeout: opts.Timeout, now: opts.Now, facts: lru.New[string, any](factsBytes)}
+	var err error
 	if c.credentials, err = c.newCredentials(opts, all, base, network); err != nil {
 		return nil, err
 	}
@@ -117,73 +119,41 @@ func (o Options) withDefaults() Options {
 func (o Options) validate() error {
 	switch {
 	case !ownerName.MatchString(o.Owner):
-		return misconfigured("%q is not the name of an owner", o.Owner)
+		return wire.Misconfigured("%q is not the name of an owner", o.Owner)
 	case !repositoryName.MatchString(o.Repository) || strings.Trim(o.Repository, ".") == "":
-		return misconfigured("%q is not the name of a repository", o.Repository)
+		return wire.Misconfigured("%q is not the name of a repository", o.Repository)
 	case (o.Token == "") == (o.App == nil):
-		return misconfigured("give a token or an app, not both")
+		return wire.Misconfigured("give a token or an app, not both")
 	}
 	return nil
 }
 
 // newAPI puts a stack of transports under go-github.
-func (c *Client) newAPI(opts Options, base *url.URL, network http.RoundTripper, as credentials, limit *limit) *github.Client {
-	limits := &limiter{next: &authorised{next: &bodies{next: network}, credentials: as}, limit: limit}
-	memory := lru.New[string, answer](cacheBytes)
-	c.limiters, c.memories = append(c.limiters, limits), append(c.memories, memory)
-	transport := &deadline{
-		next:    &conditional{next: limits, identity: as.identity, answers: memory},
-		timeout: opts.Timeout,
-		secrets: c.secrets,
-	}
-	api := github.NewClient(&http.Client{Transport: transport, CheckRedirect: sameOrigin})
+func (c *Client) newAPI(opts Options, base *url.URL, network http.RoundTripper, as wire.Credentials, limit *wire.Limit) *github.Client {
+	below := wire.New(wire.Options{Network: network, Credentials: as, Limit: limit, Timeout: opts.Timeout, Secrets: c.secrets})
+	c.wires = append(c.wires, below)
+	api := github.NewClient(below.HTTP())
 	api.BaseURL = base
-	api.UserAgent = "sluice"
+	api.UserAgent = wire.UserAgent
 	return api
 }
 
-// Budget is the rest of the rate limit that a client shares with others.
-type Budget struct {
-	// Limit and Remaining are requests in the present hour; both are 0 where there is no limit.
-	Limit, Remaining int
-	// Reset is when Remaining is Limit again.
-	Reset time.Time
-	// Requests that the client has sent since it was made, those answered "not modified" included.
-	Requests int64
-	// Unchanged counts the requests answered with "not modified". They cost nothing.
-	Unchanged int64
-	// LimitedUntil is when requests may be sent again; in the past if they may be now.
-	LimitedUntil time.Time
-}
-
 // Budget returns the budget as of the last answer. It sends nothing.
-func (c *Client) Budget() Budget {
-	var sum Budget
-	for _, l := range c.limiters {
-		b := l.limit.snapshot()
-		b.Requests = sum.Requests + l.requests.Load()
-		b.Unchanged = sum.Unchanged + l.unchanged.Load()
-		if sum.LimitedUntil.After(b.LimitedUntil) {
-			b.LimitedUntil = sum.LimitedUntil
-		}
-		sum = b
-	}
-	return sum
-}
+func (c *Client) Budget() forge.Budget { return wire.BudgetOf(c.wires) }
 
 // apiURL returns the root of the API for what a user gives as the address of a server.
 func apiURL(address string, allowHTTP bool) (*url.URL, error) {
 	api, err := url.Parse(address)
 	if err != nil || api.User != nil || api.RawQuery != "" || api.Fragment != "" {
-		return nil, misconfigured("the base URL is not a plain server address")
+		return nil, wire.Misconfigured("the base URL is not a plain server address")
 	}
 	switch host := strings.ToLower(api.Host); {
 	case address == "", host == "github.com", host == "www.github.com", host == "api.github.com":
 		return &url.URL{Scheme: "https", Host: "api.github.com", Path: "/"}, nil
 	case host == "":
-		return nil, misconfigured("the base URL names no server")
-	case api.Scheme != "https" && (api.Scheme != "http" || !allowHTTP || !isLoopback(api.Hostname())):
-		return nil, misconfigured("the base URL must begin with https://")
+		return nil, wire.Misconfigured("the base URL names no server")
+	case api.Scheme != "https" && (api.Scheme != "http" || !allowHTTP || !wire.IsLoopback(api.Hostname())):
+		return nil, wire.Misconfigured("the base URL must begin with https://")
 	}
 	api.Path = strings.TrimRight(api.Path, "/") + "/"
 	if !strings.HasPrefix(api.Host, "api.") && !strings.HasSuffix(api.Path, "/api/v3/") {

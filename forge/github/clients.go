@@ -3,11 +3,10 @@ package github
 import (
 	"crypto/sha256"
 	"fmt"
-	"runtime"
 	"strings"
-	"sync"
 	"time"
-	"weak"
+
+	"github.com/sluice-dev/sluice/forge/wire"
 )
 
 // Clients holds the clients of one process. Equal repository, credentials and rights give the same
@@ -18,15 +17,15 @@ import (
 // Sharing depends on the private key or token itself, so that a wrong one disturbs no other client.
 type Clients struct {
 	common  Options
-	clients shared[clientKey, Client]
-	limits  shared[limitKey, limit]
+	clients wire.Shared[clientKey, Client]
+	limits  wire.Shared[limitKey, wire.Limit]
 }
 
 // NewClients makes clients that have AllowHTTP, Networks, Transport, Git, WritesPerHour, Timeout
 // and Now in common.
 func NewClients(common Options) *Clients {
 	common = common.withDefaults()
-	return &Clients{common: common, clients: newShared[clientKey, Client](), limits: newShared[limitKey, limit]()}
+	return &Clients{common: common, clients: wire.NewShared[clientKey, Client](), limits: wire.NewShared[limitKey, wire.Limit]()}
 }
 
 // Client returns the client for these options, except those that all have in common. It sends
@@ -39,12 +38,12 @@ func (c *Clients) Client(opts Options) (*Client, error) {
 		return nil, err
 	}
 	opts.BaseURL = base.String()
-	return c.clients.get(opts.key(), func() (*Client, error) { return newClient(opts, base, c) })
+	return c.clients.Get(opts.key(), func() (*Client, error) { return newClient(opts, base, c) })
 }
 
 // limitOf returns the limit of requests with certain credentials to a server.
-func (c *Clients) limitOf(key limitKey, now func() time.Time) *limit {
-	l, _ := c.limits.get(key, func() (*limit, error) { return &limit{now: now, writes: writes{perHour: c.common.WritesPerHour}}, nil })
+func (c *Clients) limitOf(key limitKey, now func() time.Time) *wire.Limit {
+	l, _ := c.limits.Get(key, func() (*wire.Limit, error) { return wire.NewLimit(now, c.common.WritesPerHour), nil })
 	return l
 }
 
@@ -82,48 +81,4 @@ func (o Options) limitKey() limitKey {
 		key.app, key.owner, key.secret = o.App.ID, strings.ToLower(o.Owner), sha256.Sum256(o.App.PrivateKey)
 	}
 	return key
-}
-
-// shared has one value for each key, for as long as somebody uses it.
-type shared[K comparable, V any] struct {
-	mu  *sync.Mutex
-	all map[K]weak.Pointer[V]
-}
-
-func newShared[K comparable, V any]() shared[K, V] {
-	return shared[K, V]{mu: new(sync.Mutex), all: map[K]weak.Pointer[V]{}}
-}
-
-// get returns the value of a key, or makes it. It does not wait while another caller makes a value.
-func (s shared[K, V]) get(key K, make func() (*V, error)) (*V, error) {
-	if known := s.known(key); known != nil {
-		return known, nil
-	}
-	made, err := make()
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.all[key].Value(); known != nil { // made meanwhile
-		return known, nil
-	}
-	s.all[key] = weak.Make(made)
-	runtime.AddCleanup(made, s.forget, key)
-	return made, nil
-}
-
-func (s shared[K, V]) known(key K) *V {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all[key].Value()
-}
-
-// forget drops a key that nobody uses any more, unless somebody does again.
-func (s shared[K, V]) forget(key K) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all[key].Value() == nil {
-		delete(s.all, key)
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
 )
 
 // CloseApproval says why in a comment and closes the pull request of a branch. One that is closed
@@ -47,7 +48,7 @@ func (c *Client) Comment(ctx context.Context, number int, text string) error {
 
 // DeleteBranch removes the branch of an approval, if it is there. No other branch is removed.
 func (c *Client) DeleteBranch(ctx context.Context, name string) error {
-	if err := checkOwnBranch(name); err != nil {
+	if err := wire.CheckOwnBranch(name); err != nil {
 		return err
 	}
 	if gone, err := c.removeBranch(ctx, name); gone || err != nil {

@@ -4,27 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
 )
-
-func invalid(format string, args ...any) *forge.Error {
-	return &forge.Error{Kind: forge.Invalid, Message: fmt.Sprintf(format, args...)}
-}
-
-// misconfigured returns the error of options or credentials that can't work.
-func misconfigured(format string, args ...any) *forge.Error {
-	return &forge.Error{Kind: forge.Misconfigured, Message: fmt.Sprintf(format, args...)}
-}
-
-// distrusted wraps an answer that can't be true, or is not all of it.
-func distrusted(format string, args ...any) *forge.Error {
-	return &forge.Error{Kind: forge.Transient, Message: fmt.Sprintf(format, args...)}
-}
 
 // explain says what was tried, and gives an error its kind. After one that may go away by itself no
 // answer is remembered. It returns nil for nil.
@@ -36,46 +22,27 @@ func (c *Client) explain(err error, format string, args ...any) error {
 	if forge.KindOf(known) == forge.Transient {
 		c.forgetAnswers()
 	}
-	return fmt.Errorf("%s: %w", c.secrets.clean(fmt.Sprintf(format, args...)), known)
+	return fmt.Errorf("%s: %w", c.secrets.Clean(fmt.Sprintf(format, args...)), known)
 }
 
 // forgetAnswers makes the next requests ask for everything again: an answer that was not whole
 // would be "not modified" for as long as the one that it should have been.
 func (c *Client) forgetAnswers() {
-	for _, memory := range c.memories {
-		memory.Clear()
+	for _, below := range c.wires {
+		below.Forget()
 	}
 }
 
 func (c *Client) kinded(err error) error {
 	if refused, ok := errors.AsType[*github.ErrorResponse](err); ok {
-		return &forge.Error{Kind: kindOf(refused.Response.StatusCode), Message: c.secrets.clean(wording(refused))}
+		return &forge.Error{Kind: wire.KindOf(refused.Response.StatusCode), Message: c.secrets.Clean(wording(refused))}
 	}
 	for _, own := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, own) {
 			return own
 		}
 	}
-	return c.secrets.typed(err)
-}
-
-func kindOf(status int) forge.Kind {
-	switch status {
-	case http.StatusNotFound, http.StatusGone:
-		return forge.NotFound
-	case http.StatusUnauthorized:
-		return forge.Unauthorised
-	case http.StatusForbidden:
-		return forge.Forbidden
-	case http.StatusConflict, http.StatusPreconditionFailed:
-		return forge.Conflict
-	case http.StatusRequestTimeout, http.StatusTooEarly:
-		return forge.Transient
-	}
-	if status >= http.StatusBadRequest && status < http.StatusInternalServerError {
-		return forge.Invalid
-	}
-	return forge.Transient
+	return c.secrets.Typed(err)
 }
 
 // wording returns what the forge says about its refusal.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
 )
 
 // moves lists moves of a branch as the forge has them, newest first, each following on the next.
@@ -28,7 +29,7 @@ const maxPushPages = 3
 
 // moves reads who moved a branch, until that is enough.
 func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.Push) bool) (moves, error) {
-	if err := checkBranch(branch); err != nil {
+	if err := wire.CheckBranch(branch); err != nil {
 		return moves{}, err
 	}
 	found := moves{told: true}

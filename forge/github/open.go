@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
 )
 
 // OpenChange makes the requested branch and pull request, or finds them. It can be done again at
@@ -41,18 +42,18 @@ func (c *Client) OpenChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 }
 
 func checkRequest(r forge.ChangeRequest) error {
-	if err := checkOwnBranch(r.Branch); err != nil {
+	if err := wire.CheckOwnBranch(r.Branch); err != nil {
 		return err
 	}
-	if err := checkBranch(r.Base); err != nil {
+	if err := wire.CheckBranch(r.Base); err != nil {
 		return err
 	}
 	for _, sha := range []string{r.Tip, r.Tree} {
-		if err := checkSHA(sha); err != nil && sha != "" {
+		if err := wire.CheckSHA(sha); err != nil && sha != "" {
 			return err
 		}
 	}
-	return checkPath(r.Path)
+	return wire.CheckPath(r.Path)
 }
 
 // FindChange looks for the pull request that was made for a request before; it reports false if
@@ -205,7 +206,7 @@ func (c *Client) commitOn(ctx context.Context, tip forge.Tip, r forge.ChangeRequ
 		Content: new(string(r.Content)),
 	}})
 	if err == nil && tree.GetSHA() == tip.Tree {
-		err = invalid("branch %s holds this %s already", r.Base, r.Path)
+		err = wire.Invalid("branch %s holds this %s already", r.Base, r.Path)
 	}
 	if err != nil {
 		return "", c.explain(err, "write tree with %s", r.Path)
@@ -218,7 +219,7 @@ func (c *Client) commitOn(ctx context.Context, tip forge.Tip, r forge.ChangeRequ
 	if err != nil {
 		return "", c.explain(err, "write commit with %s", r.Path)
 	}
-	return made.GetSHA(), c.explain(checkSHA(made.GetSHA()), "write commit with %s", r.Path)
+	return made.GetSHA(), c.explain(wire.CheckSHA(made.GetSHA()), "write commit with %s", r.Path)
 }
 
 // createPull makes the pull request. If the forge already has one, createPull looks for it again:
@@ -229,7 +230,7 @@ func (c *Client) createPull(ctx context.Context, r forge.ChangeRequest) (forge.P
 	})
 	err = c.explain(err, "open pull request of branch %s", r.Branch)
 	if err == nil && made.GetNumber() == 0 {
-		err = distrusted("open pull request of branch %s: the answer has no number", r.Branch)
+		err = wire.Distrusted("open pull request of branch %s: the answer has no number", r.Branch)
 	}
 	if forge.KindOf(err) != forge.Invalid {
 		return pullRequest(made), err

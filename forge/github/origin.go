@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
 )
 
 // maxAddresses is how many addresses of co-authors the forge is asked about for one release. With
@@ -45,7 +46,7 @@ func (c *Client) readRelease(ctx context.Context, q forge.ApprovalQuery, _ *gith
 // readRange reads the commits that the head has and the stable commit has not.
 func (c *Client) readRange(ctx context.Context, into *forge.ReleaseOrigin) error {
 	for _, sha := range []string{into.Stable, into.Head} {
-		if err := checkSHA(sha); err != nil {
+		if err := wire.CheckSHA(sha); err != nil {
 			return err
 		}
 	}
@@ -119,7 +120,7 @@ func (c *Client) proposal(ctx context.Context, pull forge.PullRequest, within in
 			return c.api.PullRequests.ListCommits(ctx, c.owner, c.name, pull.Number, &page)
 		})
 		if err == nil && len(commits) >= forge.MaxCommits {
-			err = invalid("there are %d, and no more are shown", len(commits))
+			err = wire.Invalid("there are %d, and no more are shown", len(commits))
 		}
 		if err != nil {
 			return found, c.explain(err, "read commits of pull request #%d", pull.Number)

@@ -2,6 +2,8 @@ package github
 
 import (
 	"github.com/google/go-github/v60/github"
+
+	"github.com/sluice-dev/sluice/forge/wire"
 )
 
 const (
@@ -29,7 +31,7 @@ func walk[T any](read page[T], enough func([]T) bool) error {
 			return err
 		}
 		if size += resp.ContentLength; size > maxList {
-			return invalid("the list is larger than %d bytes", maxList)
+			return wire.Invalid("the list is larger than %d bytes", maxList)
 		}
 		// A full page may be followed by another even if the answer doesn't say so: one that
 		// is remembered names no page that came into being since.
@@ -37,7 +39,7 @@ func walk[T any](read page[T], enough func([]T) bool) error {
 			return nil
 		}
 	}
-	return invalid("the list has more than %d pages", maxPages)
+	return wire.Invalid("the list has more than %d pages", maxPages)
 }
 
 // all reads a list whole, or fails.
@@ -54,7 +56,7 @@ func all[T any](read page[T]) ([]T, error) {
 // limit.
 func allOf[T any](want, limit int, read page[T]) ([]T, error) {
 	if want > limit {
-		return nil, invalid("the list has %d items, and no more than %d are shown", want, limit)
+		return nil, wire.Invalid("the list has %d items, and no more than %d are shown", want, limit)
 	}
 	items, err := all(read)
 	if err != nil {
@@ -85,7 +87,7 @@ func countedAll[T any](got int, read page[T]) error {
 // counted fails where some of a list is missing.
 func counted(got, want int) error {
 	if got != want {
-		return distrusted("the list has %d items, and not the %d that it should have", got, want)
+		return wire.Distrusted("the list has %d items, and not the %d that it should have", got, want)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
 )
 
 // Self returns the account that we act as. It is requested once.
@@ -19,7 +20,7 @@ func (c *Client) Self(ctx context.Context) (forge.Account, error) {
 	}
 	self, err := c.readSelf(ctx)
 	if err == nil && !self.Known() {
-		err = distrusted("the answer names nobody")
+		err = wire.Distrusted("the answer names nobody")
 	}
 	if err != nil {
 		return forge.Account{}, c.explain(err, "read the account of the credentials")
@@ -43,7 +44,7 @@ func (c *Client) readSelf(ctx context.Context) (forge.Account, error) {
 	}
 	name := app.GetSlug() + "[bot]"
 	if !login.MatchString(name) {
-		return forge.Account{}, distrusted("the answer names no app")
+		return forge.Account{}, wire.Distrusted("the answer names no app")
 	}
 	bot, _, err := c.api.Users.Get(ctx, name)
 	return account(bot), err
@@ -64,7 +65,7 @@ func (c *Client) Repository(ctx context.Context) (forge.Repository, error) {
 func (c *Client) readRepository(ctx context.Context) (forge.Repository, error) {
 	found, _, err := c.api.Repositories.Get(ctx, c.owner, c.name)
 	if err == nil && found.GetID() == 0 {
-		err = distrusted("it has no id")
+		err = wire.Distrusted("it has no id")
 	}
 	if err != nil {
 		return forge.Repository{}, c.explain(err, "read repository %s/%s", c.owner, c.name)
@@ -120,7 +121,7 @@ func (c *Client) Team(ctx context.Context, name string) (forge.Team, error) {
 		organization, slug = c.owner, bare
 	}
 	if !ownerName.MatchString(organization) || !teamSlug.MatchString(slug) {
-		return forge.Team{}, invalid("%q is not the name of a team", name)
+		return forge.Team{}, wire.Invalid("%q is not the name of a team", name)
 	}
 	id, err := c.teamID(ctx, organization, slug)
 	if err != nil {
@@ -137,7 +138,7 @@ func (c *Client) Team(ctx context.Context, name string) (forge.Team, error) {
 	case err != nil:
 		return forge.Team{}, err
 	case after != id:
-		return forge.Team{}, c.explain(distrusted("the slug is another team's now"), "read members of team %s/%s", organization, slug)
+		return forge.Team{}, c.explain(wire.Distrusted("the slug is another team's now"), "read members of team %s/%s", organization, slug)
 	}
 	return forge.Team{ID: id, Organization: organization, Slug: slug, Members: convert(members, account)}, nil
 }
@@ -145,7 +146,7 @@ func (c *Client) Team(ctx context.Context, name string) (forge.Team, error) {
 func (c *Client) teamID(ctx context.Context, organization, slug string) (int64, error) {
 	found, _, err := c.api.Teams.GetTeamBySlug(ctx, organization, slug)
 	if err == nil && found.GetID() == 0 {
-		err = distrusted("it has no id")
+		err = wire.Distrusted("it has no id")
 	}
 	return found.GetID(), c.explain(err, "read team %s/%s", organization, slug)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
 )
 
 // rule is one of those that hold for a branch, with what is of use here: the library fails where it
@@ -22,7 +23,7 @@ type rule struct {
 // Protection returns what is asked of those who change a branch, by rules and by the protection
 // that was there before them, of which few are shown more than that it is there.
 func (c *Client) Protection(ctx context.Context, branch string) (forge.Protection, error) {
-	if err := checkBranch(branch); err != nil {
+	if err := wire.CheckBranch(branch); err != nil {
 		return forge.Protection{}, err
 	}
 	found, err := c.rules(ctx, branch)
@@ -73,7 +74,7 @@ func (c *Client) rules(ctx context.Context, branch string) (forge.Protection, er
 			Dismisses bool `json:"dismiss_stale_reviews_on_push"`
 		}
 		if err := json.Unmarshal(rule.Parameters, &asks); err != nil {
-			return found, distrusted("the parameters of the rule can't be read")
+			return found, wire.Distrusted("the parameters of the rule can't be read")
 		}
 		found.PullRequest = true
 		found.Approvals, found.DismissesStale = max(found.Approvals, asks.Approvals), found.DismissesStale || asks.Dismisses

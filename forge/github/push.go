@@ -10,17 +10,6 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// Git reads and moves branches over Git's own protocol, which no rate limit counts. It moves a
-// branch from the commit that is given, and from no other.
-type Git interface {
-	// Head returns the last commit of a branch.
-	Head(ctx context.Context, at forge.Remote, branch string) (forge.Head, error)
-	// Push makes a branch with its commit.
-	Push(ctx context.Context, at forge.Remote, branch forge.NewBranch) (forge.MadeBranch, error)
-	// Remove removes a branch that stands at a commit; without one, wherever it stands.
-	Remove(ctx context.Context, at forge.Remote, branch, commit string) error
-}
-
 // withoutGit is how long branches are written with the API after Git has failed.
 const withoutGit = 10 * time.Minute
 
@@ -31,7 +20,7 @@ func (c *Client) byGit(ctx context.Context, what func(forge.Remote) error) (bool
 	if c.git == nil || c.gitFailed() {
 		return false, nil
 	}
-	token, err := c.credentials.token(ctx)
+	token, err := c.credentials.Token(ctx)
 	if err != nil {
 		return false, c.explain(err, "get a token for Git")
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
 )
 
 // ReadApproval gathers what an approval is judged by. Before the merge that is the pull request
@@ -17,7 +18,7 @@ import (
 // kind NotFound.
 func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge.Approval, error) {
 	approval := forge.Approval{}
-	ctx = withAllowance(ctx, maxAnswers)
+	ctx = wire.WithAllowance(ctx)
 	var err error
 	if approval.Repository, err = c.Repository(ctx); err != nil {
 		return forge.Approval{}, err
@@ -59,7 +60,7 @@ func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge
 func (c *Client) readClosing(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
 	issue, _, err := c.api.Issues.Get(ctx, c.owner, c.name, pull.GetNumber())
 	if err == nil && issue.GetNumber() != pull.GetNumber() {
-		err = distrusted("the answer is about another")
+		err = wire.Distrusted("the answer is about another")
 	}
 	if err != nil {
 		return c.explain(err, "read who closed pull request #%d", pull.GetNumber())
@@ -71,7 +72,7 @@ func (c *Client) readClosing(ctx context.Context, q forge.ApprovalQuery, pull *g
 func (c *Client) rawPull(ctx context.Context, number int) (*github.PullRequest, error) {
 	pull, _, err := c.api.PullRequests.Get(ctx, c.owner, c.name, number)
 	if err == nil && pull.GetNumber() != number {
-		err = distrusted("the answer is about another")
+		err = wire.Distrusted("the answer is about another")
 	}
 	return pull, c.explain(err, "read pull request #%d", number)
 }
@@ -108,8 +109,8 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *gi
 		return nil
 	}
 	merged := pull.GetMergeCommitSHA()
-	if err := checkSHA(merged); err != nil {
-		return c.explain(distrusted("the answer names no commit"), "read merge of pull request #%d", pull.GetNumber())
+	if err := wire.CheckSHA(merged); err != nil {
+		return c.explain(wire.Distrusted("the answer names no commit"), "read merge of pull request #%d", pull.GetNumber())
 	}
 	var err error
 	if into.Result, err = c.result(ctx, merged); err != nil {
@@ -125,7 +126,7 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *gi
 	}
 	// Git has seen the branch at the tip, so that some push has ended there.
 	if !slices.ContainsFunc(into.Pushes, func(p forge.Push) bool { return p.After == q.Tip }) {
-		return c.explain(distrusted("the push that ended at %s is not listed yet", q.Tip), "read who pushed to branch %s", q.Branch)
+		return c.explain(wire.Distrusted("the push that ended at %s is not listed yet", q.Tip), "read who pushed to branch %s", q.Branch)
 	}
 	return nil
 }
@@ -135,7 +136,7 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *gi
 func (c *Client) result(ctx context.Context, sha string) (forge.Result, error) {
 	made, resp, err := c.api.Repositories.GetCommit(ctx, c.owner, c.name, sha, &github.ListOptions{PerPage: pageSize})
 	if err == nil && made.GetSHA() != sha {
-		err = distrusted("the answer is about another")
+		err = wire.Distrusted("the answer is about another")
 	}
 	if err != nil {
 		return forge.Result{}, c.explain(err, "read commit %s", sha)
@@ -145,7 +146,7 @@ func (c *Client) result(ctx context.Context, sha string) (forge.Result, error) {
 		lines += file.GetChanges()
 	}
 	if want := made.GetStats().GetTotal(); !more && lines != want {
-		err := distrusted("its files have %d changed lines, and not the %d of the commit", lines, want)
+		err := wire.Distrusted("its files have %d changed lines, and not the %d of the commit", lines, want)
 		return forge.Result{}, c.explain(err, "read commit %s", sha)
 	}
 	return forge.Result{Commit: commit(made), Files: convert(made.Files, changedFile), More: more}, nil
@@ -153,7 +154,7 @@ func (c *Client) result(ctx context.Context, sha string) (forge.Result, error) {
 
 // isAncestor reports whether a commit is tip or one of its ancestors.
 func (c *Client) isAncestor(ctx context.Context, sha, tip string) (bool, error) {
-	if err := checkSHA(tip); err != nil {
+	if err := wire.CheckSHA(tip); err != nil {
 		return false, err
 	}
 	if sha == tip {
@@ -168,7 +169,7 @@ func (c *Client) isAncestor(ctx context.Context, sha, tip string) (bool, error) 
 
 // Has reports whether a commit is on a branch.
 func (c *Client) Has(ctx context.Context, branch, sha string) (bool, error) {
-	if err := checkSHA(sha); err != nil {
+	if err := wire.CheckSHA(sha); err != nil {
 		return false, err
 	}
 	itself := func(found bool) bool { return found } // a branch gets the others later

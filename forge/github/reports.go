@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
 )
 
 // CommitStatuses returns the statuses of a commit in one context, compared without case, newest
@@ -16,7 +17,7 @@ import (
 // ends with the page that holds the one that is looked for. A commit that has so many that it can't
 // be found is an error of kind Invalid.
 func (c *Client) CommitStatuses(ctx context.Context, sha, name string, creators ...forge.Account) ([]forge.Status, error) {
-	if err := checkSHA(sha); err != nil {
+	if err := wire.CheckSHA(sha); err != nil {
 		return nil, err
 	}
 	list := func(page github.ListOptions) ([]*github.RepoStatus, *github.Response, error) {
@@ -45,7 +46,7 @@ func (c *Client) CommitStatuses(ctx context.Context, sha, name string, creators 
 // CheckRuns returns the latest runs of a check on a commit, of all apps, or of the one with that
 // slug.
 func (c *Client) CheckRuns(ctx context.Context, sha, name, app string) ([]forge.CheckRun, error) {
-	if err := checkSHA(sha); err != nil {
+	if err := wire.CheckSHA(sha); err != nil {
 		return nil, err
 	}
 	total := 0
@@ -104,7 +105,7 @@ func (c *Client) addBranches(ctx context.Context, sha, name string, runs []forge
 // PostStatus posts a commit status. Posting the same again is harmless, save that GitHub keeps
 // a thousand of one context and refuses more, which is of kind Invalid.
 func (c *Client) PostStatus(ctx context.Context, r forge.StatusRequest) (forge.Status, error) {
-	if err := checkSHA(r.SHA); err != nil {
+	if err := wire.CheckSHA(r.SHA); err != nil {
 		return forge.Status{}, err
 	}
 	posted, _, err := c.api.Repositories.CreateStatus(ctx, c.owner, c.name, r.SHA, &github.RepoStatus{
@@ -119,7 +120,7 @@ func (c *Client) PostStatus(ctx context.Context, r forge.StatusRequest) (forge.S
 // OpenDeployment makes a deployment, or finds the one that has the same commit, task and
 // environment.
 func (c *Client) OpenDeployment(ctx context.Context, r forge.DeploymentRequest) (forge.Deployment, error) {
-	if err := checkSHA(r.SHA); err != nil {
+	if err := wire.CheckSHA(r.SHA); err != nil {
 		return forge.Deployment{}, err
 	}
 	known, err := allCounted(func(page github.ListOptions) ([]*github.Deployment, *github.Response, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
 )
 
 // noCommit is a name that no commit has.
@@ -18,7 +19,7 @@ const noCommit = "0000000000000000000000000000000000000000"
 // can't be made, such as a status of a commit that there is not. A forge checks the right first,
 // and the rest of the request after that. The branch is the tracked one.
 func (c *Client) May(ctx context.Context, right forge.Right, branch string) (bool, error) {
-	if err := checkBranch(branch); err != nil {
+	if err := wire.CheckBranch(branch); err != nil {
 		return false, err
 	}
 	err := c.try(ctx, right, branch)
@@ -98,7 +99,7 @@ func levels(permissions *github.InstallationPermissions) (map[string]string, err
 	}
 	var byName map[string]string
 	if err := json.Unmarshal(raw, &byName); err != nil {
-		return nil, distrusted("the permissions in the answer can't be read")
+		return nil, wire.Distrusted("the permissions in the answer can't be read")
 	}
 	return byName, nil
 }

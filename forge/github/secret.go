@@ -1,6 +1,11 @@
 package github
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/wire"
+)
 
 // Keys of a Secret that says who we are.
 const (
@@ -10,6 +15,16 @@ const (
 	keyInstallation = "installationID"
 	keyPrivateKey   = "privateKey"
 )
+
+// OptionsOf returns the options for a repository. A number in its Secret that is none is a
+// *forge.Error of kind Misconfigured.
+func OptionsOf(a forge.Access) (Options, error) {
+	options, err := Options{BaseURL: a.BaseURL, Owner: a.Owner, Repository: a.Repository}.WithSecret(a.Secret)
+	if options.App != nil {
+		options.App.Teams, options.App.Deployments = a.Teams, a.Deployments
+	}
+	return options, err
+}
 
 // WithSecret returns the options with who we are, and whom to trust, from the data of a Secret. A
 // number that is none is a *forge.Error of kind Misconfigured.
@@ -44,7 +59,7 @@ func numberIn(data map[string][]byte, key string) (int64, error) {
 	}
 	number, err := strconv.ParseInt(string(data[key]), 10, 64)
 	if err != nil || number <= 0 {
-		return 0, misconfigured("%s in the Secret is not an app's number", key)
+		return 0, wire.Misconfigured("%s in the Secret is not an app's number", key)
 	}
 	return number, nil
 }

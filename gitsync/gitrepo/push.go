@@ -53,7 +53,7 @@ func sourceOf(at forge.Remote, branch string) Source {
 
 // Push makes a branch with its commit, in one request after the ones that read the tracked branch.
 // It writes nothing if the tracked branch is not at the commit that is given, or if the branch is
-// there.
+// not where it is to be moved from.
 func (r *Reader) Push(ctx context.Context, at forge.Remote, p forge.NewBranch) (forge.MadeBranch, error) {
 	head, err := r.tracked(ctx, at, p.Change.Base)
 	if err != nil {
@@ -68,7 +68,8 @@ func (r *Reader) Push(ctx context.Context, at forge.Remote, p forge.NewBranch) (
 		return forge.MadeBranch{}, err
 	}
 	made := forge.MadeBranch{Tip: forge.Tip{Commit: sent.commit.String(), Tree: sent.tree.String()}, Parent: head.Commit}
-	refused := r.move(ctx, at, &packp.Command{Name: plumbing.NewBranchReferenceName(p.Change.Branch), New: sent.commit}, sent.pack)
+	command := &packp.Command{Name: plumbing.NewBranchReferenceName(p.Change.Branch), Old: plumbing.NewHash(p.Over), New: sent.commit}
+	refused := r.move(ctx, at, command, sent.pack)
 	if KindOf(refused) != Refused {
 		return made, refused
 	}

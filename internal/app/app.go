@@ -30,6 +30,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals"
 	"github.com/sluice-dev/sluice/approvals/webhook"
+	"github.com/sluice-dev/sluice/forge/connect"
 	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/gitsync"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
@@ -190,11 +191,11 @@ func addReconcilers(mgr manager.Manager, opts Options) error {
 		return fmt.Errorf("set up client for watches: %w", err)
 	}
 	git := gitrepo.NewReader(opts.Git)
-	forges := github.NewClients(github.Options{
+	forges := connect.New(connect.Common{
 		Git: git, AllowHTTP: opts.ForgeHTTP, Networks: opts.Git.Networks, Timeout: opts.ForgeTimeout, Now: now.Now, WritesPerHour: opts.ForgeWrites,
 	})
 	sources := gitsync.NewReconciler(
-		cached, live, mgr.GetConfig(), kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerGitsync), mgr.GetLogger().WithName(v1alpha1.OwnerGitsync)), now, sourceOptions(opts, git, forges))
+		cached, live, mgr.GetConfig(), kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerGitsync), mgr.GetLogger().WithName(v1alpha1.OwnerGitsync)), now, sourceOptions(opts, git, forges.GitHub))
 	if err := sources.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gitsync: %w", err)
 	}
@@ -227,7 +228,7 @@ func addReceiver(mgr manager.Manager, opts Options) error {
 	return nil
 }
 
-func approvalOptions(opts Options, forges *github.Clients) approvals.Options {
+func approvalOptions(opts Options, forges approvals.Forges) approvals.Options {
 	return approvals.Options{
 		Cluster:          opts.Cluster,
 		Page:             opts.TracePage.Of,

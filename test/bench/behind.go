@@ -17,7 +17,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals"
-	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/forge/connect"
 	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
@@ -126,7 +126,7 @@ func (b behind) startApprovals(ctx context.Context, l *lab) (stop func() error, 
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
-	forges := github.NewClients(github.Options{AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}, WritesPerHour: b.ceiling})
+	forges := connect.New(connect.Common{AllowHTTP: true, Networks: dialer.Rules{Allowed: dialer.Loopback()}, WritesPerHour: b.ceiling})
 	if err := approvals.Setup(mgr, approvals.Options{Forges: forges}); err != nil {
 		return nil, fmt.Errorf("set up approvals: %w", err)
 	}

@@ -1,4 +1,4 @@
-package github
+package wire
 
 import (
 	"bytes"

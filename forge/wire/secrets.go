@@ -1,4 +1,4 @@
-package github
+package wire
 
 import (
 	"errors"
@@ -22,16 +22,16 @@ var (
 	control  = regexp.MustCompile(`[\x00-\x1f\x7f]+`)
 )
 
-// scrubber takes credentials out of what is said to people.
-type scrubber struct {
-	// secret is a token that is known, whatever it looks like. Optional.
-	secret string
+// Scrubber takes credentials out of what is said to people.
+type Scrubber struct {
+	// Secret is a token that is known, whatever it looks like. Optional.
+	Secret string
 }
 
-// clean removes credentials and control characters, and cuts what is too long.
-func (s scrubber) clean(message string) string {
-	if s.secret != "" {
-		message = strings.ReplaceAll(message, s.secret, hidden)
+// Clean removes credentials and control characters, and cuts what is too long.
+func (s Scrubber) Clean(message string) string {
+	if s.Secret != "" {
+		message = strings.ReplaceAll(message, s.Secret, hidden)
 	}
 	message = strings.ToValidUTF8(message, "?")
 	message = tokens.ReplaceAllString(message, hidden)
@@ -45,13 +45,13 @@ func (s scrubber) clean(message string) string {
 	return message
 }
 
-// typed gives an error that has no kind the one of a failed connection, without its secrets.
-func (s scrubber) typed(err error) error {
+// Typed gives an error that has no kind the one of a failed connection, without its secrets.
+func (s Scrubber) Typed(err error) error {
 	if limited, ok := errors.AsType[*forge.LimitedError](err); ok {
 		return limited
 	}
 	if known, ok := errors.AsType[*forge.Error](err); ok {
 		return known
 	}
-	return &forge.Error{Kind: forge.Transient, Message: s.clean(err.Error())}
+	return &forge.Error{Kind: forge.Transient, Message: s.Clean(err.Error())}
 }

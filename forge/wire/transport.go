@@ -1,4 +1,4 @@
-package github
+package wire
 
 import (
 	"bytes"
@@ -31,11 +31,11 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
 	case len(via) > maxRedirects:
-		return distrusted("the server redirects over and over")
+		return Distrusted("the server redirects over and over")
 	case req.URL.Scheme != first.URL.Scheme || !dialer.SameServer(req.URL, first.URL):
-		return distrusted("the server redirects to another one, %s", req.URL.Host)
+		return Distrusted("the server redirects to another one, %s", req.URL.Host)
 	case req.Method != first.Method:
-		return distrusted("the repository has moved: use its new name")
+		return Distrusted("the repository has moved: use its new name")
 	}
 	return nil
 }
@@ -45,7 +45,7 @@ func sameOrigin(req *http.Request, via []*http.Request) error {
 type deadline struct {
 	next    http.RoundTripper
 	timeout time.Duration
-	secrets scrubber
+	secrets Scrubber
 }
 
 // RoundTrip implements http.RoundTripper. The answer's body is in memory already.
@@ -65,7 +65,7 @@ func (t *deadline) RoundTrip(req *http.Request) (*http.Response, error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, &forge.Error{Kind: forge.Transient, Message: fmt.Sprintf("no answer from the server within %s", t.timeout)}
 	}
-	return nil, t.secrets.typed(err)
+	return nil, t.secrets.Typed(err)
 }
 
 // bodies reads each answer whole, so that one that ends early, is too large or is not JSON is an
@@ -124,12 +124,12 @@ func objects(body []byte) int {
 // authorised adds credentials to each request.
 type authorised struct {
 	next        http.RoundTripper
-	credentials credentials
+	credentials Credentials
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *authorised) RoundTrip(req *http.Request) (*http.Response, error) {
-	token, err := t.credentials.token(req.Context())
+	token, err := t.credentials.Token(req.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (t *authorised) RoundTrip(req *http.Request) (*http.Response, error) {
 	signed.Header.Set("Authorization", "Bearer "+token)
 	resp, err := t.next.RoundTrip(signed)
 	if err == nil && resp.StatusCode == http.StatusUnauthorized {
-		t.credentials.refused(token)
+		t.credentials.Refused(token)
 	}
 	return resp, err
 }

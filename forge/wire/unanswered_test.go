@@ -1,4 +1,4 @@
-package github
+package wire
 
 import (
 	"net/http"
@@ -16,7 +16,7 @@ func (f forgeFunc) RoundTrip(req *http.Request) (*http.Response, error) { return
 func TestUnansweredRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	waited := int64(0)
-	l := &limiter{limit: &limit{now: time.Now}, next: forgeFunc(func(*http.Request) (*http.Response, error) {
+	l := &limiter{limit: &Limit{now: time.Now}, next: forgeFunc(func(*http.Request) (*http.Response, error) {
 		waited = Unanswered()
 		return httptest.NewRecorder().Result(), nil
 	})}

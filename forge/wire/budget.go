@@ -1,7 +1,6 @@
-package github
+package wire
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -16,14 +15,6 @@ const (
 	// keptFor is the part of what is left that is kept for what people wait for.
 	keptFor = 5
 )
-
-type canWaitKey struct{}
-
-// CanWait marks the requests of a context as ones that people do not wait for: they are sent while
-// the forge allows plenty.
-func CanWait(ctx context.Context) context.Context { return context.WithValue(ctx, canWaitKey{}, true) }
-
-func canWait(ctx context.Context) bool { return ctx.Value(canWaitKey{}) != nil }
 
 // writes is a bucket of writes, which fills over an hour.
 type writes struct {
@@ -58,8 +49,8 @@ func (w *writes) take(now time.Time, kept float64) (until time.Time, taken bool)
 
 // spare refuses a request for which too little is left: any write if none is, and what can wait
 // while there is little. The caller holds the lock.
-func (l *limit) spare(req *http.Request, now time.Time) error {
-	waits, kept := canWait(req.Context()), 0.0
+func (l *Limit) spare(req *http.Request, now time.Time) error {
+	waits, kept := forge.Waits(req.Context()), 0.0
 	if waits {
 		kept = 1.0 / keptFor
 		if b := l.budget; b.Limit > 0 && b.Remaining < b.Limit/keptFor && now.Before(b.Reset) {

@@ -1,4 +1,4 @@
-package github
+package wire
 
 import (
 	"bytes"
@@ -29,16 +29,10 @@ var limitHeaders = []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Rat
 // limiter sends no request while the forge limits us, and learns from each answer whether it does.
 type limiter struct {
 	next  http.RoundTripper
-	limit *limit
+	limit *Limit
 	// requests that were sent, and those of them that were answered "not modified".
 	requests, unchanged atomic.Int64
 }
-
-// unanswered counts the requests of this process that no forge has answered yet.
-var unanswered atomic.Int64
-
-// Unanswered returns how many requests of this process wait for the answer of a forge.
-func Unanswered() int64 { return unanswered.Load() }
 
 // RoundTrip implements http.RoundTripper. A limit, known or new, is a *forge.LimitedError.
 func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -64,19 +58,25 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// limit is how much the forge lets do all who use it together.
-type limit struct {
+// Limit is how much the forge lets do all who use it together.
+type Limit struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	budget Budget
+	budget forge.Budget
 	writes writes
 	// strikes counts the limits in a row that did not say how long.
 	strikes int
 }
 
+// NewLimit returns the limit of a forge that has refused nothing yet. A number of writes an hour of
+// 0 is any number.
+func NewLimit(now func() time.Time, writesPerHour int) *Limit {
+	return &Limit{now: now, writes: writes{perHour: writesPerHour}}
+}
+
 // admit refuses a request that the forge does not want now, or that has to wait for others.
-func (l *limit) admit(req *http.Request) error {
+func (l *Limit) admit(req *http.Request) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
@@ -86,14 +86,14 @@ func (l *limit) admit(req *http.Request) error {
 	return l.spare(req, now)
 }
 
-func (l *limit) snapshot() Budget {
+func (l *Limit) snapshot() forge.Budget {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.budget
 }
 
 // learn records what an answer says about limits.
-func (l *limit) learn(resp *http.Response) error {
+func (l *Limit) learn(resp *http.Response) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
@@ -110,7 +110,7 @@ func (l *limit) learn(resp *http.Response) error {
 }
 
 // count notes the budget that is left and reports whether it is used up.
-func (l *limit) count(resp *http.Response, now time.Time) (used bool) {
+func (l *Limit) count(resp *http.Response, now time.Time) (used bool) {
 	limit, errLimit := strconv.Atoi(resp.Header.Get("X-Ratelimit-Limit"))
 	remaining, errRemaining := strconv.Atoi(resp.Header.Get("X-Ratelimit-Remaining"))
 	reset, errReset := strconv.ParseInt(resp.Header.Get("X-Ratelimit-Reset"), 10, 64)
@@ -124,7 +124,7 @@ func (l *limit) count(resp *http.Response, now time.Time) (used bool) {
 }
 
 // pause returns how long nothing is to be sent after a refusal.
-func (l *limit) pause(resp *http.Response, used bool, now time.Time) time.Duration {
+func (l *Limit) pause(resp *http.Response, used bool, now time.Time) time.Duration {
 	if after, ok := retryAfter(resp, now); ok {
 		return max(bounded(after), time.Second)
 	}
@@ -137,7 +137,7 @@ func (l *limit) pause(resp *http.Response, used bool, now time.Time) time.Durati
 }
 
 // extend moves the end of the limit, never to an earlier time.
-func (l *limit) extend(until time.Time) {
+func (l *Limit) extend(until time.Time) {
 	if until.After(l.budget.LimitedUntil) {
 		l.budget.LimitedUntil = until
 	}

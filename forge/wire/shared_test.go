@@ -1,4 +1,4 @@
-package github
+package wire
 
 import (
 	"errors"
@@ -11,14 +11,14 @@ import (
 // fill no memory, and a used one stays.
 func TestSharedIsKeptWhileItIsUsed(t *testing.T) {
 	t.Parallel()
-	s := newShared[string, [64]byte]()
+	s := NewShared[string, [64]byte]()
 	value := func() (*[64]byte, error) { return new([64]byte), nil }
-	used, err := s.get("used", value)
+	used, err := s.Get("used", value)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"a", "b", "c"} {
-		if _, err := s.get(key, value); err != nil {
+		if _, err := s.Get(key, value); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,7 +33,7 @@ func TestSharedIsKeptWhileItIsUsed(t *testing.T) {
 		}
 		runtime.GC()
 	}
-	if again, _ := s.get("used", value); again != used {
+	if again, _ := s.Get("used", value); again != used {
 		t.Error("what is used was made anew")
 	}
 	runtime.KeepAlive(used)
@@ -43,13 +43,13 @@ func TestSharedIsKeptWhileItIsUsed(t *testing.T) {
 // their private key is large, others get theirs.
 func TestWhatTakesLongToMakeHoldsUpNobody(t *testing.T) {
 	t.Parallel()
-	s := newShared[string, [64]byte]()
+	s := NewShared[string, [64]byte]()
 	var other *[64]byte
-	slow, err := s.get("slow", func() (*[64]byte, error) {
+	slow, err := s.Get("slow", func() (*[64]byte, error) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			other, _ = s.get("other", func() (*[64]byte, error) { return new([64]byte), nil })
+			other, _ = s.Get("other", func() (*[64]byte, error) { return new([64]byte), nil })
 		}()
 		select {
 		case <-done:
@@ -66,11 +66,11 @@ func TestWhatTakesLongToMakeHoldsUpNobody(t *testing.T) {
 // TestWhatIsMadeTwiceAtOnceIsOne: who makes the same at the same time gets the same.
 func TestWhatIsMadeTwiceAtOnceIsOne(t *testing.T) {
 	t.Parallel()
-	s := newShared[string, [64]byte]()
+	s := NewShared[string, [64]byte]()
 	var inner *[64]byte
-	outer, err := s.get("same", func() (*[64]byte, error) {
+	outer, err := s.Get("same", func() (*[64]byte, error) {
 		var err error
-		inner, err = s.get("same", func() (*[64]byte, error) { return new([64]byte), nil })
+		inner, err = s.Get("same", func() (*[64]byte, error) { return new([64]byte), nil })
 		return new([64]byte), err
 	})
 	if err != nil || outer != inner {

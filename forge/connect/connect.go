@@ -1,0 +1,62 @@
+// Package connect makes the client of each type of forge.
+package connect
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/forge/wire"
+	"github.com/sluice-dev/sluice/internal/dialer"
+)
+
+// Common is what all clients of a process have in common.
+type Common struct {
+	// AllowHTTP takes plain http for a server on a loopback address, for trying things out.
+	AllowHTTP bool
+	// Networks say what is never connected to, whatever a name resolves to.
+	Networks dialer.Rules
+	// Transport sends the requests. Default: one that heeds Networks and the environment's proxy.
+	Transport http.RoundTripper
+	// Git moves branches.
+	Git forge.Git
+	// WritesPerHour is the most requests that change something, of all who share a rate limit; 0 for
+	// any number.
+	WritesPerHour int
+	// Timeout is for one request with its answer. Default 30s.
+	Timeout time.Duration
+	// Now tells the time. Default: time.Now.
+	Now func() time.Time
+}
+
+// Clients makes the clients of a process, and shares them.
+type Clients struct {
+	// GitHub makes clients of GitHub, which also give apps their tokens for Git.
+	GitHub *github.Clients
+}
+
+// New returns Clients that have made none.
+func New(c Common) *Clients {
+	return &Clients{GitHub: github.NewClients(github.Options{
+		AllowHTTP: c.AllowHTTP, Networks: c.Networks, Transport: c.Transport, Git: c.Git,
+		WritesPerHour: c.WritesPerHour, Timeout: c.Timeout, Now: c.Now,
+	})}
+}
+
+// Client returns the client of a repository. It sends nothing. Options that can't work are a
+// *forge.Error of kind Misconfigured.
+func (c *Clients) Client(a forge.Access) (forge.Client, error) {
+	if a.Type != forge.TypeGitHub && a.Type != "" {
+		return nil, wire.Misconfigured("forge type %q is unknown", a.Type)
+	}
+	options, err := github.OptionsOf(a)
+	if err != nil {
+		return nil, err
+	}
+	client, err := c.GitHub.Client(options)
+	if err != nil {
+		return nil, err
+	}
+	return client, nil
+}
