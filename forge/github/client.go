@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/bygit"
 	"github.com/sluice-dev/sluice/forge/wire"
 	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/lru"
@@ -60,7 +61,7 @@ type Client struct {
 	credentials wire.Credentials
 	secrets     wire.Scrubber
 	wires       []*wire.Wire
-	git         forge.Git
+	branches    *bygit.Branches
 	trusted     []byte
 	timeout     time.Duration
 	now         func() time.Time
@@ -68,8 +69,6 @@ type Client struct {
 	mu         sync.Mutex
 	self       forge.Account
 	repository forge.Repository
-	// gitAgain is when Git is tried again after a failure.
-	gitAgain time.Time
 	// facts are facts that don't change: merged pull requests and commits.
 	facts *lru.Cache[string, any]
 }
@@ -97,11 +96,12 @@ func newClient(opts Options, base *url.URL, all *Clients) (*Client, error) {
 		}
 	}
 	c := &Client{owner: opts.Owner, name: opts.Repository, secrets: wire.Scrubber{Secret: opts.Token},
-		git: opts.Git, trusted: opts.CABundle, timeout: opts.Timeout, now: opts.Now, facts: lru.New[string, any](factsBytes)}
+		trusted: opts.CABundle, timeout: opts.Timeout, now: opts.Now, facts: lru.New[string, any](factsBytes)}
 	var err error
 	if c.credentials, err = c.newCredentials(opts, all, base, network); err != nil {
 		return nil, err
 	}
+	c.branches = c.newBranches(opts.Git)
 	c.api = c.newAPI(opts, base, network, c.credentials, all.limitOf(opts.limitKey(), opts.Now))
 	return c, nil
 }

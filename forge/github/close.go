@@ -51,7 +51,7 @@ func (c *Client) DeleteBranch(ctx context.Context, name string) error {
 	if err := wire.CheckOwnBranch(name); err != nil {
 		return err
 	}
-	if gone, err := c.removeBranch(ctx, name); gone || err != nil {
+	if gone, err := c.byGit(ctx, func() error { return c.branches.Remove(ctx, name) }); gone || err != nil {
 		return err
 	}
 	_, err := c.api.Git.DeleteRef(ctx, c.owner, c.name, "heads/"+name)

@@ -42,7 +42,7 @@ func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge
 	if !approval.PullRequest.Merged {
 		return approval, nil
 	}
-	if approval.Alone, err = c.readByGit(ctx, q, &approval); err != nil {
+	if approval.Alone, err = c.branches.ReadMerge(ctx, q, &approval); err != nil {
 		return forge.Approval{}, err
 	}
 	for _, part := range []func(context.Context, forge.ApprovalQuery, *github.PullRequest, *forge.Approval) error{
