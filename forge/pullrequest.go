@@ -81,6 +81,8 @@ const (
 	ReviewCommented        ReviewState = "COMMENTED"
 	ReviewDismissed        ReviewState = "DISMISSED"
 	ReviewPending          ReviewState = "PENDING"
+	// ReviewUnofficial is an approval that the forge does not count, as of somebody who may only read.
+	ReviewUnofficial ReviewState = "UNOFFICIAL"
 )
 
 // Review is one review of a pull request. A reviewer may have made many.

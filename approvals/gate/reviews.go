@@ -139,6 +139,8 @@ func (a approval) disregard(review forge.Review) string {
 		return "asked for changes"
 	case review.State == forge.ReviewDismissed:
 		return "had the review dismissed"
+	case review.State == forge.ReviewUnofficial:
+		return "gave an approval that the forge does not count"
 	case review.State != forge.ReviewApproved:
 		return "did not approve"
 	case review.CommitID == "" || review.CommitID != a.PullRequest.Head.SHA && !a.sameChange(review.CommitID):

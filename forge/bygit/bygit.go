@@ -96,6 +96,15 @@ func (b *Branches) keep(r forge.ChangeRequest, made forge.MadeBranch) {
 	keep("head "+r.Branch, made.Commit)
 }
 
+// Head returns the last commit of a branch.
+func (b *Branches) Head(ctx context.Context, branch string) (head forge.Head, err error) {
+	err = b.do(ctx, func(at forge.Remote) (err error) {
+		head, err = b.Git.Head(ctx, at, branch)
+		return err
+	})
+	return head, err
+}
+
 // Remove removes a branch.
 func (b *Branches) Remove(ctx context.Context, name string) error {
 	head, _ := b.facts.Get("head " + name).(string)
@@ -111,11 +120,7 @@ func (b *Branches) ReadMerge(ctx context.Context, q forge.ApprovalQuery, into *f
 	if !known || b.Off() || q.ReleaseCommit != "" || pull.MergeCommit != q.Tip {
 		return false, nil
 	}
-	var head forge.Head
-	err := b.do(ctx, func(at forge.Remote) (err error) {
-		head, err = b.Git.Head(ctx, at, q.Branch)
-		return err
-	})
+	head, err := b.Head(ctx, q.Branch)
 	if err != nil || head.Commit != q.Tip || len(head.Parents) == 0 || head.Parents[0] != made.Parent || head.Tree != made.Tree {
 		return false, ctx.Err()
 	}

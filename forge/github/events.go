@@ -51,8 +51,15 @@ var eventKinds = []forge.EventKind{
 // EventKinds returns all kinds of events that are of use, and the one of all others.
 func EventKinds() []forge.EventKind { return append(slices.Clone(eventKinds), forge.EventOther) }
 
+// giteaReviews are the names that Gitea gives to events of reviews. All else it sends as GitHub
+// does, with the same headers.
+var giteaReviews = []string{"pull_request_approved", "pull_request_rejected"}
+
 // KindOfEvent returns the kind of an event, given its EventHeader.
 func KindOfEvent(name string) forge.EventKind {
+	if slices.Contains(giteaReviews, name) {
+		return forge.EventReview
+	}
 	if kind := forge.EventKind(name); slices.Contains(eventKinds, kind) {
 		return kind
 	}

@@ -23,7 +23,7 @@ import (
 //
 // A request for content that the tracked branch holds already is an error of kind Invalid.
 func (c *Client) OpenChange(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {
-	if err := checkRequest(r); err != nil {
+	if err := wire.CheckRequest(r); err != nil {
 		return forge.PullRequest{}, err
 	}
 	if !r.First {
@@ -41,25 +41,10 @@ func (c *Client) OpenChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 	return c.createPull(ctx, r)
 }
 
-func checkRequest(r forge.ChangeRequest) error {
-	if err := wire.CheckOwnBranch(r.Branch); err != nil {
-		return err
-	}
-	if err := wire.CheckBranch(r.Base); err != nil {
-		return err
-	}
-	for _, sha := range []string{r.Tip, r.Tree} {
-		if err := wire.CheckSHA(sha); err != nil && sha != "" {
-			return err
-		}
-	}
-	return wire.CheckPath(r.Path)
-}
-
 // FindChange looks for the pull request that was made for a request before; it reports false if
 // there is none.
 func (c *Client) FindChange(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, bool, error) {
-	if err := checkRequest(r); err != nil {
+	if err := wire.CheckRequest(r); err != nil {
 		return forge.PullRequest{}, false, err
 	}
 	return c.findChange(ctx, r)
@@ -156,7 +141,7 @@ func (c *Client) ensureBranch(ctx context.Context, r forge.ChangeRequest) error 
 // commit that it was made on is no longer part of the tracked branch: merged, it would bring back
 // what was rewritten away. It reports whether it did.
 func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn string) (bool, error) {
-	if err := checkRequest(r); err != nil {
+	if err := wire.CheckRequest(r); err != nil {
 		return false, err
 	}
 	on, err := remembered(c, "descent "+madeOn+" "+r.Tip, always, func() (bool, error) {

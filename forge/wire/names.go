@@ -45,3 +45,19 @@ func CheckOwnBranch(name string) error {
 	}
 	return CheckBranch(name)
 }
+
+// CheckRequest refuses a request for a change that no forge can be asked for.
+func CheckRequest(r forge.ChangeRequest) error {
+	if err := CheckOwnBranch(r.Branch); err != nil {
+		return err
+	}
+	if err := CheckBranch(r.Base); err != nil {
+		return err
+	}
+	for _, sha := range []string{r.Tip, r.Tree} {
+		if err := CheckSHA(sha); err != nil && sha != "" {
+			return err
+		}
+	}
+	return CheckPath(r.Path)
+}
