@@ -25,11 +25,12 @@ type Abilities struct {
 	Dismissals bool
 	// Renames keep the number of an account that gets another login.
 	Renames bool
-	// UnsignedMerges are merges that people make at home and push, and that the forge takes for its
-	// own.
-	PushedMerges bool
-	// StaleReviews are those of an older head, which the forge keeps.
-	StaleReviews bool
+	// Deletes remove accounts that have reviewed.
+	Deletes bool
+	// LateReviews are those after the merge.
+	LateReviews bool
+	// Forks of the repository can be made.
+	Forks bool
 	// Faults can be switched on.
 	Faults bool
 }
@@ -99,6 +100,6 @@ type Repository interface {
 	// of them changed something; -1 where the forge does not count.
 	Requests() (all, writes int)
 	// Fault has the forge answer requests of the client whose path matches a pattern with a status, or
-	// cut the answer for a status of 0, until off is called.
-	Fault(pattern string, status int) (off func())
+	// cut the answer for a status of 0, until off is called. It returns how many it has answered so.
+	Fault(pattern string, status int) (off func() (hits int))
 }

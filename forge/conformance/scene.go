@@ -49,7 +49,7 @@ func (s *Scene) Git(login string, args ...string) string {
 	if _, err := os.Stat(dir); err != nil {
 		s.run(s.dir, "clone", "-q", s.CloneURL(login), login)
 		s.run(dir, "config", "user.name", login)
-		s.run(dir, "config", "user.email", login+"@shop.test")
+		s.run(dir, "config", "user.email", login+"@localhost")
 	}
 	return s.run(dir, args...)
 }
@@ -90,7 +90,7 @@ func (s *Scene) commit(login, author, branch, path, content string) string {
 		s.Fatal(err)
 	}
 	s.Git(login, "add", path)
-	s.Git(login, "-c", "user.name="+author, "-c", "user.email="+author+"@shop.test", "commit", "-q", "-m", "Change "+path)
+	s.Git(login, "-c", "user.name="+author, "-c", "user.email="+author+"@localhost", "commit", "-q", "-m", "Change "+path)
 	s.Git(login, "push", "-q", "origin", branch)
 	return s.Git(login, "rev-parse", "HEAD")
 }
@@ -114,7 +114,9 @@ func (s *Scene) Wait(stable string, policy v1alpha1.PullRequestGate) {
 			Commit: s.Head("main"), StableCommit: stable, Nonce: strings.ToLower(rand.Text()),
 		},
 	}
-	pull := s.open()
+	request := s.request()
+	request.First = true
+	pull := s.openAs(request)
 	s.number = pull.Number
 	s.gate.Status = v1alpha1.GateStatus{Decision: v1alpha1.DecisionWaiting, PullRequest: &v1alpha1.PullRequestReference{
 		Source: v1alpha1.SourceReference{Namespace: "shop", Name: "main"}, Branch: record.Branch(s.gate), Number: int64(pull.Number), URL: pull.URL,
@@ -129,11 +131,17 @@ func (s *Scene) request() forge.ChangeRequest {
 	}
 }
 
+// open opens the gate's pull request, or finds it.
 func (s *Scene) open() forge.PullRequest {
+	s.Helper()
+	return s.openAs(s.request())
+}
+
+func (s *Scene) openAs(request forge.ChangeRequest) forge.PullRequest {
 	s.Helper()
 	var pull forge.PullRequest
 	s.settle("open the pull request", func(ctx context.Context) (err error) {
-		pull, err = s.client.OpenChange(ctx, s.request())
+		pull, err = s.client.OpenChange(ctx, request)
 		return err
 	})
 	return pull
