@@ -194,20 +194,28 @@ type LocalReference struct {
 
 // ForgeType is the API of a forge.
 //
-// +kubebuilder:validation:Enum=GitHub
+// +kubebuilder:validation:Enum=GitHub;Gitea
 type ForgeType string
 
-// ForgeGitHub is the REST API of github.com and GitHub Enterprise Server.
-const ForgeGitHub ForgeType = "GitHub"
+// The types of forge.
+const (
+	// ForgeGitHub is the REST API of github.com and GitHub Enterprise Server.
+	ForgeGitHub ForgeType = "GitHub"
+	// ForgeGitea is that of Gitea and Forgejo.
+	ForgeGitea ForgeType = "Gitea"
+)
 
 // Forge names the repository, its server, and the credentials.
+//
+// +kubebuilder:validation:XValidation:rule="self.type == 'GitHub' || has(self.baseURL)",message="baseURL is required for a type other than GitHub"
+// +kubebuilder:validation:XValidation:rule="self.type == 'GitHub' || !has(self.environment)",message="environment is for type GitHub: others have no deployments"
 type Forge struct {
 	// Type is the type of the API. Default GitHub.
 	// +kubebuilder:default=GitHub
 	// +optional
 	Type ForgeType `json:"type,omitempty"`
 
-	// BaseURL is the root of a GitHub Enterprise Server. Default: github.com. It must begin with
+	// BaseURL is the address of the server. Default for GitHub: github.com. It must begin with
 	// https://; http:// is for loopback addresses, and only if the controller allows them.
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
