@@ -7,8 +7,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"sync"
@@ -19,43 +17,19 @@ import (
 	"github.com/sluice-dev/sluice/forge/connect"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/internal/dialer"
-	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
 	"github.com/sluice-dev/sluice/internal/testbed/devgitea"
+	"github.com/sluice-dev/sluice/internal/testbed/devgitea/giteatest"
 )
 
 // TestConformance holds the client to the rules that all clients keep, on a real Gitea.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	server := start(t)
+	server := giteatest.Start(t)
 	f := &giteaForge{server: server, proxy: newProxy(t, server.URL()), tokens: map[string]string{}}
 	for _, login := range []string{"ada", "grace", "eve"} {
 		f.account(t, login)
 	}
 	conformance.Run(t, f)
-}
-
-// start starts a Gitea that the test's end closes.
-func start(t testing.TB) *devgitea.Server {
-	t.Helper()
-	if _, err := exec.LookPath("cc"); err != nil && os.Getenv("CI") == "" {
-		t.Skip("to build Gitea takes a C compiler")
-	}
-	programs, err := controlplane.GiteaBinaries(t.Context(), t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := devgitea.Start(t.Context(), devgitea.Options{Dir: t.TempDir(), Programs: programs})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		server.Close()
-		if t.Failed() {
-			said, _ := os.ReadFile(server.Log())
-			t.Logf("Gitea said:\n%s", said[max(0, len(said)-4000):])
-		}
-	})
-	return server
 }
 
 // proxy is between the clients and the server: it counts requests, and fails some.
