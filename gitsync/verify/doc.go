@@ -1,0 +1,15 @@
+// Package verify checks the signatures of commits against keys.
+//
+//	raw commit ─▶ parse: payload, signature, committer time ─┐
+//	                                                         ├─▶ Keys.Check ─▶ Signer, or a Refusal
+//	Secret, ConfigMap or file ─▶ Read: keys ─────────────────┘
+//
+// What holds:
+//
+//   - The signed bytes are those of the object as Git has it, less the header with the signature.
+//     What two readers could take for different commits is refused.
+//   - A key must be valid at the time of the commit and now: the committer chooses the former.
+//   - A signature with a key of the forge shows that the forge made the commit, not who wanted it.
+//     It never suffices.
+//   - What can't be read, or is not known here, is refused.
+package verify
