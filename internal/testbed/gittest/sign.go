@@ -12,18 +12,19 @@ import (
 
 // Signer is an SSH key that signs commits.
 type Signer struct {
-	file string
+	// File is the private key.
+	File string
 	// Public is the public key, as in authorized_keys.
 	Public string
 }
 
 // NewSigner makes a key in a folder.
 func NewSigner(dir, name string) (*Signer, error) {
-	s := &Signer{file: filepath.Join(dir, name)}
-	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", s.file).CombinedOutput(); err != nil {
+	s := &Signer{File: filepath.Join(dir, name)}
+	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", s.File).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("make an SSH key: %w: %s", err, out)
 	}
-	public, err := os.ReadFile(s.file + ".pub")
+	public, err := os.ReadFile(s.File + ".pub")
 	s.Public = strings.TrimSpace(string(public))
 	return s, err
 }
@@ -38,7 +39,7 @@ func (r *Repository) Sign(branch string, by *Signer) (string, error) {
 	if !found {
 		return "", errors.New("sign commit: its headers have no end")
 	}
-	cmd := exec.Command("ssh-keygen", "-q", "-Y", "sign", "-n", "git", "-f", by.file)
+	cmd := exec.Command("ssh-keygen", "-q", "-Y", "sign", "-n", "git", "-f", by.File)
 	cmd.Stdin = strings.NewReader(header + "\n\n" + message)
 	signature, err := cmd.Output()
 	if err != nil {
