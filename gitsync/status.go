@@ -72,7 +72,7 @@ func statusOf(source *v1alpha1.ReleaseSource, o outcome, now metav1.Time) v1alph
 		if o.head != "" {
 			status.RefusedHead = o.head
 		}
-		if why, is := errors.AsType[*unverified](o.err); is {
+		if why, is := errors.AsType[*unverifiedError](o.err); is {
 			meta.SetStatusCondition(&status.Conditions, verifiedIs(source, metav1.ConditionFalse, why.reason, why.message, now))
 		}
 	case suspended, leaving:

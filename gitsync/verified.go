@@ -4,15 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
-	"strings"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
@@ -43,14 +38,14 @@ func verifiedOf(source *v1alpha1.ReleaseSource, m *memory) verified {
 	return verified{heads: source.Status.Verified, keys: source.Status.VerifyKeys}
 }
 
-// unverified says why the head is not verified.
-type unverified struct{ reason, message string }
+// unverifiedError says why a head is not verified.
+type unverifiedError struct{ reason, message string }
 
 // Error implements error.
-func (u *unverified) Error() string { return u.message }
+func (u *unverifiedError) Error() string { return u.message }
 
-func notVerified(reason, format string, args ...any) outcome {
-	return unread{cause: unsigned, err: &unverified{reason, fmt.Sprintf(format, args...)}}
+func notVerified(reason, format string, args ...any) error {
+	return &unverifiedError{reason, fmt.Sprintf(format, args...)}
 }
 
 // verify checks the signatures of what a head brings. The outcome is nil unless it is refused. Each
@@ -61,21 +56,75 @@ func (r *Reconciler) verify(ctx context.Context, source *v1alpha1.ReleaseSource,
 		m.verified, m.verify, m.object = nil, nil, gitrepo.Commit{}
 		return nil, nil
 	}
-	object := head.Object()
-	if object.Raw == nil {
-		object = m.object
+	c := claim{want: want, known: verifiedOf(source, m), head: head.Object(), now: r.clock.Now()}
+	if c.head.Raw == nil {
+		c.head = m.object
 	}
-	known := verifiedOf(source, m)
-	if runs := m.runs(source); len(known.heads) == 0 && want.Keys.File == "" && runs != "" {
-		known.heads = []v1alpha1.Verification{{Commit: runs, At: metav1.NewTime(r.clock.Now())}}
+	if runs := m.runs(source); len(c.known.heads) == 0 && want.Keys.File == "" && runs != "" {
+		c.known.heads = []v1alpha1.Verification{{Commit: runs, At: metav1.NewTime(c.now)}}
 	}
-	next := known
-	problem, err := r.verifyHead(ctx, source, repository, head, object, &next)
-	if err != nil || problem != nil {
-		return problem, err
+	next, err := r.settle(ctx, source, repository, head, c)
+	switch _, refused := errors.AsType[*unverifiedError](err); {
+	case refused:
+		return unread{cause: unsigned, err: err}, nil
+	case gitrepo.KindOf(err) != "":
+		return readFailed(ctx, err)
+	case err != nil:
+		return nil, err
 	}
-	m.verified, m.verify, m.object = &next, want, object
+	m.verified, m.verify, m.object = &next, want, c.head
 	return nil, nil
+}
+
+// settle reads what a claim is checked with, and returns what is known once it holds.
+func (r *Reconciler) settle(ctx context.Context, source *v1alpha1.ReleaseSource, repository gitrepo.Source, head *gitrepo.Snapshot, c claim) (verified, error) {
+	keys, err := r.keysOf(ctx, source, c.known.keys)
+	if err != nil {
+		return verified{}, err
+	}
+	made := v1alpha1.Verification{Commit: head.Commit, At: metav1.NewTime(c.now)}
+	if !c.takenAsItIs() {
+		by, err := r.signer(ctx, repository, head, c, keys)
+		if err != nil {
+			return verified{}, err
+		}
+		made.Key, made.Signer = by.Key, plain.UpTo(plain.Line(by.Principal), 200)
+	}
+	known := c.known
+	if len(known.heads) > 0 && known.heads[0].Commit == head.Commit && head.FS() == nil {
+		return known, nil
+	}
+	if known.keys, err = keysIn(head, c.want.Keys.File); err != nil {
+		return verified{}, notVerified(v1alpha1.ReasonKeysUnreadable, "commit %s is not verified: read %s in it, which spec.verify.keys.file names: %v; "+
+			"correct the file and push again", plain.Commit(head.Commit), c.want.Keys.File, err)
+	}
+	known.add(made)
+	return known, nil
+}
+
+// signer returns who signed the head, if all commits are signed that must be.
+func (r *Reconciler) signer(ctx context.Context, repository gitrepo.Source, head *gitrepo.Snapshot, c claim, keys *verify.Keys) (verify.Signer, error) {
+	commits := []gitrepo.Commit{c.head}
+	if from := c.since(); len(from) > 0 {
+		var err error
+		if commits, err = r.commitsSince(ctx, repository, head, c, from); err != nil {
+			return verify.Signer{}, err
+		}
+	}
+	return c.check(keys, commits)
+}
+
+// commitsSince returns the commits that must be signed, the head first.
+func (r *Reconciler) commitsSince(ctx context.Context, repository gitrepo.Source, head *gitrepo.Snapshot, c claim, from []string) ([]gitrepo.Commit, error) {
+	commits, err := r.git.Commits(ctx, repository, head, from, maxUnverified)
+	if gitrepo.KindOf(err) == gitrepo.LimitExceeded {
+		return nil, notVerified(v1alpha1.ReasonTooManyCommits, "commit %s is not verified: %v, since %s; "+
+			"check them with git log --show-signature, and set spec.verify.since to %s", plain.Commit(head.Commit), err, plain.Commit(from[0]), head.Commit)
+	}
+	if err == nil && len(commits) == 0 { // the branch went back
+		commits = []gitrepo.Commit{c.head}
+	}
+	return commits, err
 }
 
 // runs returns the commit that is in the cluster; empty if there is none.
@@ -84,38 +133,6 @@ func (m *memory) runs(source *v1alpha1.ReleaseSource) string {
 		return m.commit
 	}
 	return source.Status.ObservedCommit
-}
-
-// verifyHead checks a head and what came before it, and adds it to the heads that are known.
-func (r *Reconciler) verifyHead(
-	ctx context.Context, source *v1alpha1.ReleaseSource, repository gitrepo.Source, head *gitrepo.Snapshot, object gitrepo.Commit, known *verified,
-) (outcome, error) {
-	want := source.Spec.Verify
-	files, problem, err := r.keyFiles(ctx, source, known.keys)
-	if err != nil || problem != nil {
-		return problem, err
-	}
-	made := v1alpha1.Verification{Commit: head.Commit, At: metav1.NewTime(r.clock.Now())}
-	if !takenAsItIs(want, known, head.Commit) {
-		keys, err := verify.Read(files)
-		if err != nil {
-			return notVerified(v1alpha1.ReasonKeysUnreadable, "commit %s is not verified: read the keys of spec.verify: %v", plain.Commit(head.Commit), err), nil
-		}
-		by, problem, err := r.checkAll(ctx, want, keys, repository, head, object, known)
-		if err != nil || problem != nil {
-			return problem, err
-		}
-		made.Key, made.Signer = by.Key, plain.UpTo(plain.Line(by.Principal), 200)
-	}
-	if len(known.heads) > 0 && known.heads[0].Commit == head.Commit && head.FS() == nil {
-		return nil, nil
-	}
-	if known.keys, err = keysIn(head, want.Keys.File); err != nil {
-		return notVerified(v1alpha1.ReasonKeysUnreadable, "commit %s is not verified: read %s in it, which spec.verify.keys.file names: %v; "+
-			"correct the file and push again", plain.Commit(head.Commit), want.Keys.File, err), nil
-	}
-	known.add(made)
-	return nil, nil
 }
 
 // add puts a head before those that are known.
@@ -129,66 +146,61 @@ func (v *verified) add(made v1alpha1.Verification) {
 	v.heads = append([]v1alpha1.Verification{made}, v.heads[:min(len(v.heads), maxVerified-1)]...)
 }
 
-// takenAsItIs reports whether a head needs no signature: it was released before spec.verify was set,
-// or spec.verify.since names it, or it brings the first keys.
-func takenAsItIs(want *v1alpha1.Verify, known *verified, head string) bool {
+// claim is that a head is verified, and what it is checked against.
+type claim struct {
+	want  *v1alpha1.Verify
+	known verified
+	head  gitrepo.Commit
+	now   time.Time
+}
+
+// takenAsItIs reports whether the head needs no signature: it was released before spec.verify was
+// set, or spec.verify.since names it, or it brings the first keys.
+func (c claim) takenAsItIs() bool {
 	switch {
-	case head == want.Since, want.Keys.File != "" && known.keys == "":
+	case c.head.Name == c.want.Since, c.want.Keys.File != "" && c.known.keys == "":
 		return true
-	case len(known.heads) == 0:
+	case len(c.known.heads) == 0:
 		return false
 	}
-	return known.heads[0].Commit == head && known.heads[0].Key == ""
+	return c.known.heads[0].Commit == c.head.Name && c.known.heads[0].Key == ""
 }
 
-// checkAll checks a head, and with it the commits before it that must be signed: the oldest first.
-func (r *Reconciler) checkAll(
-	ctx context.Context, want *v1alpha1.Verify, keys *verify.Keys, repository gitrepo.Source, head *gitrepo.Snapshot, object gitrepo.Commit, known *verified,
-) (verify.Signer, outcome, error) {
-	commits := []gitrepo.Commit{object}
-	if from := known.before(want); want.Mode != v1alpha1.VerifyHead && len(from) > 0 && from[0] != head.Commit {
-		more, err := r.git.Commits(ctx, repository, head, from, maxUnverified)
-		switch {
-		case gitrepo.KindOf(err) == gitrepo.LimitExceeded:
-			return verify.Signer{}, notVerified(v1alpha1.ReasonTooManyCommits, "commit %s is not verified: %v, since %s; "+
-				"check them with git log --show-signature, and set spec.verify.since to %s", plain.Commit(head.Commit), err, plain.Commit(from[0]), head.Commit), nil
-		case err != nil:
-			problem, err := readFailed(ctx, err)
-			return verify.Signer{}, problem, err
-		case len(more) > 0: // else the branch went back
-			commits = more
-		}
+// since returns the commits that count as verified, with all before them, if others must be signed
+// than the head. The newest is first.
+func (c claim) since() []string {
+	if c.want.Mode == v1alpha1.VerifyHead || len(c.known.heads) > 0 && c.known.heads[0].Commit == c.head.Name {
+		return nil
 	}
-	var by verify.Signer
-	for _, commit := range slices.Backward(commits) {
-		var err error
-		if by, err = keys.Check(verify.Commit{Name: commit.Name, Raw: commit.Raw}, r.clock.Now()); err != nil {
-			return by, refusedBy(err, head.Commit, known), nil
-		}
-	}
-	return by, nil, nil
-}
-
-// before returns the commits that count as verified, with all before them.
-func (v *verified) before(want *v1alpha1.Verify) []string {
 	var from []string
-	for _, head := range v.heads {
+	for _, head := range c.known.heads {
 		from = append(from, head.Commit)
 	}
-	if want.Since != "" && !slices.Contains(from, want.Since) {
-		from = append(from, want.Since)
+	if c.want.Since != "" && !slices.Contains(from, c.want.Since) {
+		from = append(from, c.want.Since)
 	}
 	return from
 }
 
-// refusedBy returns the outcome of a commit that was refused, with what to do.
-func refusedBy(err error, head string, known *verified) outcome {
-	refusal, is := errors.AsType[*verify.Refusal](err)
+// check returns who signed the head, the first of some commits, if all of them are signed. The error
+// names the oldest that is not.
+func (c claim) check(keys *verify.Keys, commits []gitrepo.Commit) (by verify.Signer, err error) {
+	for _, commit := range slices.Backward(commits) {
+		if by, err = keys.Check(verify.Commit(commit), c.now); err != nil {
+			return by, c.refused(err)
+		}
+	}
+	return by, nil
+}
+
+// refused says why a commit is refused, and what to do.
+func (c claim) refused(err error) error {
+	refused, is := errors.AsType[*verify.RefusedError](err)
 	if !is {
 		return notVerified(v1alpha1.ReasonSignatureInvalid, "%v", err)
 	}
 	reason, remedy := v1alpha1.ReasonSignatureInvalid, "sign it and push it again"
-	switch refusal.Cause {
+	switch refused.Cause {
 	case verify.NotSigned:
 		reason = v1alpha1.ReasonNotSigned
 	case verify.NotTrusted:
@@ -197,77 +209,14 @@ func refusedBy(err error, head string, known *verified) outcome {
 		reason, remedy = v1alpha1.ReasonSignedByForge, "merge with git merge -S and push that"
 	case verify.Invalid:
 	}
-	if len(known.heads) > 0 && refusal.Commit == known.heads[0].Commit {
-		return notVerified(reason, "commit %s is not verified any more: %s; what runs stays, and nothing more of it is applied: push a commit on top that is signed with a key that counts",
-			plain.Commit(refusal.Commit), refusal.Why)
-	}
-	of := ""
-	if refusal.Commit != head {
-		of = " before the head " + plain.Commit(head)
-	}
-	return notVerified(reason, "commit %s%s is not verified: %s; %s, or set spec.verify.since to %s to accept it and all before it",
-		plain.Commit(refusal.Commit), of, refusal.Why, remedy, refusal.Commit)
-}
-
-// keyFiles returns the keys that count now, by the names of their entries. The outcome is nil unless
-// they can't be had.
-func (r *Reconciler) keyFiles(ctx context.Context, source *v1alpha1.ReleaseSource, file string) (map[string][]byte, outcome, error) {
-	from := source.Spec.Verify.Keys
-	files := map[string][]byte{}
-	var err error
+	commit := plain.Commit(refused.Commit)
 	switch {
-	case from.SecretRef != nil:
-		var secret corev1.Secret
-		err = r.live.Get(ctx, client.ObjectKey{Namespace: source.Namespace, Name: from.SecretRef.Name}, &secret)
-		files = secret.Data
-	case from.ConfigMapRef != nil:
-		var configMap corev1.ConfigMap
-		err = r.live.Get(ctx, client.ObjectKey{Namespace: source.Namespace, Name: from.ConfigMapRef.Name}, &configMap)
-		for name, text := range configMap.Data {
-			files[name] = []byte(text)
-		}
-	default:
-		files[path.Base(from.File)] = []byte(file)
+	case len(c.known.heads) > 0 && refused.Commit == c.known.heads[0].Commit:
+		return notVerified(reason, "commit %s is not verified any more: %s; what runs stays, and nothing more of it is applied: "+
+			"push a commit on top that is signed with a key that counts", commit, refused.Why)
+	case refused.Commit != c.head.Name:
+		commit += " before the head " + plain.Commit(c.head.Name)
 	}
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return nil, notVerified(v1alpha1.ReasonKeysUnreadable, "read the keys of spec.verify: %v; create it, or name another", err), nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the keys of spec.verify: %w", err)
-	}
-	return files, nil, nil
-}
-
-// keysIn returns the content of the file with keys in a commit; empty if there is no such file to
-// read. The keys must be readable: nothing could be verified with others.
-func keysIn(head *gitrepo.Snapshot, file string) (string, error) {
-	if file == "" {
-		return "", nil
-	}
-	name := keyPath(file)
-	info, err := fs.Stat(head.FS(), name)
-	switch {
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular() || info.Size() > verify.MaxKeys:
-		return "", fmt.Errorf("want a regular file of at most %d bytes", verify.MaxKeys)
-	}
-	text, err := fs.ReadFile(head.FS(), name)
-	if err != nil {
-		return "", err
-	}
-	_, err = verify.Read(map[string][]byte{path.Base(name): text})
-	return string(text), err
-}
-
-func keyPath(file string) string { return path.Clean(strings.TrimLeft(file, "/")) }
-
-// readsKeys returns which files are read of a repository: those that are released, and the file with
-// keys.
-func readsKeys(source *v1alpha1.ReleaseSource, reads func(string) bool) func(string) bool {
-	if source.Spec.Verify == nil || source.Spec.Verify.Keys.File == "" {
-		return reads
-	}
-	keys := keyPath(source.Spec.Verify.Keys.File)
-	return func(file string) bool { return file == keys || reads(file) }
+	return notVerified(reason, "commit %s is not verified: %s; %s, or set spec.verify.since to %s to accept it and all before it",
+		commit, refused.Why, remedy, refused.Commit)
 }

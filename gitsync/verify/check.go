@@ -33,8 +33,8 @@ const (
 	NeedsMerge
 )
 
-// Refusal says why a commit does not count as verified.
-type Refusal struct {
+// RefusedError says why a commit does not count as verified.
+type RefusedError struct {
 	Commit string
 	Cause  Cause
 	// Signer is who made the signature, as far as that is known.
@@ -44,9 +44,9 @@ type Refusal struct {
 }
 
 // Error implements error.
-func (r *Refusal) Error() string { return "commit " + plain.Commit(r.Commit) + ": " + r.Why }
+func (r *RefusedError) Error() string { return "commit " + plain.Commit(r.Commit) + ": " + r.Why }
 
-// Check returns who signed a commit. Its error is a *Refusal.
+// Check returns who signed a commit. Its error is a *RefusedError.
 func (k *Keys) Check(c Commit, now time.Time) (signer Signer, err error) {
 	// The libraries read what anybody may have written.
 	defer func() {
@@ -65,8 +65,8 @@ func (k *Keys) Check(c Commit, now time.Time) (signer Signer, err error) {
 	return signer, nil
 }
 
-func refusal(c Commit, cause Cause, signer Signer, format string, args ...any) *Refusal {
-	return &Refusal{Commit: c.Name, Cause: cause, Signer: signer, Why: fmt.Sprintf(format, args...)}
+func refusal(c Commit, cause Cause, signer Signer, format string, args ...any) *RefusedError {
+	return &RefusedError{Commit: c.Name, Cause: cause, Signer: signer, Why: fmt.Sprintf(format, args...)}
 }
 
 // refused says why a signature does not count.

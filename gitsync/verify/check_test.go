@@ -34,7 +34,7 @@ func (c check) run(t *testing.T, keys *Keys) {
 		}
 		return
 	}
-	refusal, is := errors.AsType[*Refusal](err)
+	refusal, is := errors.AsType[*RefusedError](err)
 	if !is || refusal.Cause != c.cause || !strings.Contains(refusal.Why, c.why) {
 		t.Errorf("%s: want it refused for %d, %q, got %+v, %v", c.name, c.cause, c.why, by, err)
 	}

@@ -90,7 +90,7 @@ func firstLines(lines []string) (int, time.Time, error) {
 		return match
 	}
 	hasTree := next(tree) != nil
-	for next(parent) != nil { //nolint:revive // it counts
+	for next(parent) != nil { // next counts them
 	}
 	hasAuthor, by := next(author) != nil, next(committer)
 	if !hasTree || !hasAuthor || by == nil {

@@ -1,7 +1,7 @@
 // Package verify checks the signatures of commits against keys.
 //
 //	raw commit ─▶ parse: payload, signature, committer time ─┐
-//	                                                         ├─▶ Keys.Check ─▶ Signer, or a Refusal
+//	                                                         ├─▶ Keys.Check ─▶ Signer, or a RefusedError
 //	Secret, ConfigMap or file ─▶ Read: keys ─────────────────┘
 //
 // What holds:

@@ -75,7 +75,7 @@ type gpgHome struct{ env []string }
 
 func newGPG(t *testing.T) gpgHome {
 	t.Helper()
-	home, err := os.MkdirTemp("", "g") // a socket's path is short
+	home, err := os.MkdirTemp("", "g") //nolint:usetesting // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func withKey(t *testing.T, signature, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, _, _, _, err := ssh.ParseAuthorizedKey(text)
+	key, _, _, _, err := ssh.ParseAuthorizedKey(text) //nolint:dogsled // as the library has it
 	if err != nil {
 		t.Fatal(err)
 	}

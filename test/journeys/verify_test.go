@@ -149,8 +149,9 @@ func TestSignedCommits(t *testing.T) {
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:2", 10)))
 }
 
-// TestUnsignedApproval: the merge of an approval by the forge is not signed. The release goes on,
-// because the forge says who merged; the next commit waits until a person accepts the merge.
+// TestUnsignedApproval: the forge does not sign the merge of an approval here. The release waits, and
+// the source says for what: a person accepts the merge. Then the release goes on, and so does the
+// next signed commit.
 func TestUnsignedApproval(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
 	s := w.sign("ada")
@@ -161,14 +162,17 @@ func TestUnsignedApproval(t *testing.T) {
 	s.signs("ada", s.image("web:2"))
 	number := w.awaitPull(0)
 	merged := w.as("grace").Merge(number, "merge")
+	w.awaitVerified(metav1.ConditionFalse, v1alpha1.ReasonNotSigned, "before the head "+merged[:7], "set spec.verify.since")
+	if err := all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:2": 1}))(w.now()); err != nil {
+		t.Errorf("a record that is not verified has approved: %v", err)
+	}
+	w.editSource(fmt.Sprintf(`{"spec":{"verify":{"since":%q}}}`, merged))
 	w.await(all(web.completed, web.serves("web:2", 10)))
-	w.awaitVerified(metav1.ConditionFalse, v1alpha1.ReasonNotSigned, "before the head")
+	w.awaitVerified(metav1.ConditionTrue, v1alpha1.ReasonCommitVerified, "taken as it is")
 
 	s.signs("ada", s.image("web:3"))
-	w.awaitVerified(metav1.ConditionFalse, v1alpha1.ReasonNotSigned, "before the head")
-	w.editSource(fmt.Sprintf(`{"spec":{"verify":{"since":%q}}}`, merged))
 	w.await(all(web.blocksAt(0), web.runs(pods{"web:2": 9, "web:3": 1})))
-	w.awaitVerified(metav1.ConditionTrue, v1alpha1.ReasonCommitVerified)
+	w.awaitVerified(metav1.ConditionTrue, v1alpha1.ReasonCommitVerified, "ada@example.com")
 }
 
 // TestKeysOfTheRepository: a commit can't bring the key that it is signed with.
