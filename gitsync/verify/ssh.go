@@ -50,6 +50,8 @@ func (k *Keys) addSSH(text string) ([]string, error) {
 	return made, nil
 }
 
+// readSigner reads a line. Errors don't quote it: a Secret with something else may be named by
+// mistake.
 func readSigner(line string) (sshKey, error) {
 	principals, rest := firstWord(line)
 	key, _, options, _, err := ssh.ParseAuthorizedKey([]byte(rest))
@@ -65,7 +67,7 @@ func readSigner(line string) (sshKey, error) {
 		name, value, _ := strings.Cut(option, "=")
 		name = strings.ToLower(name)
 		if given[name] {
-			return sshKey{}, fmt.Errorf("the option %s is there twice", name)
+			return sshKey{}, errors.New("it has an option twice")
 		}
 		given[name] = true
 		if err := read.option(name, strings.Trim(value, `"`)); err != nil {
@@ -101,7 +103,7 @@ func (s *sshKey) option(name, value string) (err error) {
 	case "valid-before":
 		s.window.before, err = readTime(value)
 	default:
-		return fmt.Errorf("unknown option %q: known are namespaces, valid-after, valid-before and cert-authority", name)
+		return errors.New("it has an unknown option: known are namespaces, valid-after, valid-before and cert-authority")
 	}
 	return err
 }
@@ -116,7 +118,7 @@ func readTime(text string) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: want YYYYMMDD[HHMM[SS]][Z]", text)
+	return time.Time{}, errors.New("it has a time that can't be read: want YYYYMMDD[HHMM[SS]][Z]")
 }
 
 // unfit says why keys of a type or size do not count; empty if they may.
