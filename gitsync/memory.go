@@ -53,8 +53,7 @@ type memory struct {
 	// wanted are the files that were read at that path.
 	wanted *spec.Wanted
 
-	// verified is what is known of signatures, verify the rules by which the last head was verified, and
-	// object that head.
+	// verified holds the verified heads, verify the rules for the last of them, and object its commit.
 	verified *verified
 	verify   *v1alpha1.Verify
 	object   gitrepo.Commit

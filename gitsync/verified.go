@@ -22,7 +22,7 @@ const (
 	maxVerified = 20
 )
 
-// verified is what is known of the commits of a source with spec.verify.
+// verified lists the verified heads of a source with spec.verify.
 type verified struct {
 	// heads that were verified, newest first.
 	heads []v1alpha1.Verification
@@ -146,7 +146,7 @@ func (v *verified) add(made v1alpha1.Verification) {
 	v.heads = append([]v1alpha1.Verification{made}, v.heads[:min(len(v.heads), maxVerified-1)]...)
 }
 
-// claim is that a head is verified, and what it is checked against.
+// claim holds a head to check, and the rules for it.
 type claim struct {
 	want  *v1alpha1.Verify
 	known verified
@@ -182,8 +182,8 @@ func (c claim) since() []string {
 	return from
 }
 
-// check returns who signed the head, the first of some commits, if all of them are signed. The error
-// names the oldest that is not.
+// check returns the signer of the head, the first of some commits, if all of them are signed. The
+// error names the oldest that is not.
 func (c claim) check(keys *verify.Keys, commits []gitrepo.Commit) (by verify.Signer, err error) {
 	for _, commit := range slices.Backward(commits) {
 		if by, err = keys.Check(verify.Commit(commit), c.now); err != nil {

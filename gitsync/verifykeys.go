@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/verify"
 )
 
-// keysOf returns the keys that count now; nil if the head is to bring the first. The file is that of
-// the repository at the commit verified last.
+// keysOf returns the keys that count now; nil if the head is to bring the first. The file has the
+// content that it had at the commit verified last.
 func (r *Reconciler) keysOf(ctx context.Context, source *v1alpha1.ReleaseSource, file string) (*verify.Keys, error) {
 	var files map[string][]byte
 	var err error
@@ -84,8 +84,7 @@ func keysIn(head *gitrepo.Snapshot, file string) (string, error) {
 
 func keyPath(file string) string { return path.Clean(strings.TrimLeft(file, "/")) }
 
-// readsKeys returns which files are read of a repository: those that are released, and the file with
-// keys.
+// readsKeys adds the file with keys to the files that are read of a repository.
 func readsKeys(source *v1alpha1.ReleaseSource, reads func(string) bool) func(string) bool {
 	if source.Spec.Verify == nil || source.Spec.Verify.Keys.File == "" {
 		return reads

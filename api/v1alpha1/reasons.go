@@ -352,7 +352,7 @@ const (
 	// ReasonLimitExceeded: the repository exceeds the controller's limits.
 	// Action: use a narrower `path`, or raise the limit that the message names.
 	ReasonLimitExceeded = "LimitExceeded"
-	// ReasonNotVerified: commits of the branch lack the signatures of `spec.verify`, and nothing of them
+	// ReasonNotVerified: commits of the branch lack the signatures of `spec.verify`, and none of them
 	// is applied. The condition `Verified` has the cause.
 	// Action: see the message, and docs/verify.md.
 	ReasonNotVerified = "NotVerified"
@@ -394,7 +394,7 @@ const (
 	// ReasonNotSigned: a commit has no signature.
 	// Action: sign it and push it again, or set `spec.verify.since` to it.
 	ReasonNotSigned = "NotSigned"
-	// ReasonSignatureInvalid: a signature does not fit its commit, or is of a kind that does not count.
+	// ReasonSignatureInvalid: a signature does not fit its commit, or its kind does not count.
 	// Action: sign the commit again; find out who made it.
 	ReasonSignatureInvalid = "SignatureInvalid"
 	// ReasonKeyNotTrusted: a commit is signed with a key that is not among the keys, or is expired,

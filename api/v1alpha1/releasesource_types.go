@@ -37,7 +37,7 @@ type ReleaseSourceList struct {
 
 // ReleaseSourceSpec defines the repository to read, and the interval.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.verify) || !has(self.verify.keys.file) || !has(self.allowRewrite) || !self.allowRewrite",message="verify.keys.file can't be used with allowRewrite: whoever rewrites the branch could bring back a key that was taken away"
+// +kubebuilder:validation:XValidation:rule="!has(self.verify) || !has(self.verify.keys.file) || !has(self.allowRewrite) || !self.allowRewrite",message="verify.keys.file can't be used with allowRewrite: a rewritten branch could bring back a key that was taken away"
 type ReleaseSourceSpec struct {
 	// URL is the URL of the repository: https://, ssh:// or user@host:path; http:// and file:// only
 	// if the controller allows them.

@@ -37,8 +37,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.secretRef), has(self.configMapRef), has(self.file)].filter(is, is).size() == 1",message="must have exactly one of secretRef, configMapRef and file"
 type VerifyKeys struct {
-	// SecretRef names a Secret in the same namespace. Each of its entries has keys; those in entries
-	// whose names begin with forge are keys of the forge.
+	// SecretRef names a Secret in the same namespace. Each of its entries has keys. Entries whose names
+	// begin with forge have the keys of the forge.
 	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 

@@ -26,9 +26,9 @@ func (s *Snapshot) Object() Commit {
 // maxCommitBytes limits the commits that Commits returns.
 const maxCommitBytes = 4 << 20
 
-// Commits returns the commits that a head has and that no commit in known has: the head first, and
-// ways back on all sides of merges. The head must have content. If there are more than most of them,
-// or they lead back further than Limits.History, the error is of kind LimitExceeded.
+// Commits returns the commits that a head has and that no commit in known has: the head first, then
+// back on all sides of merges. The head must have content. If there are more than most of them, or
+// they lead back further than Limits.History, the error is of kind LimitExceeded.
 func (r *Reader) Commits(ctx context.Context, src Source, head *Snapshot, known []string, most int) ([]Commit, error) {
 	remote, err := r.remote(src)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
-// wantSince checks that the commits of the head that known lacks are those that git rev-list lists,
-// each with the bytes that git has.
+// wantSince compares the commits of the head that known lacks with the list of git rev-list, and
+// their bytes with those of git.
 func (s *server) wantSince(t *testing.T, r *gitrepo.Reader, most int, known ...string) {
 	t.Helper()
 	head := read(t, r, s.source(), gitrepo.Known{})

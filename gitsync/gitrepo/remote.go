@@ -247,8 +247,8 @@ func (r *remote) rewritten(format string, args ...any) error {
 }
 
 // deepen learns the history of the tip down to a depth: nothing but commits from
-// servers that can leave the rest out; else files too, which are not kept. What is to be kept of the
-// commits, keep takes; it may be nil.
+// servers that can leave the rest out; else files too, which are not kept. Unless it is nil, keep
+// gets the commits.
 func (r *remote) deepen(ctx context.Context, depth int, q question, keep func(objects) error) error {
 	return r.accounted(ctx, q, func(a *account, _ bool) error {
 		defer a.close()

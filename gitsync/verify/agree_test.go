@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
-// odd are commits as other tools make them. Git takes each of them, signed or not.
+// odd returns commits as other tools make them. Git takes each of them, signed or not.
 func odd() map[string]string {
 	tag := "mergetag object " + emptyTree + "\n type commit\n tag v1\n tagger Ada <ada@example.com> 1750000000 +0000\n \n v1\n gpgsig no\n -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----"
 	plain := payload(when)

@@ -17,7 +17,7 @@ type Signer struct {
 	Key string
 }
 
-// Cause is why a commit is refused.
+// Cause says why a commit is refused.
 type Cause int
 
 // The causes.
@@ -37,7 +37,7 @@ const (
 type RefusedError struct {
 	Commit string
 	Cause  Cause
-	// Signer is who made the signature, as far as that is known.
+	// Signer made the signature, as far as that is known.
 	Signer Signer
 	// Why is the reason in words.
 	Why string

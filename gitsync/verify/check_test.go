@@ -16,7 +16,7 @@ type check struct {
 	cause Cause
 	// now is when it is checked; by default a day after the commit.
 	now time.Time
-	// signer is who is wanted; "" for no matter who.
+	// signer must be in the principal.
 	signer string
 }
 
@@ -43,7 +43,7 @@ func (c check) run(t *testing.T, keys *Keys) {
 	}
 }
 
-func TestSSH(t *testing.T) {
+func TestSSHSignatures(t *testing.T) {
 	t.Parallel()
 	ada, eve, ca := newSSH(t), newSSH(t), newSSH(t)
 	ecdsa, rsa, weak := newSSH(t, "-t", "ecdsa"), newSSH(t, "-t", "rsa", "-b", "2048"), newSSH(t, "-t", "rsa", "-b", "1024")
@@ -95,7 +95,7 @@ func TestSSH(t *testing.T) {
 	check{name: "certificate", commit: signed(plain, withKey(t, signature, file)), why: "certificate", cause: NotTrusted}.run(t, keys)
 }
 
-func TestPGP(t *testing.T) {
+func TestPGPSignatures(t *testing.T) {
 	t.Parallel()
 	g := newGPG(t)
 	past := []string{"--faked-system-time", "20260101T000000!"}

@@ -28,7 +28,7 @@ const (
 
 // parsed is a commit taken apart.
 type parsed struct {
-	// payload is what is signed: the commit without the header that holds the signature.
+	// payload is the commit without the header that holds the signature.
 	payload   []byte
 	signature string
 	committed time.Time
@@ -42,8 +42,8 @@ var (
 	committer = regexp.MustCompile(`^committer [^<>]*<[^<>]*> ([0-9]{1,18}) [+-][0-9]{4,7}$`)
 )
 
-// parse takes a commit apart. It refuses all that Git, or another reader, might read in another way:
-// headers that are missing, repeated or out of order, and bytes that end a text in C.
+// parse takes a commit apart. It refuses commits that Git, or another reader, might read in another
+// way: headers that are missing, repeated or out of order, and bytes that end a text in C.
 func parse(c Commit) (parsed, error) {
 	if len(c.Raw) > maxCommit {
 		return parsed{}, fmt.Errorf("it has %d bytes; the limit is %d", len(c.Raw), maxCommit)

@@ -1,8 +1,8 @@
 // Package verify checks the signatures of commits against keys.
 //
-//	raw commit ─▶ parse: payload, signature, committer time ─┐
-//	                                                         ├─▶ Keys.Check ─▶ Signer, or a RefusedError
-//	Secret, ConfigMap or file ─▶ Read: keys ─────────────────┘
+//	raw commit ─▶ parse: payload, signature, time ─┐
+//	                                               ├─▶ Keys.Check ─▶ Signer, or RefusedError
+//	Secret, ConfigMap or file ─▶ Read: keys ───────┘
 //
 // What holds:
 //
@@ -11,5 +11,5 @@
 //   - A key must be valid at the time of the commit and now: the committer chooses the former.
 //   - A signature with a key of the forge shows that the forge made the commit, not who wanted it.
 //     It never suffices.
-//   - What can't be read, or is not known here, is refused.
+//   - A key or signature that can't be read, or that has an unknown form, is refused.
 package verify

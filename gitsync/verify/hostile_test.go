@@ -145,7 +145,7 @@ func TestForgeries(t *testing.T) {
 }
 
 // TestKeysAreNotQuoted: a Secret that holds something else is named by mistake, or by somebody who
-// may not read it. What is in it is in no message.
+// may not read it. No message has its content.
 func TestKeysAreNotQuoted(t *testing.T) {
 	t.Parallel()
 	ada := newSSH(t)

@@ -28,8 +28,8 @@ type Keys struct {
 // https://github.com/web-flow.gpg has them.
 var webFlow = []string{"5DE3E0509C47EA3CF04A42D34AEE18F83AFDEB23", "968479A1AFF927E37D1A566BB5690EEEBB952194"}
 
-// Read reads keys from files by their names: OpenPGP keys, armored; or the keys of SSH in the format
-// of allowed_signers, which ssh-keygen(1) describes. Each file must be readable as a whole.
+// Read reads keys from files by their names: armored OpenPGP keys; or SSH keys in the format of
+// allowed_signers, which ssh-keygen(1) describes. Each file must be readable as a whole.
 func Read(files map[string][]byte) (*Keys, error) {
 	k := &Keys{forges: map[string]bool{}}
 	for _, fingerprint := range webFlow {

@@ -16,8 +16,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// addPGP reads armored keys, and returns the fingerprints of all keys in them. Its errors begin with
-// a colon.
+// addPGP reads armored keys, and returns their fingerprints. Its errors begin with a colon.
 func (k *Keys) addPGP(text string) ([]string, error) {
 	var made []string
 	for rest := text; ; {

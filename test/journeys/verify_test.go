@@ -106,7 +106,8 @@ func (w *forgeWorld) editSource(patch string) {
 }
 
 // TestSignedCommits: with spec.verify a signed commit is released, and an unsigned one moves
-// nothing. A key that is taken away stops the next commit; what runs stays, and can be rolled back.
+// nothing. A key that is taken away stops the next commit. The release in progress stays, and can
+// be rolled back.
 func TestSignedCommits(t *testing.T) {
 	w := newForgeWorld(t, step(1), step("100%"))
 	s := w.sign("ada", "eve")
@@ -149,8 +150,8 @@ func TestSignedCommits(t *testing.T) {
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:2", 10)))
 }
 
-// TestUnsignedApproval: the forge does not sign the merge of an approval here. The release waits, and
-// the source says for what: a person accepts the merge. Then the release goes on, and so does the
+// TestUnsignedApproval: the forge does not sign the merge of an approval here. The release waits,
+// and the source says what to do. A person accepts the merge, and the release goes on; so does the
 // next signed commit.
 func TestUnsignedApproval(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
