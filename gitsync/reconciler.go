@@ -210,14 +210,14 @@ func (r *Reconciler) syncWith(
 		return result, nil, err
 	}
 	defer head.Close()
+	if problem, err := r.verify(ctx, source, memory, repository, head); err != nil || problem != nil {
+		return problem, nil, err
+	}
 	turn, err := r.passes.Acquire(ctx, repository.Caller, source.Name)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer turn()
-	if problem, err := r.verify(ctx, source, memory, repository, head); err != nil || problem != nil {
-		return problem, nil, err
-	}
 	desired, err := r.read(ctx, head, source, memory)
 	if missed := head.Missed(); missed != nil {
 		memory.content = nil

@@ -1,6 +1,7 @@
 package gitsync_test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"strings"
@@ -295,4 +296,62 @@ func TestKeysInTheRepository(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "allowRewrite") {
 		t.Errorf("want keys of a file with allowRewrite refused, got %v", err)
 	}
+}
+
+// TestRewoundBranch: with allowRewrite, a branch may go back to a commit that was verified before.
+// It counts only if its key still does.
+func TestRewoundBranch(t *testing.T) {
+	s := newSigning(t)
+	s.keys(s.lines("ada", "eve"))
+	first := s.pushes(s.ada, "web:1")
+	s.controller(gitsync.Options{})
+	s.source(func(source *v1alpha1.ReleaseSource) {
+		byConfigMap(source)
+		source.Spec.AllowRewrite = true
+	})
+	s.wantVerified(first, "web:1")
+	second := s.pushes(s.eve, "web:2")
+	s.wantVerified(second, "web:2")
+	third := s.pushes(s.ada, "web:3")
+	s.wantVerified(third, "web:3")
+	s.keys(s.lines("ada"))
+	for commit, counts := range map[string]bool{second: false, first: true} {
+		if _, err := s.repo.Git(nil, "update-ref", "refs/heads/"+gittest.Branch, third); err != nil {
+			t.Fatal(err)
+		}
+		s.wantVerified(third, "web:3")
+		if _, err := s.repo.Git(nil, "update-ref", "refs/heads/"+gittest.Branch, commit); err != nil {
+			t.Fatal(err)
+		}
+		if counts {
+			s.wantVerified(commit, "web:1")
+		} else {
+			s.wantRefused(v1alpha1.ReasonKeyNotTrusted, third, "web:3", commit[:7])
+		}
+	}
+}
+
+// TestTooManyCommits: more commits than are checked at once are refused, until a person accepts
+// them.
+func TestTooManyCommits(t *testing.T) {
+	s := newSigning(t)
+	s.keys(s.lines("ada"))
+	first := s.pushes(s.ada, "web:1")
+	s.controller(gitsync.Options{})
+	s.source(byConfigMap)
+	s.wantVerified(first, "web:1")
+	var stream bytes.Buffer
+	for i := range 1001 {
+		fmt.Fprintf(&stream, "commit refs/heads/%s\ncommitter Ada <ada@example.com> %d +0000\ndata 1\nx\n", gittest.Branch, 1750000000+i)
+		if i == 0 {
+			fmt.Fprintf(&stream, "from %s\n", first)
+		}
+	}
+	if _, err := s.repo.Git(&stream, "fast-import", "--quiet"); err != nil {
+		t.Fatal(err)
+	}
+	last := s.pushes(s.ada, "web:2")
+	s.wantRefused(v1alpha1.ReasonTooManyCommits, first, "web:1", "more than 1000", "set spec.verify.since to "+last)
+	s.change(func(source *v1alpha1.ReleaseSource) { source.Spec.Verify.Since = last })
+	s.wantVerified(last, "web:2")
 }
