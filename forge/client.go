@@ -129,13 +129,15 @@ type Capabilities struct {
 	CheckRuns, Deployments bool
 	// Pushers says that the forge tells who moves branches.
 	Pushers bool
+	// LateReviews count: a pull request that was merged can still be approved.
+	LateReviews bool
 	// Apps can be who we act as.
 	Apps bool
 }
 
 // capabilities are those of each type.
 var capabilities = map[Type]Capabilities{
-	TypeGitHub: {CheckRuns: true, Deployments: true, Pushers: true, Apps: true},
+	TypeGitHub: {CheckRuns: true, Deployments: true, Pushers: true, LateReviews: true, Apps: true},
 	TypeGitea:  {Pushers: true},
 }
 

@@ -20,12 +20,22 @@ func (a approval) enoughApprovals() string {
 		return ""
 	case have < wanted:
 		missing := fmt.Sprintf("%d of %d approvals %s missing%s: ", wanted-have, wanted, isAre(wanted-have), a.discounted())
-		if who := a.couldApprove(wanted); who != "" {
+		who := a.couldApprove(wanted)
+		if who != "" && !a.lateReviews() {
+			return fmt.Sprintf("%sits forge takes no review after the merge: %s", missing, a.askAnew())
+		}
+		if who != "" {
 			return fmt.Sprintf("%s%s can approve it now, which still counts, or %s", missing, who, a.askAnew())
 		}
 		return fmt.Sprintf("%stoo few of the approvers can approve it: %s, or %s", missing, a.askAnew(), a.pastPolicy())
 	}
 	return ""
+}
+
+// lateReviews reports whether the forge takes reviews after the merge.
+func (a approval) lateReviews() bool {
+	can, known := forge.CapabilitiesOf(forge.Type(a.source.Spec.Forge.Type))
+	return can.LateReviews || !known
 }
 
 // couldApprove names those whose reviews would still count; empty if the policy names too few of

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,8 +148,23 @@ func TestGitea(t *testing.T) {
 	w.awaitState(commit, "pending")
 	w.review("ada", number)
 	w.merge("ada", number)
-	w.await(web.says("ada"))
+	w.await(func(s *scene) error {
+		asked := s.gateOf("web", 0, v1alpha1.GatePullRequest)
+		if asked == nil || !strings.Contains(asked.Status.Message, "ada wrote the release") {
+			return fmt.Errorf("want ada's approval refused, got %+v", asked)
+		}
+		w.kubectl("delete", "gate", asked.Name)
+		return nil
+	})
+	w.await(func(*scene) error {
+		if again := w.awaitPull(0); again != number {
+			number = again
+			return nil
+		}
+		return errors.New("want another pull request")
+	})
 	w.review("grace", number)
+	w.merge("ada", number)
 	w.await(all(web.blocksAt(1), web.runs(pods{"web:1": 5, "web:2": 5})))
 	w.do("ci", http.MethodPost, "/statuses/"+commit, map[string]string{"state": "success", "context": "ci/smoke"}, nil)
 	w.await(all(web.completed, web.serves("web:2", 10)))
