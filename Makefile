@@ -34,7 +34,7 @@ FLUX     := go tool -modfile=hack/flux/go.mod -n kustomize-controller
 WITHCP   := go run ./internal/testbed/controlplane/withcp
 # No test needs what debuggers do: without it a test binary is linked in two thirds of the time. What go vet finds, make lint does.
 FLAGS    := -timeout 60m -ldflags=-w -vet=off
-MODULES  := . test hack/tools hack/actionlint hack/helm hack/helm3 hack/flux hack/controlplane hack/node hack/dataplane hack/oldest hack/prometheus
+MODULES  := . test hack/tools hack/actionlint hack/gitea hack/helm hack/helm3 hack/flux hack/controlplane hack/node hack/dataplane hack/oldest hack/prometheus
 
 ##@ Use
 

@@ -103,6 +103,9 @@ func readsOfProse(t *testing.T, config *packages.Config, patterns ...string) []s
 		for _, problem := range p.Errors {
 			t.Errorf("load %s: %v", p.PkgPath, problem)
 		}
+		if p.Imports["testing"] != nil { // what helps tests may hold words to what they should be
+			continue
+		}
 		for _, file := range p.Syntax {
 			for _, declaration := range file.Decls {
 				r := reader{info: p.TypesInfo, holds: map[types.Object]string{}}

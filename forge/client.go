@@ -31,7 +31,7 @@ type Access struct {
 // Client is one repository on a forge, by what a gate needs. It is safe for use by many goroutines
 // at once. Its errors are a *Error, a *LimitedError, or that of the context.
 //
-// Whatever is done twice exists once: each write can lose its answer and be done again.
+// Each write can lose its answer and be done again, and exists once.
 type Client interface {
 	People
 	Proposals
@@ -131,7 +131,7 @@ type Capabilities struct {
 	Pushers bool
 	// LateReviews count: a pull request that was merged can still be approved.
 	LateReviews bool
-	// Apps can be who we act as.
+	// Apps can act as our account.
 	Apps bool
 }
 

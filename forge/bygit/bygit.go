@@ -31,7 +31,7 @@ type Options struct {
 	Now    func() time.Time
 }
 
-// Branches are those of one repository.
+// Branches reads and writes the branches of one repository.
 type Branches struct {
 	Options
 

@@ -52,7 +52,7 @@ var origins = map[string]Case{
 		Act: func(s *Scene) bool { s.gate.Spec.StableCommit = ""; return s.Merge("grace", s.number, Merge) },
 	},
 	"co-author": {
-		Reason: "a co-author is behind the release", Policy: another, Want: waiting, Says: "by eve, who ",
+		Reason: "a co-author contributed to the release", Policy: another, Want: waiting, Says: "by eve, who ",
 		Before: func(s *Scene) {
 			s.Commit("eve", "eve", "main", "README", "first\n")
 			s.Git("ada", "fetch", "-q", "origin")
@@ -67,7 +67,7 @@ var origins = map[string]Case{
 // attacks are attempts to get past the rules.
 var attacks = map[string]Case{
 	"forged-author": {
-		Reason: "who pushed is behind the release, whoever the commit names", Policy: another, Want: waiting, Says: "by eve, who pushed the release",
+		Reason: "who pushed contributed to the release, whoever the commit names", Policy: another, Want: waiting, Says: "by eve, who pushed the release",
 		Before: forges("main", "grace"), Act: merged("eve", Merge),
 	},
 	"forged-author-frames": {

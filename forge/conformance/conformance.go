@@ -18,8 +18,8 @@ type Case struct {
 	// Before brings the release to the tracked branch. Default: ada pushes it.
 	Before func(s *Scene)
 	Policy v1alpha1.PullRequestGate
-	// Act is what people do once the pull request is open. It reports false if the forge has no such
-	// thing, as a method of merging.
+	// Act has people act once the pull request is open. It reports false if the forge lacks the method
+	// of merging.
 	Act func(s *Scene) bool
 	// Want is the decision, and Says a part of the message of one that is not passed.
 	Want v1alpha1.Decision

@@ -15,11 +15,11 @@ type Forge interface {
 	New(t testing.TB, name string) Repository
 	// Has says what the forge can do beside what all can.
 	Has() Abilities
-	// Domain is that of the accounts' e-mail addresses, LOGIN@DOMAIN.
+	// Domain returns the domain of the accounts' e-mail addresses, LOGIN@DOMAIN.
 	Domain() string
 }
 
-// Abilities are what not every forge has.
+// Abilities tell forges apart.
 type Abilities struct {
 	// Programs are accounts that the forge tells from people.
 	Programs bool
@@ -37,7 +37,7 @@ type Abilities struct {
 	Faults bool
 }
 
-// Right is what somebody may do in a repository.
+// Right is a right to a repository.
 type Right string
 
 // The rights.
@@ -48,7 +48,7 @@ const (
 	Admin Right = "admin"
 )
 
-// Verdict is what a reviewer says.
+// Verdict is the answer of a reviewer.
 type Verdict string
 
 // The verdicts.
@@ -68,7 +68,7 @@ const (
 	Rebase Method = "rebase"
 )
 
-// Repository is what people do with one repository. All but Try must succeed, or end the test.
+// Repository has people work on one repository. A failure ends the test.
 type Repository interface {
 	// Client returns a client that knows nothing yet, as after a restart.
 	Client(t testing.TB) forge.Client

@@ -251,8 +251,8 @@ func people(s *Scene) {
 	}
 }
 
-// fewRequests holds a gate that is asked, approved and closed to six requests, two of which are
-// what a client asks once.
+// fewRequests holds a gate that is asked, approved and closed to six requests, beside the two that
+// a client sends once.
 func fewRequests(s *Scene) {
 	stable := s.Head("main")
 	by("ada")(s)

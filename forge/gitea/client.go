@@ -21,7 +21,7 @@ import (
 // factsBytes limits the facts that a client keeps because they don't change, in encoded bytes.
 const factsBytes = 4 << 20
 
-// Common is what all clients of a process have in common.
+// Common holds the options of all clients of a process.
 type Common struct {
 	AllowHTTP     bool
 	Networks      dialer.Rules

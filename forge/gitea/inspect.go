@@ -47,7 +47,7 @@ func (c *Client) May(ctx context.Context, right forge.Right, branch string) (boo
 	return false, c.api.Explain(err, "check the permission to %s", right)
 }
 
-// Lacking returns nothing: what a token may do can only be tried.
+// Lacking returns nothing: the scopes of a token can only be tried.
 func (*Client) Lacking(context.Context) ([]string, error) { return nil, nil }
 
 // Protection returns what is asked of those who change a branch, as far as people without the

@@ -13,8 +13,9 @@ import (
 )
 
 // moves lists moves of a branch, newest first. One need not follow on the next: Gitea's log leaves
-// out moves that bring no commit, as back to an earlier one, and what people do who keep their
-// activity private. So it never shows that nobody else pushed. What a move brought is its actor's.
+// out moves that bring no commit, as back to an earlier one, and moves by people who keep their
+// activity private. So it never shows that nobody else pushed. The actor of a move answers for the
+// commits that it brought.
 type moves struct {
 	pushes []forge.Push
 	// whole is set if there were none before the last one: it made the branch, or the log begins there.

@@ -44,8 +44,8 @@ func (c *Client) readRelease(ctx context.Context, q forge.ApprovalQuery, into *f
 	return err
 }
 
-// readBroughtBy reads by which pull request a commit of the tracked branch came, and what that is
-// made of. Gitea knows the last commit of a merge: those of a rebase come with the same push.
+// readBroughtBy reads by which pull request a commit of the tracked branch came, and its commits.
+// Gitea knows the last commit of a merge alone. The others of a rebase come with the same push.
 func (c *Client) readBroughtBy(ctx context.Context, sha string, push forge.Push, into *forge.Approval, origin *forge.ReleaseOrigin) error {
 	change := forge.Change{SHA: sha}
 	last := sha

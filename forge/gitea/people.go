@@ -111,8 +111,8 @@ func (c *Client) accountOf(ctx context.Context, name string) (forge.Account, err
 }
 
 // Permissions returns what people may do with the repository. Gitea tells that to administrators of
-// the repository. Others see whom an issue may be assigned to: those who may write, and some
-// members of teams, whose approval Gitea does not count.
+// the repository. Others see whom an issue may be assigned to. That list has everybody who may
+// write, and some members of teams, whose approval Gitea does not count.
 func (c *Client) Permissions(ctx context.Context, who ...forge.Account) ([]forge.Permission, error) {
 	var found []forge.Permission
 	for _, one := range who {

@@ -148,7 +148,7 @@ func (c *Client) readCommit(ctx context.Context, sha string) (commit, error) {
 	return found, c.api.Explain(err, "read commit %s", sha)
 }
 
-// comparison is what a commit has that another has not, oldest last.
+// comparison lists the commits that one commit has and another has not, oldest last.
 type comparison struct {
 	Total   int      `json:"total_commits"`
 	Commits []commit `json:"commits"`

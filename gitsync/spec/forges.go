@@ -35,8 +35,8 @@ func checkGatesOf(spec *v1alpha1.BatchReleaseSpec) []string {
 	return found
 }
 
-// answerable reports whether the forge of the repository has what the gates of a release wait for.
-// What it lacks is an error, since such a gate would wait for ever.
+// answerable reports whether the forge of the repository can answer the gates of a release. A gate
+// that it can't is an error: it would wait for ever.
 func (p *pass) answerable(l located) bool {
 	can, known := forge.CapabilitiesOf(p.opts.Forge)
 	if !known || can.CheckRuns {

@@ -27,7 +27,7 @@ import (
 type Options struct {
 	// Dir is for the database, the repositories and the log.
 	Dir string
-	// Programs are those of controlplane.GiteaBinaries.
+	// Programs is the folder that controlplane.GiteaBinaries returns.
 	Programs controlplane.BinDir
 }
 
@@ -233,8 +233,8 @@ func (s *Server) CreateToken(ctx context.Context, login string, scopes ...string
 	return made.Token, err
 }
 
-// CreateRepository makes OWNER/NAME with one commit on its branch, and the organization that owns it
-// if there is none.
+// CreateRepository makes OWNER/NAME with one commit on its branch, and the organization that owns
+// it if there is none.
 func (s *Server) CreateRepository(ctx context.Context, owner, name, branch string, files map[string]string) error {
 	s.owners.Lock()
 	err := s.Call(ctx, "", http.MethodPost, "/orgs", map[string]string{"username": owner}, nil)
