@@ -2,34 +2,14 @@
 package connect
 
 import (
-	"net/http"
-	"time"
-
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/gitea"
 	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/forge/wire"
-	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
 // Common is what all clients of a process have in common.
-type Common struct {
-	// AllowHTTP takes plain http for a server on a loopback address, for trying things out.
-	AllowHTTP bool
-	// Networks say what is never connected to, whatever a name resolves to.
-	Networks dialer.Rules
-	// Transport sends the requests. Default: one that heeds Networks and the environment's proxy.
-	Transport http.RoundTripper
-	// Git moves branches.
-	Git forge.Git
-	// WritesPerHour is the most requests that change something, of all who share a rate limit; 0 for
-	// any number.
-	WritesPerHour int
-	// Timeout is for one request with its answer. Default 30s.
-	Timeout time.Duration
-	// Now tells the time. Default: time.Now.
-	Now func() time.Time
-}
+type Common = wire.Common
 
 // Clients makes the clients of a process, and shares them.
 type Clients struct {
@@ -45,7 +25,7 @@ func New(c Common) *Clients {
 			AllowHTTP: c.AllowHTTP, Networks: c.Networks, Transport: c.Transport, Git: c.Git,
 			WritesPerHour: c.WritesPerHour, Timeout: c.Timeout, Now: c.Now,
 		}),
-		gitea: gitea.NewClients(gitea.Common(c)),
+		gitea: gitea.NewClients(c),
 	}
 }
 

@@ -122,7 +122,7 @@ func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn s
 	if err := wire.CheckRequest(r); err != nil {
 		return false, err
 	}
-	on, err := remembered(c, "descent "+madeOn+" "+r.Tip, always, func() (bool, error) {
+	on, err := wire.Remembered(c.facts, "descent "+madeOn+" "+r.Tip, wire.Always, func() (bool, error) {
 		on, err := c.isAncestor(ctx, madeOn, r.Tip)
 		if forge.KindOf(err) == forge.NotFound {
 			return false, nil // the server has thrown it away
@@ -147,7 +147,7 @@ func (c *Client) UpdateApproval(ctx context.Context, number int, title, body str
 
 // refresh leaves a pull request that is closed as it is.
 func (c *Client) refresh(ctx context.Context, known forge.PullRequest, title, body string) (forge.PullRequest, error) {
-	if known.State != forge.PullOpen || known.Title == title && sameText(known.Body, body) {
+	if known.State != forge.PullOpen || known.Title == title && wire.SameText(known.Body, body) {
 		return known, nil
 	}
 	var changed pull
@@ -182,7 +182,7 @@ func (c *Client) Comment(ctx context.Context, number int, text string) error {
 		return c.api.Explain(err, "read comments of pull request #%d", number)
 	}
 	for _, one := range said {
-		if one.User.account().Same(self) && sameText(one.Body, text) {
+		if one.User.account().Same(self) && wire.SameText(one.Body, text) {
 			return nil
 		}
 	}

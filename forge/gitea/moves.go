@@ -84,7 +84,7 @@ func movesOf(log []activity, branch string) moves {
 		}
 		found.pushes = append(found.pushes, push)
 	}
-	markReturns(found.pushes)
+	forge.MarkReturns(found.pushes)
 	return found
 }
 
@@ -99,15 +99,6 @@ func (a *activity) push() (forge.Push, bool) {
 		return forge.Push{}, false
 	}
 	return forge.Push{Before: ends[1], After: ends[2], Kind: forge.PushPlain, Actor: a.User.account(), At: a.At}, true
-}
-
-// markReturns marks moves to where the branch was before as forced: they bring nothing.
-func markReturns(pushes []forge.Push) {
-	for i := range pushes {
-		if slices.ContainsFunc(pushes[i+1:], func(p forge.Push) bool { return p.After == pushes[i].After || p.Before == pushes[i].After }) {
-			pushes[i].Kind = forge.PushForced
-		}
-	}
 }
 
 // markMerges marks the moves by which the forge itself merged pull requests. Where people can have
@@ -142,7 +133,7 @@ func (c *Client) mergedAs(ctx context.Context, sha string) (forge.PullRequest, e
 	if err := wire.CheckSHA(sha); err != nil {
 		return forge.PullRequest{}, err
 	}
-	return remembered(c, "merged as "+sha, func(p forge.PullRequest) bool { return p.Merged }, func() (forge.PullRequest, error) {
+	return wire.Remembered(c.facts, "merged as "+sha, func(p forge.PullRequest) bool { return p.Merged }, func() (forge.PullRequest, error) {
 		var found pull
 		err := c.api.Explain(c.api.Get(ctx, at("commits/%s/pull", sha), nil, &found), "read pull request of commit %s", sha)
 		switch one := found.pullRequest(); {
@@ -154,14 +145,4 @@ func (c *Client) mergedAs(ctx context.Context, sha string) (forge.PullRequest, e
 			return one, nil
 		}
 	})
-}
-
-// until reports whether pushes go back to the one that made a commit, and to a commit before that.
-func until(made, before string) func([]forge.Push) bool {
-	return func(pushes []forge.Push) bool {
-		at := func(sha string) bool {
-			return sha == "" || slices.ContainsFunc(pushes, func(p forge.Push) bool { return p.Brought(sha) })
-		}
-		return at(made) && at(before)
-	}
 }

@@ -144,7 +144,7 @@ func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn s
 	if err := wire.CheckRequest(r); err != nil {
 		return false, err
 	}
-	on, err := remembered(c, "descent "+madeOn+" "+r.Tip, always, func() (bool, error) {
+	on, err := wire.Remembered(c.facts, "descent "+madeOn+" "+r.Tip, wire.Always, func() (bool, error) {
 		on, err := c.isAncestor(ctx, madeOn, r.Tip)
 		if forge.KindOf(err) == forge.NotFound {
 			return false, nil // the forge has thrown it away
@@ -243,7 +243,7 @@ func (c *Client) UpdateApproval(ctx context.Context, number int, title, body str
 
 // refresh leaves a pull request that is closed as it is.
 func (c *Client) refresh(ctx context.Context, known forge.PullRequest, title, body string) (forge.PullRequest, error) {
-	if known.State != forge.PullOpen || known.Title == title && sameText(known.Body, body) {
+	if known.State != forge.PullOpen || known.Title == title && wire.SameText(known.Body, body) {
 		return known, nil
 	}
 	changed, _, err := c.api.PullRequests.Edit(ctx, c.owner, c.name, known.Number, &github.PullRequest{Title: &title, Body: &body})
@@ -251,10 +251,4 @@ func (c *Client) refresh(ctx context.Context, known forge.PullRequest, title, bo
 		return forge.PullRequest{}, c.explain(err, "update pull request #%d", known.Number)
 	}
 	return pullRequest(changed), nil
-}
-
-// sameText compares what was sent with what the forge made of it: it may change the ends of lines.
-func sameText(a, b string) bool {
-	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
-	return plain(a) == plain(b)
 }

@@ -119,7 +119,7 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *gi
 	if into.OnTracked, err = c.isAncestor(ctx, merged, q.Tip); err != nil {
 		return err
 	}
-	known, err := c.moves(ctx, q.Branch, until(merged, q.StableCommit))
+	known, err := c.moves(ctx, q.Branch, forge.Until(merged, q.StableCommit))
 	into.Pushes, into.PushesTold, into.PushesCut = known.pushes, known.told, known.cut
 	if err != nil || !into.PushesTold || !into.OnTracked {
 		return err
@@ -173,7 +173,7 @@ func (c *Client) Has(ctx context.Context, branch, sha string) (bool, error) {
 		return false, err
 	}
 	itself := func(found bool) bool { return found } // a branch gets the others later
-	return remembered(c, "has/"+branch+"/"+sha, itself, func() (bool, error) {
+	return wire.Remembered(c.facts, "has/"+branch+"/"+sha, itself, func() (bool, error) {
 		tip, err := c.Tip(ctx, branch)
 		if err != nil {
 			return false, err
