@@ -43,6 +43,10 @@ type PullRequest struct {
 	// MergeCommit is the head of the base branch after the merge: the merge commit, the squashed
 	// commit, or the last of the rebased ones. Empty before the merge.
 	MergeCommit string
+	// Written is the commit that we wrote on the head, as Git or the request that made it has it, and not
+	// as the forge tells of the pull request. It is known where the pull request is opened, or found by
+	// the process that wrote the commit.
+	Written string
 }
 
 // Rejected reports whether it was closed without being merged.

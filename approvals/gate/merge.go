@@ -30,6 +30,7 @@ var mergeRules = []rule{
 	{check: approval.intoTrackedBranch},
 	{check: approval.openedByUs},
 	{check: approval.mergedByAnother},
+	{check: approval.asWritten},
 	{check: approval.recordAlone},
 	{check: approval.recordRead, passing: true},
 	{check: approval.recordAsMerged},
@@ -68,6 +69,17 @@ func (a approval) mergedByAnother() string {
 		return fmt.Sprintf("by Sluice's own account %s, which approves nothing: %s", name(merger), a.askAnew())
 	}
 	return ""
+}
+
+// asWritten requires that what was merged is the commit that Sluice wrote, with nothing but the
+// tracked branch on top: there was nothing else to approve. Gates that do not know it, as those of
+// earlier versions, rest on the other rules.
+func (a approval) asWritten() string {
+	opened := a.gate.Status.PullRequest
+	if opened == nil || opened.Head == "" || opened.Head == a.PullRequest.Head.SHA || a.sameChange(opened.Head) {
+		return ""
+	}
+	return fmt.Sprintf("its head is not the commit that Sluice wrote, %s: %s", plain.Commit(opened.Head), a.askAnew())
 }
 
 // recordAlone requires that the merge adds or changes the record, and no other file.

@@ -119,7 +119,7 @@ func (s *Scene) Wait(stable string, policy v1alpha1.PullRequestGate) {
 	pull := s.openAs(request)
 	s.number = pull.Number
 	s.gate.Status = v1alpha1.GateStatus{Decision: v1alpha1.DecisionWaiting, PullRequest: &v1alpha1.PullRequestReference{
-		Source: v1alpha1.SourceReference{Namespace: "shop", Name: "main"}, Branch: record.Branch(s.gate), Number: int64(pull.Number), URL: pull.URL,
+		Source: v1alpha1.SourceReference{Namespace: "shop", Name: "main"}, Branch: record.Branch(s.gate), Number: int64(pull.Number), URL: pull.URL, Head: pull.Written,
 	}}
 }
 

@@ -5,6 +5,7 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/gitea"
 	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/forge/gitlab"
 	"github.com/sluice-dev/sluice/forge/wire"
 )
 
@@ -16,6 +17,7 @@ type Clients struct {
 	// GitHub makes clients of GitHub, which also give apps their tokens for Git.
 	GitHub *github.Clients
 	gitea  *gitea.Clients
+	gitlab *gitlab.Clients
 }
 
 // New returns Clients that have made none.
@@ -25,7 +27,7 @@ func New(c Common) *Clients {
 			AllowHTTP: c.AllowHTTP, Networks: c.Networks, Transport: c.Transport, Git: c.Git,
 			WritesPerHour: c.WritesPerHour, Timeout: c.Timeout, Now: c.Now,
 		}),
-		gitea: gitea.NewClients(c),
+		gitea: gitea.NewClients(c), gitlab: gitlab.NewClients(c),
 	}
 }
 
@@ -52,6 +54,12 @@ func (c *Clients) inspect(a forge.Access) (Inspector, error) {
 	switch a.Type {
 	case forge.TypeGitea:
 		client, err := c.gitea.Client(a)
+		if err != nil {
+			return nil, err
+		}
+		return client, nil
+	case forge.TypeGitLab:
+		client, err := c.gitlab.Client(a)
 		if err != nil {
 			return nil, err
 		}

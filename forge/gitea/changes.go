@@ -24,17 +24,20 @@ func (c *Client) OpenChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 			return c.refresh(ctx, known, r.Title, r.Body)
 		}
 	}
-	if _, err := c.push(ctx, r); err != nil {
+	written, err := c.push(ctx, r)
+	if err != nil {
 		return forge.PullRequest{}, err
 	}
 	var made pull
-	err := c.api.Send(ctx, http.MethodPost, "pulls", map[string]string{"title": r.Title, "body": r.Body, "head": r.Branch, "base": r.Base}, &made)
+	err = c.api.Send(ctx, http.MethodPost, "pulls", map[string]string{"title": r.Title, "body": r.Body, "head": r.Branch, "base": r.Base}, &made)
 	if err == nil && made.Number == 0 {
 		err = wire.Distrusted("the answer has no number")
 	}
 	err = c.api.Explain(err, "open pull request of branch %s", r.Branch)
 	if kind := forge.KindOf(err); kind != forge.Conflict && kind != forge.Invalid {
-		return made.pullRequest(), err
+		opened := made.pullRequest()
+		opened.Written = written.Commit
+		return opened, err
 	}
 	// Another process has just made it.
 	known, found, problem := c.findChange(ctx, r)
@@ -50,13 +53,7 @@ func (c *Client) OpenChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 // push sets the branch to a commit on top of the tracked branch that changes the file and nothing
 // else.
 func (c *Client) push(ctx context.Context, r forge.ChangeRequest) (forge.MadeBranch, error) {
-	made, err := c.branches.Push(ctx, r, "")
-	if err == nil && made.Standing != "" {
-		made, err = c.branches.Push(ctx, r, made.Standing)
-	}
-	if err == nil && made.Standing != "" {
-		err = &forge.Error{Kind: forge.Conflict, Message: "the branch is at " + made.Standing}
-	}
+	made, err := c.branches.Set(ctx, r)
 	return made, c.api.Explain(err, "push branch %s", r.Branch)
 }
 
@@ -90,6 +87,7 @@ func (c *Client) findChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 			}
 			if same || problem != nil {
 				found = one
+				found.Written = c.branches.Written(r)
 				return true
 			}
 		}
@@ -118,9 +116,9 @@ func (c *Client) blobAt(ctx context.Context, path, ref string) (string, error) {
 
 // MoveChange sets the branch of an open pull request again, on top of the tip that is given, if the
 // commit that it was made on is no longer part of the tracked branch.
-func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn string) (bool, error) {
+func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn string) (string, error) {
 	if err := wire.CheckRequest(r); err != nil {
-		return false, err
+		return "", err
 	}
 	on, err := wire.Remembered(c.facts, "descent "+madeOn+" "+r.Tip, wire.Always, func() (bool, error) {
 		on, err := c.isAncestor(ctx, madeOn, r.Tip)
@@ -130,10 +128,13 @@ func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn s
 		return on, err
 	})
 	if err != nil || on {
-		return false, err
+		return "", err
 	}
-	_, err = c.push(ctx, r)
-	return err == nil, err
+	made, err := c.push(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	return made.Commit, nil
 }
 
 // UpdateApproval gives an open pull request another title and body, if it has not got them.
@@ -152,7 +153,9 @@ func (c *Client) refresh(ctx context.Context, known forge.PullRequest, title, bo
 	}
 	var changed pull
 	err := c.api.Send(ctx, http.MethodPatch, at("pulls/%s", known.Number), map[string]string{"title": title, "body": body}, &changed)
-	return changed.pullRequest(), c.api.Explain(err, "update pull request #%d", known.Number)
+	updated := changed.pullRequest()
+	updated.Written = known.Written
+	return updated, c.api.Explain(err, "update pull request #%d", known.Number)
 }
 
 // CloseApproval says why in a comment and closes the pull request of a branch. One that is closed,

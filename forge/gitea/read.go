@@ -236,7 +236,7 @@ func (c *Client) readReviews(ctx context.Context, q forge.ApprovalQuery, into *f
 }
 
 func (c *Client) readCommits(ctx context.Context, q forge.ApprovalQuery, into *forge.Approval) error {
-	if !q.Commits {
+	if !q.Commits && (q.Written == "" || q.Written == into.PullRequest.Head.SHA) {
 		return nil
 	}
 	var err error
