@@ -30,8 +30,8 @@ var mergeRules = []rule{
 	{check: approval.intoTrackedBranch},
 	{check: approval.openedByUs},
 	{check: approval.mergedByAnother},
-	{check: approval.asWritten},
 	{check: approval.recordAlone},
+	{check: approval.asWritten},
 	{check: approval.recordRead, passing: true},
 	{check: approval.recordAsMerged},
 	{check: approval.stillTracked},
@@ -71,17 +71,6 @@ func (a approval) mergedByAnother() string {
 	return ""
 }
 
-// asWritten requires that what was merged is the commit that Sluice wrote, with nothing but the
-// tracked branch on top: there was nothing else to approve. Gates that do not know it, as those of
-// earlier versions, rest on the other rules.
-func (a approval) asWritten() string {
-	opened := a.gate.Status.PullRequest
-	if opened == nil || opened.Head == "" || opened.Head == a.PullRequest.Head.SHA || a.sameChange(opened.Head) {
-		return ""
-	}
-	return fmt.Sprintf("its head is not the commit that Sluice wrote, %s: %s", plain.Commit(opened.Head), a.askAnew())
-}
-
 // recordAlone requires that the merge adds or changes the record, and no other file.
 func (a approval) recordAlone() string {
 	path := record.Path(a.gate.Namespace, a.gate.Spec.ReleaseRef.Name)
@@ -94,6 +83,17 @@ func (a approval) recordAlone() string {
 		return fmt.Sprintf("it does something other than write %s: %s", path, a.askAnew())
 	}
 	return ""
+}
+
+// asWritten requires that what was merged is the commit that Sluice wrote, with nothing but the
+// tracked branch on top: there was nothing else to approve. Gates that do not know it, as those of
+// earlier versions, rest on the other rules.
+func (a approval) asWritten() string {
+	opened := a.gate.Status.PullRequest
+	if opened == nil || opened.Head == "" || opened.Head == a.PullRequest.Head.SHA || a.sameChange(opened.Head) {
+		return ""
+	}
+	return fmt.Sprintf("its head is not the commit that Sluice wrote, %s: %s", plain.Commit(opened.Head), a.askAnew())
 }
 
 // recordRead requires that Git has the record of this gate on the branch. Sluice reads it from Git

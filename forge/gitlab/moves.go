@@ -93,7 +93,7 @@ func (c *Client) markMerge(ctx context.Context, branch string, push *forge.Push)
 		return nil
 	}
 	merged, err := c.mergedAs(ctx, branch, push.After)
-	if err != nil || !merged.Merged || !merged.MergedBy.Same(push.Actor) {
+	if err != nil || !merged.Merged || merged.Shared || !merged.MergedBy.Same(push.Actor) {
 		return err
 	}
 	same, err := c.sameContent(ctx, merged.Head.SHA, push.After)
@@ -130,23 +130,34 @@ func (c *Client) sameContent(ctx context.Context, one, other string) (bool, erro
 	})
 }
 
+// landing is a merge request by whose merge a branch came to a commit.
+type landing struct {
+	forge.PullRequest
+
+	// Squashed is the commit that GitLab made of those of the merge request; empty for none.
+	Squashed string
+	// Shared is set if there is another one. GitLab takes the merge of any that has the same head, or has
+	// it inside, for the merge of all of them.
+	Shared bool
+}
+
 // mergedAs returns the merge request into a branch whose merge ended at a commit; the zero value if
 // there is none.
-func (c *Client) mergedAs(ctx context.Context, branch, sha string) (forge.PullRequest, error) {
+func (c *Client) mergedAs(ctx context.Context, branch, sha string) (landing, error) {
 	if err := wire.CheckSHA(sha); err != nil {
-		return forge.PullRequest{}, err
+		return landing{}, err
 	}
 	key := "merged as " + sha + " " + branch
-	return wire.Remembered(c.facts, key, func(p forge.PullRequest) bool { return p.Merged }, func() (forge.PullRequest, error) {
+	return wire.Remembered(c.facts, key, func(l landing) bool { return l.Merged }, func() (landing, error) {
 		found, err := wire.List[mergeRequest](ctx, c.api, at("repository/commits/%s/merge_requests", sha), nil)
 		if err != nil {
-			return forge.PullRequest{}, c.api.Explain(err, "read merge requests of commit %s", sha)
+			return landing{}, c.api.Explain(err, "read merge requests of commit %s", sha)
 		}
-		i := slices.IndexFunc(found, func(m mergeRequest) bool { return m.State == "merged" && m.Target == branch && m.result() == sha })
-		if i < 0 {
-			return forge.PullRequest{}, nil
+		found = slices.DeleteFunc(found, func(m mergeRequest) bool { return m.State != "merged" || m.Target != branch || m.result() != sha })
+		if len(found) == 0 {
+			return landing{}, nil
 		}
-		made := found[i].pullRequest()
+		made := landing{PullRequest: found[0].pullRequest(), Squashed: found[0].SquashCommit, Shared: len(found) > 1}
 		made.Author, err = c.typed(ctx, made.Author)
 		return made, err
 	})

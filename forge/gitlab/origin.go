@@ -54,6 +54,12 @@ func (c *Client) readBroughtBy(
 	}
 	if merged.Merged {
 		change.PullRequests = []int{merged.Number}
+		for i := range origin.Commits {
+			// What the forge squashed names the one who merged as its committer.
+			if push.ByForge() && origin.Commits[i].SHA == merged.Squashed {
+				origin.Commits[i].Committer = forge.Account{}
+			}
+		}
 		if merged.Author.Same(into.Self) {
 			if change.Result, err = c.result(ctx, sha); err != nil {
 				return err
@@ -61,7 +67,7 @@ func (c *Client) readBroughtBy(
 		}
 		known := slices.ContainsFunc(origin.Proposals, func(p forge.Proposal) bool { return p.PullRequest.Number == merged.Number })
 		if !known {
-			proposal, err := c.proposal(ctx, merged)
+			proposal, err := c.proposal(ctx, merged.PullRequest)
 			if err != nil {
 				return err
 			}

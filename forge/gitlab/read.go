@@ -60,10 +60,10 @@ func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge
 		return forge.Approval{}, err
 	}
 	steps := []func(context.Context, forge.ApprovalQuery, *forge.Approval) error{
-		c.readReviews, c.readCommits(&found), c.readApprovers, c.readRelease,
+		c.readMerger, c.readReviews, c.readCommits(&found), c.readApprovers, c.readRelease,
 	}
 	if !a.Alone {
-		steps = append([]func(context.Context, forge.ApprovalQuery, *forge.Approval) error{c.readChange, c.readResult}, steps...)
+		steps = slices.Insert(steps, 0, c.readChange, c.readResult)
 	}
 	for _, step := range steps {
 		if err := step(ctx, q, &a); err != nil {

@@ -10,12 +10,32 @@ import (
 	"github.com/sluice-dev/sluice/forge/wire"
 )
 
-// readReviews reads who has approved the merge request; where nobody has to, what the one who merged
-// it is. An approval that was taken back is no longer listed.
-func (c *Client) readReviews(ctx context.Context, q forge.ApprovalQuery, into *forge.Approval) (err error) {
-	if !q.Reviews {
-		into.PullRequest.MergedBy, err = c.typed(ctx, into.PullRequest.MergedBy)
+// readMerger reads who the one is who merged, where the merge is the approval. It is not known who
+// merged this merge request if another was merged with the same commit.
+func (c *Client) readMerger(ctx context.Context, q forge.ApprovalQuery, into *forge.Approval) error {
+	if q.Reviews || into.PullRequest.MergeCommit == "" {
+		return nil
+	}
+	merged, err := c.mergedAs(ctx, into.PullRequest.Base.Ref, into.PullRequest.MergeCommit)
+	if err != nil {
 		return err
+	}
+	if !merged.Merged {
+		return c.api.Explain(wire.Distrusted("its merge is not listed yet"), "read merge requests of commit %s", into.PullRequest.MergeCommit)
+	}
+	if merged.Shared || merged.Number != q.Number {
+		into.PullRequest.MergedBy = forge.Account{}
+		return nil
+	}
+	into.PullRequest.MergedBy, err = c.typed(ctx, into.PullRequest.MergedBy)
+	return err
+}
+
+// readReviews reads who has approved the merge request. An approval that was taken back is no longer
+// listed.
+func (c *Client) readReviews(ctx context.Context, q forge.ApprovalQuery, into *forge.Approval) error {
+	if !q.Reviews {
+		return nil
 	}
 	var found approvals
 	if err := c.api.Get(ctx, at("merge_requests/%s/approvals", q.Number), nil, &found); err != nil {
