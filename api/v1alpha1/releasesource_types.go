@@ -194,11 +194,14 @@ type LocalReference struct {
 
 // ForgeType is the API of a forge.
 //
-// +kubebuilder:validation:Enum=GitHub
+// +kubebuilder:validation:Enum=GitHub;GitLab
 type ForgeType string
 
 // ForgeGitHub is the REST API of github.com and GitHub Enterprise Server.
 const ForgeGitHub ForgeType = "GitHub"
+
+// ForgeGitLab is the REST API of gitlab.com and of other GitLab servers.
+const ForgeGitLab ForgeType = "GitLab"
 
 // Forge names the repository, its server, and the credentials.
 type Forge struct {
@@ -207,15 +210,17 @@ type Forge struct {
 	// +optional
 	Type ForgeType `json:"type,omitempty"`
 
-	// BaseURL is the root of a GitHub Enterprise Server. Default: github.com. It must begin with
-	// https://; http:// is for loopback addresses, and only if the controller allows them.
+	// BaseURL is the root of the server, such as that of a GitHub Enterprise Server. Default: github.com
+	// or gitlab.com. It must begin with https://; http:// is for loopback addresses, and only if the
+	// controller allows them.
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
 
-	// Owner is the owner of the repository: a user or an organization.
+	// Owner is the owner of the repository: a user, an organization, or the path of a group, such as
+	// shop/apps.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:MaxLength=255
 	Owner string `json:"owner"`
 
 	// Repo is the name of the repository.
