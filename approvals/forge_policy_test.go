@@ -143,14 +143,14 @@ var approvalCases = map[string]approvalCase{
 		},
 	},
 	"approved-then-push": {
-		reason: "an approval of an older head does not count",
+		reason: "what was merged is not what Sluice wrote, and what was approved",
 		policy: reviewed(),
 		act: func(s *shop) {
 			s.review("grace", "APPROVE")
 			s.pushBranch("eve")
 			s.merge("ada", "squash")
 		},
-		says: "grace approved an older head",
+		says: "its head is not the commit that Sluice wrote",
 	},
 	"dismissed": {
 		reason: "a review that was dismissed does not count",
