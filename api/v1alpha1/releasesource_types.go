@@ -138,7 +138,8 @@ type HelmChart struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	ReleaseName string `json:"releaseName"`
 
-	// ValuesFiles are paths in the repository, relative to the chart. Later ones override earlier ones.
+	// ValuesFiles are paths in the repository, relative to the chart. Later ones override earlier
+	// ones.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
@@ -210,9 +211,9 @@ type Forge struct {
 	// +optional
 	Type ForgeType `json:"type,omitempty"`
 
-	// BaseURL is the root of the server, such as that of a GitHub Enterprise Server. Default: github.com
-	// or gitlab.com. It must begin with https://; http:// is for loopback addresses, and only if the
-	// controller allows them.
+	// BaseURL is the root of the server, such as that of a GitHub Enterprise Server. Default:
+	// github.com or gitlab.com. It must begin with https://; http:// is for loopback addresses, and
+	// only if the controller allows them.
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 )
 
-// TestMergeOfWhatSluiceWrote: a merge counts only if its head is the commit that Sluice wrote, or has
-// merges of the tracked branch on top of that, whatever else the forge says.
+// TestMergeOfWhatSluiceWrote: a merge counts only if its head is the commit that Sluice wrote, or
+// has merges of the tracked branch on top of that, whatever else the forge says.
 func TestMergeOfWhatSluiceWrote(t *testing.T) {
 	t.Parallel()
 	const other = "07e507e507e507e507e507e507e507e507e507e5"
@@ -45,8 +45,8 @@ func TestMergeOfWhatSluiceWrote(t *testing.T) {
 	}
 }
 
-// TestQueryOfWhatSluiceWrote: the client is told of the commit, so that it reads the commits of a pull
-// request that ends elsewhere.
+// TestQueryOfWhatSluiceWrote: the client is told of the commit, so that it reads the commits of a
+// pull request that ends elsewhere.
 func TestQueryOfWhatSluiceWrote(t *testing.T) {
 	t.Parallel()
 	s := merged(v1alpha1.PullRequestGate{})

@@ -85,7 +85,7 @@ func TestGitLabHooks(t *testing.T) {
 	}
 }
 
-// TestGitLabHooksThatProveNothing are answered as those of a source that is not there.
+// TestGitLabHooksThatProveNothing: the answer is that of a source that is not there.
 func TestGitLabHooksThatProveNothing(t *testing.T) {
 	w := newWorld(t)
 	w.lab(map[string]string{"secret": signingKey})

@@ -93,8 +93,8 @@ func (r *Receiver) judge(ctx context.Context, source *v1alpha1.ReleaseSource, se
 }
 
 // sourceOf returns the source that a webhook is for, with the name of its Secret; nil if there is
-// none that takes any, or one whose forge sends others. A cache that lacks the source, for whatever reason, has none: caches that
-// are limited to namespaces return errors for the others.
+// none that takes any, or one whose forge sends others. A cache that lacks the source, for whatever
+// reason, has none: caches that are limited to namespaces return errors for the others.
 func (r *Receiver) sourceOf(ctx context.Context, d delivery) (*v1alpha1.ReleaseSource, client.ObjectKey) {
 	source := &v1alpha1.ReleaseSource{}
 	if err := r.cached.Get(ctx, d.source, source); err != nil || source.Spec.WebhookSecretRef == nil {

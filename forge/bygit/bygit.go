@@ -87,8 +87,8 @@ func (b *Branches) Push(ctx context.Context, r forge.ChangeRequest, over string)
 	return made, err
 }
 
-// Set makes the branch of a request with its commit, wherever it stands: anyone who may push may have
-// made it.
+// Set makes the branch of a request with its commit, wherever it stands: anyone who may push may
+// have made it.
 func (b *Branches) Set(ctx context.Context, r forge.ChangeRequest) (forge.MadeBranch, error) {
 	made, err := b.Push(ctx, r, "")
 	if err == nil && made.Standing != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/forge/wire"
 )
 
-// Common is what all clients of a process have in common.
+// Common holds the options that all clients of a process share.
 type Common = wire.Common
 
 // Clients makes the clients of a process, and shares them.

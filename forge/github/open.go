@@ -113,8 +113,8 @@ func (c *Client) holds(ctx context.Context, r forge.ChangeRequest, ref string) (
 	return file.GetType() == "file" && file.GetSHA() == forge.BlobSHA(r.Content), nil
 }
 
-// ensureBranch sets the branch to a commit on top of the tracked branch that changes the file
-// and nothing else. The branch comes into being with its commit, in one write. It returns the commit
+// ensureBranch sets the branch to a commit on top of the tracked branch that changes the file and
+// nothing else. The branch comes into being with its commit, in one write. It returns the commit
 // that it wrote; nothing if the branch was there with such a one.
 func (c *Client) ensureBranch(ctx context.Context, r forge.ChangeRequest) (string, error) {
 	if made, err := c.pushBranch(ctx, r); made != "" || err != nil {

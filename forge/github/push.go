@@ -56,8 +56,8 @@ func (c *Client) author(ctx context.Context, when time.Time) (forge.Signature, e
 	return forge.Signature{Name: self.Login, Address: fmt.Sprintf("%d+%s@users.noreply.%s", self.ID, self.Login, host.Hostname()), At: when}, err
 }
 
-// pushBranch makes the branch over Git, with its commit, which it returns. It returns nothing if the
-// API has to, as for a branch that is there, which somebody else may have made.
+// pushBranch makes the branch over Git, with its commit, which it returns. It returns nothing if
+// the API has to, as for a branch that is there, which somebody else may have made.
 func (c *Client) pushBranch(ctx context.Context, r forge.ChangeRequest) (string, error) {
 	if c.branches.Off() {
 		return "", nil

@@ -198,8 +198,8 @@ func (c *Client) readReviews(ctx context.Context, q forge.ApprovalQuery, pull *g
 	return c.explain(err, "read reviews of pull request #%d", pull.GetNumber())
 }
 
-// readCommits reads all commits of the pull request, if they are asked for, or if its head is not the
-// commit that we wrote.
+// readCommits reads all commits of the pull request, if they are asked for, or if its head is not
+// the commit that we wrote.
 func (c *Client) readCommits(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
 	if !q.Commits && (q.Written == "" || q.Written == pull.GetHead().GetSHA()) {
 		return nil

@@ -71,8 +71,9 @@ func TestWrittenIsWhatGitMade(t *testing.T) {
 	}
 }
 
-// TestDecoy: eve has something harmless approved in the gate's merge request, and puts Sluice's commit
-// back before the merge. The head at the merge is right, and the approval was given to another.
+// TestDecoy: eve has something harmless approved in the gate's merge request, and puts Sluice's
+// commit back before the merge. The head at the merge is right, and the approval was given to
+// another.
 func TestDecoy(t *testing.T) {
 	t.Parallel()
 	for _, untimed := range []bool{false, true} {
@@ -102,7 +103,8 @@ func TestDecoy(t *testing.T) {
 	}
 }
 
-// TestUntimedApproval: where the merge request has had one head, an approval without a time is of it.
+// TestUntimedApproval: where the merge request has had one head, an approval without a time is of
+// it.
 func TestUntimedApproval(t *testing.T) {
 	t.Parallel()
 	a := ask(t, "untimed")
@@ -161,8 +163,8 @@ func TestLumpedPush(t *testing.T) {
 	}
 }
 
-// TestLinearProject: where merges have to follow on the tip, Sluice moves its branch there itself: a
-// rebase by GitLab's button would make another commit.
+// TestLinearProject: where merges have to follow on the tip, Sluice moves its branch there itself:
+// a rebase by GitLab's button would make another commit.
 func TestLinearProject(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{devlab.FastForward, devlab.SemiLinear} {
@@ -191,8 +193,8 @@ func TestLinearProject(t *testing.T) {
 	}
 }
 
-// TestRebasedByButton: the head is another commit, and its commits are read though nothing else asks
-// for them.
+// TestRebasedByButton: the head is another commit, and its commits are read though nothing else
+// asks for them.
 func TestRebasedByButton(t *testing.T) {
 	t.Parallel()
 	a := ask(t, "rebased")

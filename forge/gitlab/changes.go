@@ -16,8 +16,8 @@ var action = regexp.MustCompile(`(?m)^([ \t>]*)/`)
 // text returns text of which GitLab carries nothing out. People read the same.
 func text(said string) string { return action.ReplaceAllString(said, `$1\/`) }
 
-// OpenChange makes the requested branch and merge request, or finds them. A branch that is there and
-// holds anything else is set again: anyone who may push may have made it.
+// OpenChange makes the requested branch and merge request, or finds them. A branch that is there
+// and holds anything else is set again: anyone who may push may have made it.
 func (c *Client) OpenChange(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {
 	if err := wire.CheckRequest(r); err != nil {
 		return forge.PullRequest{}, err
@@ -73,8 +73,8 @@ func (c *Client) FindChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 	return c.findChange(ctx, r)
 }
 
-// findChange looks through our merge requests of the branch. One that is closed and overlooked would
-// be made a second time, so none may be.
+// findChange looks through our merge requests of the branch. One that is closed and overlooked
+// would be made a second time, so none may be.
 func (c *Client) findChange(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, bool, error) {
 	self, err := c.Self(ctx)
 	if err != nil {
@@ -110,10 +110,10 @@ func (c *Client) holds(ctx context.Context, r forge.ChangeRequest, ref string) (
 	return blob == forge.BlobSHA(r.Content), err
 }
 
-// MoveChange sets the branch of an open merge request again, on top of the tip that is given, if the
-// commit that it was made on is no longer part of the tracked branch. Where merges have to follow on
-// the tip, any other commit is a reason: GitLab would have people rebase it, and what they approve
-// then is not our commit.
+// MoveChange sets the branch of an open merge request again, on top of the tip that is given, if
+// the commit that it was made on is no longer part of the tracked branch. Where merges have to
+// follow on the tip, any other commit is a reason: GitLab would have people rebase it, and what
+// they approve then is not our commit.
 func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn string) (string, error) {
 	if err := wire.CheckRequest(r); err != nil {
 		return "", err

@@ -99,7 +99,7 @@ func (c *Clients) connect(a forge.Access, server *url.URL, token string) (*Clien
 	}
 	base, err := server.JoinPath("api/v4/projects/").Parse(at("%s/", a.Owner+"/"+a.Repository))
 	if err != nil {
-		return nil, wire.Misconfigured("%s/%s is no path: %v", a.Owner, a.Repository, err)
+		return nil, wire.Misconfigured("%s/%s is not a path: %v", a.Owner, a.Repository, err)
 	}
 	made := &Client{
 		owner: a.Owner, name: a.Repository, server: server, token: token, trusted: a.Secret["ca.crt"],

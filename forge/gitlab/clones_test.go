@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// clones are what people have of a project.
+// clones hold a clone of a project for each person.
 type clones struct {
 	testing.TB
 

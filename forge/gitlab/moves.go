@@ -54,7 +54,7 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 }
 
 // movesOf returns the moves of a branch that the log tells, up to the first that does not follow on
-// the one before it: what is older proves nothing.
+// the one before it: older moves prove nothing.
 func movesOf(log []event, branch string) moves {
 	log = slices.Clone(log)
 	slices.SortStableFunc(log, func(a, b event) int { return int(b.ID - a.ID) })
@@ -85,9 +85,9 @@ func movesOf(log []event, branch string) moves {
 	return found
 }
 
-// markMerge marks a move by which the forge itself merged a merge request. GitLab takes any push that
-// has the head of one for its merge, by who pushed: a move counts as the forge's only if it brought
-// the content of the head, and nothing that the one who merged could have added.
+// markMerge marks a move by which the forge itself merged a merge request. GitLab takes any push
+// that has the head of one for its merge, by who pushed: a move counts as the forge's only if it
+// brought the content of the head, and nothing that the one who merged could have added.
 func (c *Client) markMerge(ctx context.Context, branch string, push *forge.Push) error {
 	if push.Kind != forge.PushPlain {
 		return nil
@@ -136,8 +136,8 @@ type landing struct {
 
 	// Squashed is the commit that GitLab made of those of the merge request; empty for none.
 	Squashed string
-	// Shared is set if there is another one. GitLab takes the merge of any that has the same head, or has
-	// it inside, for the merge of all of them.
+	// Shared is set if there is another one. GitLab takes the merge of any that has the same head, or
+	// has it inside, for the merge of all of them.
 	Shared bool
 }
 

@@ -39,7 +39,7 @@ func (c *Client) readRelease(ctx context.Context, q forge.ApprovalQuery, into *f
 }
 
 // readBroughtBy reads by which merge request a commit of the tracked branch came, and what that is
-// made of. GitLab knows the last commit of a merge: those before it come with the same push.
+// made of. GitLab knows the last commit of a merge: the others come with the same push.
 func (c *Client) readBroughtBy(
 	ctx context.Context, branch, sha string, push forge.Push, into *forge.Approval, origin *forge.ReleaseOrigin,
 ) error {

@@ -209,7 +209,8 @@ func (c *Client) team(ctx context.Context, name string) (forge.Team, error) {
 const most = 30
 
 // commits returns commits with the accounts of their authors and committers, by their addresses.
-// Those about whom the forge is not asked are left as co-authors, whom it can't be told of.
+// An address that the forge is not asked about stays as that of a co-author: the gate sees that it
+// is not known.
 func (c *Client) commits(ctx context.Context, made []commit) ([]forge.Commit, error) {
 	found, asked := make([]forge.Commit, 0, len(made)), map[string]forge.Account{}
 	for i := range made {

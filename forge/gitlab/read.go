@@ -26,8 +26,8 @@ func (c *Client) mergeRequest(ctx context.Context, number int) (mergeRequest, er
 }
 
 // ReadApproval gathers what an approval is judged by. Before the merge that is the merge request
-// alone. After the merge there are those for what the query asks for, and, unless Git shows what was
-// merged, those for the file, the merge and who moved the branch.
+// alone. After the merge there are those for what the query asks for, and, unless Git shows what
+// was merged, those for the file, the merge and who moved the branch.
 func (c *Client) ReadApproval(ctx context.Context, q forge.ApprovalQuery) (forge.Approval, error) {
 	a := forge.Approval{}
 	ctx = wire.WithAllowance(ctx)

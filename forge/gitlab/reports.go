@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/forge/wire"
 )
 
-// CommitStatuses returns the statuses of a commit in one context, newest first. Jobs of pipelines are
-// among them, as by the one who started them.
+// CommitStatuses returns the statuses of a commit in one context, newest first. Jobs of pipelines
+// are among them, as by the one who started them.
 func (c *Client) CommitStatuses(ctx context.Context, sha, name string, _ ...forge.Account) ([]forge.Status, error) {
 	found, err := c.statuses(ctx, sha, "")
 	if err != nil {
@@ -48,8 +48,8 @@ var posted = map[forge.State]string{
 }
 
 // PostStatus posts a commit status, if the commit has not got it. GitLab refuses the state that a
-// status has until it ends, and takes a text only with another state: a pending status gets one more
-// text, as it begins to run.
+// status has until it ends, and takes a text only with another state: a pending status gets one
+// more text, as it begins to run.
 func (c *Client) PostStatus(ctx context.Context, r forge.StatusRequest) (forge.Status, error) {
 	self, err := c.Self(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-dev/sluice/forge/wire"
 )
 
-// readMerger reads who the one is who merged, where the merge is the approval. It is not known who
-// merged this merge request if another was merged with the same commit.
+// readMerger reads the account that merged, where the merge is the approval. It is not known if
+// another merge request was merged with the same commit.
 func (c *Client) readMerger(ctx context.Context, q forge.ApprovalQuery, into *forge.Approval) error {
 	if q.Reviews || into.PullRequest.MergeCommit == "" {
 		return nil
@@ -31,8 +31,8 @@ func (c *Client) readMerger(ctx context.Context, q forge.ApprovalQuery, into *fo
 	return err
 }
 
-// readReviews reads who has approved the merge request. An approval that was taken back is no longer
-// listed.
+// readReviews reads who has approved the merge request. An approval that was taken back is no
+// longer listed.
 func (c *Client) readReviews(ctx context.Context, q forge.ApprovalQuery, into *forge.Approval) error {
 	if !q.Reviews {
 		return nil

@@ -37,7 +37,8 @@ func (s signature) valid(body []byte, _ time.Time, secret []byte) bool {
 
 func (s signature) mark([]byte) string { return "signature " + strings.ToLower(string(s)) }
 
-// token is GitLab's: the secret itself, which travels with each webhook. It says nothing of the body.
+// token is GitLab's: the secret itself, which travels with each webhook. It says nothing of the
+// body.
 type token string
 
 func tokenOf(header http.Header) (proof, bool) {
@@ -65,7 +66,7 @@ type standard struct {
 }
 
 const (
-	// signingPrefix begins a key for signatures. What follows is the key in base64.
+	// signingPrefix begins a key for signatures, which follows in base64.
 	signingPrefix = "whsec_"
 	// tolerance is how far the time of a webhook may be from ours.
 	tolerance = 5 * time.Minute
@@ -97,7 +98,7 @@ func (s standard) valid(body []byte, now time.Time, secret []byte) bool {
 	return is && err == nil && len(key) > 0 && signed && late <= tolerance && late >= -tolerance
 }
 
-// mark is the number, which is signed. Signatures can be added.
+// mark returns the number, which is signed. A sender can add signatures.
 func (s standard) mark([]byte) string { return "id " + s.id }
 
 func mac(key []byte, parts ...[]byte) []byte {

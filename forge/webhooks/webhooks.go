@@ -4,8 +4,8 @@
 //
 // What must hold:
 //
-//   - the headers choose the proof and the secret has to fit it: one for signatures is never taken as
-//     a token, nor the other way round;
+//   - the headers choose the proof and the secret has to fit it: one for signatures is never taken
+//     as a token, nor the other way round;
 //   - a check takes as long for a secret that fits as for one that does not;
 //   - a delivery has the same marks whatever a sender adds to it that nothing proves.
 package webhooks
@@ -19,13 +19,13 @@ import (
 	"github.com/sluice-dev/sluice/forge/gitlab"
 )
 
-// form is how a forge sends webhooks.
+// form holds the headers and proofs of one forge's webhooks.
 type form struct {
 	// eventHeader and idHeader name the event, and the delivery.
 	eventHeader, idHeader string
 	kindOf                func(event string) forge.EventKind
 	parse                 func(event string, body []byte) (forge.Event, error)
-	// proofs are those that it may have, the best first.
+	// proofs read the possible proofs, the best first.
 	proofs []func(http.Header) (proof, bool)
 }
 
@@ -97,8 +97,8 @@ func (d Delivery) Proven(body []byte, now time.Time, secrets ...[]byte) bool {
 	return proven
 }
 
-// Marks returns the names by which a delivery is recognized when it comes again, also as a copy with
-// another number.
+// Marks returns the names by which a delivery is recognized when it comes again, also as a copy
+// with another number.
 func (d Delivery) Marks(body []byte) []string {
 	marks := []string{d.proof.mark(body)}
 	if d.ID != "" {

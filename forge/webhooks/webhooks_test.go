@@ -135,7 +135,7 @@ func TestWhoseWebhooks(t *testing.T) {
 	}
 }
 
-// TestMarks: what comes again is known by something that its sender can't change.
+// TestMarks: a copy has a mark of the first, whatever its sender changes.
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	for name, copies := range map[string][2]http.Header{

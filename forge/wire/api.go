@@ -57,7 +57,7 @@ type answered struct {
 func (a *API) do(ctx context.Context, method, path string, query url.Values, body, into any) (answered, error) {
 	at, err := a.Base.Parse(path)
 	if err != nil {
-		return answered{}, Invalid("%q is no path", path)
+		return answered{}, Invalid("%q is not a path", path)
 	}
 	at.RawQuery = query.Encode()
 	var sent io.Reader

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
-// Network returns the transport below all others, which trusts a CA bundle (PEM) beside the system's,
-// and connects to no denied network.
+// Network returns the transport below all others, which trusts a CA bundle (PEM) beside the
+// system's, and connects to no denied network.
 func Network(timeout time.Duration, trusted []byte, networks dialer.Rules) (http.RoundTripper, error) {
 	transport, err := dialer.NewHTTP(
 		&http.Transport{ResponseHeaderTimeout: timeout, MaxIdleConns: 4}, trusted, 10*time.Second, networks, refused)

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
-// Common is what all clients of a process have in common.
+// Common holds the options that all clients of a process share.
 type Common struct {
 	// AllowHTTP takes plain http for a server on a loopback address, for trying things out.
 	AllowHTTP bool

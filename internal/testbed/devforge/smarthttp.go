@@ -67,4 +67,3 @@ func (f *Forge) gitAccess(w http.ResponseWriter, r *http.Request, svc smarthttp.
 	}
 	return nil, by, false
 }
-

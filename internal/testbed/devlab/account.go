@@ -129,7 +129,7 @@ func (l *Lab) loginOf(r *http.Request) string {
 	return ""
 }
 
-// basic is what lists tell of an account.
+// basic returns an account as lists have it.
 func (l *Lab) basic(u *user) any {
 	if u == nil {
 		return nil
@@ -140,7 +140,7 @@ func (l *Lab) basic(u *user) any {
 	}
 }
 
-// whole is what is told of a single account.
+// whole returns an account as a request for it alone has it.
 func (l *Lab) whole(u *user) object {
 	told := l.basic(u).(object)
 	told["bot"] = u.bot

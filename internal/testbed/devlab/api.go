@@ -55,13 +55,13 @@ func badRequest(format string, args ...any) error {
 type route struct {
 	method string
 	path   *regexp.Regexp
-	// level is what the operation needs in the project that the path names.
+	// level is the least level of access in the project that the path names.
 	level int
 	serve func(*call) (any, error)
 }
 
-// routes returns the routes. A part in parentheses is an argument. A path that begins with P is in a
-// project, and one with M at a merge request.
+// routes returns the routes. A part in parentheses is an argument. A path that begins with P is in
+// a project, and one with M at a merge request.
 func (l *Lab) routes() []route {
 	list := []struct {
 		method, path string

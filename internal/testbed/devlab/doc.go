@@ -1,9 +1,9 @@
 // Package devlab is a GitLab for tests, on loopback, over real bare repositories.
 //
-// It answers the part of the REST API, version 4, that Sluice and people in its tests use, as GitLab
-// documents it and as its published source does where that is silent:
+// It answers the part of the REST API, version 4, that Sluice and people in its tests use, as
+// GitLab documents it and as its published source does where that is silent:
 //
-//	REST, Git over HTTP ──► faults, request log ──► one lock ──► accounts, projects, bare repositories
+//	REST, Git ──► faults, request log ──► one lock ──► accounts, projects, repositories
 //
 // What holds:
 //

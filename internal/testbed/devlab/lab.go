@@ -147,7 +147,8 @@ func (l *Lab) serveGit(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// gitAccess finds the project of a request of Git and who sends it, or answers why it is not served.
+// gitAccess finds the project of a request of Git and who sends it, or answers why it is not
+// served.
 func (l *Lab) gitAccess(w http.ResponseWriter, r *http.Request, path string, wanted int) (*user, *project) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

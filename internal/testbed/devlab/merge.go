@@ -50,8 +50,8 @@ func (c *call) acceptMerge() (any, error) {
 	return c.wholeMerge(m), c.pushed(c.ctx, p, c.by, "refs/heads/"+m.target)
 }
 
-// squash makes one commit of all, on top of where the branch began, or of the target where the merge
-// is a fast-forward.
+// squash makes one commit of all, on top of where the branch began, or of the target where the
+// merge is a fast-forward.
 func (c *call) squash(onto string) (string, error) {
 	base := c.merge.base()
 	if c.project.method == FastForward {

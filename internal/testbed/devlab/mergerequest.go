@@ -23,7 +23,7 @@ type mergeRequest struct {
 	notes               []note
 	mergeUser, closedBy *user
 	mergedAt, closedAt  time.Time
-	// What the merge made; empty where it made no such commit.
+	// mergeCommit and squashCommit are the commits of the merge; empty where it made none.
 	mergeCommit, squashCommit string
 }
 

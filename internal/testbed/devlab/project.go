@@ -24,10 +24,10 @@ const (
 
 // project is one project with its repository.
 type project struct {
-	id      int64
-	path    string
-	branch  string
-	public  bool
+	id     int64
+	path   string
+	branch string
+	public bool
 	// untimed has approvals without a time, as older servers have.
 	untimed bool
 	method  string
@@ -127,8 +127,8 @@ func (p *project) fetch(ctx context.Context, git *gitcmd.Runner, from *project, 
 	return git.Run(ctx, gitcmd.Invocation{Args: []string{"fetch", "-q", from.git.Dir(), spec}, Env: []string{"GIT_DIR=" + p.git.Dir()}})
 }
 
-// Grant gives somebody a level of access to a project. A project is public once anybody may only read
-// it.
+// Grant gives somebody a level of access to a project. A project is public once anybody may only
+// read it.
 func (l *Lab) Grant(path, username string, level int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,7 +29,7 @@ type Fault struct {
 	Header http.Header
 }
 
-// watch is what happens to all requests.
+// watch logs all requests, and has some go wrong.
 type watch struct {
 	mu     sync.Mutex
 	log    []Request

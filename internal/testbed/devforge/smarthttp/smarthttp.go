@@ -1,7 +1,7 @@
 // Package smarthttp serves bare repositories by Git's smart protocol over HTTP.
 //
-// Who may do what is for the caller to say, and what a push has for effects: the client of a push has
-// the end of its answer once the effects are there.
+// Who may do what is for the caller to say, and what a push has for effects: the client of a push
+// has the end of its answer once the effects are there.
 package smarthttp
 
 import (
