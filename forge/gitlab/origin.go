@@ -29,7 +29,7 @@ func (c *Client) readRelease(ctx context.Context, q forge.ApprovalQuery, into *f
 	pushed := forge.PushesOf(line, into.Pushes)
 	slices.Reverse(line)
 	for _, made := range line {
-		if err := c.readBroughtBy(ctx, q.Branch, made.SHA, pushed[made.SHA], into, origin); err != nil {
+		if err := c.readBroughtBy(ctx, made.SHA, pushed[made.SHA], into, origin); err != nil {
 			return err
 		}
 	}
@@ -40,42 +40,45 @@ func (c *Client) readRelease(ctx context.Context, q forge.ApprovalQuery, into *f
 
 // readBroughtBy reads by which merge request a commit of the tracked branch came, and what that is
 // made of. GitLab knows the last commit of a merge: the others come with the same push.
-func (c *Client) readBroughtBy(
-	ctx context.Context, branch, sha string, push forge.Push, into *forge.Approval, origin *forge.ReleaseOrigin,
-) error {
+func (c *Client) readBroughtBy(ctx context.Context, sha string, push forge.Push, into *forge.Approval, origin *forge.ReleaseOrigin) error {
 	change := forge.Change{SHA: sha}
 	last := sha
 	if push.ByForge() {
 		last = push.After
 	}
-	merged, err := c.mergedAs(ctx, branch, last)
+	merged, err := c.mergedAs(ctx, into.PullRequest.Base.Ref, last)
 	if err != nil {
 		return err
 	}
+	if merged.Merged && merged.Author.Same(into.Self) {
+		if change.Result, err = c.result(ctx, sha); err != nil {
+			return err
+		}
+	}
 	if merged.Merged {
 		change.PullRequests = []int{merged.Number}
-		for i := range origin.Commits {
-			// What the forge squashed names the one who merged as its committer.
-			if push.ByForge() && origin.Commits[i].SHA == merged.Squashed {
-				origin.Commits[i].Committer = forge.Account{}
-			}
-		}
-		if merged.Author.Same(into.Self) {
-			if change.Result, err = c.result(ctx, sha); err != nil {
-				return err
-			}
-		}
-		known := slices.ContainsFunc(origin.Proposals, func(p forge.Proposal) bool { return p.PullRequest.Number == merged.Number })
-		if !known {
-			proposal, err := c.proposal(ctx, merged.PullRequest)
-			if err != nil {
-				return err
-			}
-			origin.Proposals = append(origin.Proposals, proposal)
+		if err := c.readLanding(ctx, merged, push, origin); err != nil {
+			return err
 		}
 	}
 	origin.Changes = append(origin.Changes, change)
 	return nil
+}
+
+// readLanding reads the merge request that a push brought, unless it is known.
+func (c *Client) readLanding(ctx context.Context, merged landing, push forge.Push, origin *forge.ReleaseOrigin) error {
+	for i := range origin.Commits {
+		// The forge names the one who merged as the committer of what it squashed.
+		if push.ByForge() && origin.Commits[i].SHA == merged.Squashed {
+			origin.Commits[i].Committer = forge.Account{}
+		}
+	}
+	if slices.ContainsFunc(origin.Proposals, func(p forge.Proposal) bool { return p.PullRequest.Number == merged.Number }) {
+		return nil
+	}
+	found, err := c.proposal(ctx, merged.PullRequest)
+	origin.Proposals = append(origin.Proposals, found)
+	return err
 }
 
 // proposal reads the commits of a merged merge request, and who pushed them. The branch of a fork

@@ -77,7 +77,7 @@ const (
 func standardOf(header http.Header) (proof, bool) {
 	s := standard{id: header.Get("Webhook-Id"), timestamp: header.Get("Webhook-Timestamp")}
 	seconds, err := strconv.ParseInt(s.timestamp, 10, 64)
-	for _, one := range strings.Fields(header.Get("Webhook-Signature")) {
+	for one := range strings.FieldsSeq(header.Get("Webhook-Signature")) {
 		if encoded, is := strings.CutPrefix(one, "v1,"); is && len(s.signatures) < mostSignatures {
 			s.signatures = append(s.signatures, encoded)
 		}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -155,22 +156,32 @@ func (l *Lab) answer(r *http.Request, to route, parts []string) (any, error) {
 		c.args = append(c.args, plain)
 	}
 	if strings.HasPrefix(r.URL.Path, apiPrefix+"projects/") {
-		if c.project = l.project(c.args[0]); c.project == nil || !c.project.visibleTo(c.by) {
-			return nil, refusal{http.StatusNotFound, "404 Project Not Found"}
-		}
-		if c.project.level(c.by) < to.level {
-			return nil, errForbidden
-		}
-		c.args = c.args[1:]
-		if strings.Contains(to.path.String(), "merge_requests/(") {
-			number, err := strconv.Atoi(c.args[0])
-			if err != nil || number < 1 || number > len(c.project.merges) {
-				return nil, errNotFound
-			}
-			c.merge, c.args = c.project.merges[number-1], c.args[1:]
+		if err := c.enter(to); err != nil {
+			return nil, err
 		}
 	}
 	return to.serve(c)
+}
+
+// enter finds the project, and the merge request, that a path names.
+func (c *call) enter(to route) error {
+	c.project = c.Lab.project(c.args[0])
+	switch {
+	case c.project == nil || !c.project.visibleTo(c.by):
+		return refusal{http.StatusNotFound, "404 Project Not Found"}
+	case c.project.level(c.by) < to.level:
+		return errForbidden
+	}
+	c.args = c.args[1:]
+	if !strings.Contains(to.path.String(), "merge_requests/(") {
+		return nil
+	}
+	number, err := strconv.Atoi(c.args[0])
+	if err != nil || number < 1 || number > len(c.project.merges) {
+		return errNotFound
+	}
+	c.merge, c.args = c.project.merges[number-1], c.args[1:]
+	return nil
 }
 
 func (l *Lab) refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -298,8 +309,7 @@ func (c *call) listHooks() (any, error) { return []any{}, nil }
 
 func (c *call) listEvents() (any, error) {
 	found := []any{}
-	for i := len(c.project.events) - 1; i >= 0; i-- {
-		e := c.project.events[i]
+	for _, e := range slices.Backward(c.project.events) {
 		push := object{
 			"commit_count": 1, "action": e.action, "ref_type": "branch", "commit_from": orNull(e.before), "commit_to": orNull(e.after),
 			"ref": orNull(e.ref), "commit_title": nil, "ref_count": nil,

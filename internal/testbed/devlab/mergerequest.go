@@ -97,8 +97,7 @@ func (c *call) getMerge() (any, error) { return c.wholeMerge(c.merge), nil }
 
 func (c *call) listMerges() (any, error) {
 	found := []any{}
-	for i := len(c.project.merges) - 1; i >= 0; i-- {
-		m := c.project.merges[i]
+	for _, m := range slices.Backward(c.project.merges) {
 		state := c.query.Get("state")
 		is := func(name, have string) bool { return c.query.Get(name) == "" || c.query.Get(name) == have }
 		if (state == "" || state == "all" || state == m.state) && is("source_branch", m.source) && is("target_branch", m.target) {

@@ -233,20 +233,22 @@ func (l *Lab) eventOf(c moved, by *user) event {
 
 // follow has merge requests follow a branch.
 func (l *Lab) follow(ctx context.Context, p *project, by *user, c moved) error {
+	if c.after == "" {
+		return nil
+	}
 	for _, into := range l.projects {
 		for _, m := range into.merges {
-			if m.state != "opened" || c.after == "" {
-				continue
-			}
-			if m.from == p && m.source == c.ref {
+			if m.state == "opened" && m.from == p && m.source == c.ref {
 				if err := l.version(ctx, into, m, c.after); err != nil {
 					return err
 				}
 			}
-			if into == p && m.target == c.ref && m.state == "opened" && p.git.IsAncestor(m.head(), c.after) {
-				if err := l.manual(ctx, p, m, by, c); err != nil {
-					return err
-				}
+		}
+	}
+	for _, m := range p.merges {
+		if m.state == "opened" && m.target == c.ref && p.git.IsAncestor(m.head(), c.after) {
+			if err := l.manual(ctx, p, m, by, c); err != nil {
+				return err
 			}
 		}
 	}

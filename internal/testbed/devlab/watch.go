@@ -2,6 +2,7 @@ package devlab
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -85,9 +86,7 @@ func (w *watch) around(next http.Handler, user func(*http.Request) string) http.
 		case fault == nil:
 			next.ServeHTTP(to, r)
 		case fault.Status != 0:
-			for name, values := range fault.Header {
-				to.Header()[name] = values
-			}
+			maps.Copy(to.Header(), fault.Header)
 			to.Header().Set("Content-Type", "text/html")
 			to.WriteHeader(fault.Status)
 			io.WriteString(to, "<html><body>Whoops</body></html>")
@@ -96,7 +95,7 @@ func (w *watch) around(next http.Handler, user func(*http.Request) string) http.
 			next.ServeHTTP(held, r)
 			to.Header().Set("Content-Type", "application/json")
 			to.WriteHeader(held.Code)
-			to.Write(held.Body.Bytes()[:held.Body.Len()/2])
+			io.WriteString(to, held.Body.String()[:held.Body.Len()/2])
 		}
 	})
 }
