@@ -207,6 +207,56 @@ func TestRebasedByButton(t *testing.T) {
 	}
 }
 
+// TestPushedMerge: GitLab takes any push that has the head of a merge request for its merge. It is the
+// forge's only if it has the content of the head.
+func TestPushedMerge(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		bring func(a *asked, number int)
+		want  forge.PushKind
+	}{
+		"merged by GitLab": {func(a *asked, number int) { a.Merge("eve", number, conformance.Merge) }, forge.PushMerge},
+		"squashed":         {func(a *asked, number int) { a.Merge("eve", number, conformance.Squash) }, forge.PushMerge},
+		"fast-forward":     {func(a *asked, number int) { a.Merge("eve", number, conformance.Rebase) }, forge.PushMerge},
+		"merged while it was behind": {func(a *asked, number int) {
+			a.git.Push("ada", "main", "OTHER", "meanwhile\n")
+			a.Merge("eve", number, conformance.Merge)
+		}, forge.PushPlain},
+		"merged at home, with more": {func(a *asked, _ int) {
+			a.git.Run("eve", "fetch", "-q", "origin")
+			a.git.Run("eve", "checkout", "-q", "-B", "main", "origin/main")
+			a.git.Run("eve", "merge", "-q", "--no-ff", "--no-commit", "origin/change")
+			a.git.Run("eve", "rm", "-q", "web.yaml")
+			a.git.Run("eve", "commit", "-q", "-m", "Merge branch 'change' into 'main'")
+			a.git.Run("eve", "push", "-q", "origin", "main")
+		}, forge.PushPlain},
+		"merged at home, with more before": {func(a *asked, _ int) {
+			a.git.Run("eve", "fetch", "-q", "origin")
+			a.git.Run("eve", "checkout", "-q", "-B", "main", "origin/main")
+			a.git.Run("eve", "commit", "-q", "--allow-empty", "-m", "Mine")
+			a.git.Run("eve", "merge", "-q", "--no-ff", "origin/change")
+			a.git.Run("eve", "push", "-q", "origin", "main")
+		}, forge.PushPlain},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := ask(t, "pushed-merge")
+			stable := a.request.Tip
+			a.git.Run("ada", "push", "-q", "origin", "origin/main:refs/heads/change")
+			a.git.Push("ada", "change", "README", "change\n")
+			tc.bring(a, a.Open("ada", "change", "main"))
+			release := a.git.Head("main")
+			a.Merge("grace", a.pull.Number, conformance.Merge)
+			got := a.read(func(q *forge.ApprovalQuery) { q.ReleaseCommit, q.StableCommit = release, stable })
+			i := slices.IndexFunc(got.Pushes, func(p forge.Push) bool { return p.After == release })
+			if i < 0 || got.Pushes[i].Kind != tc.want || got.Pushes[i].Actor.Login != "eve" || len(got.Release.Proposals) != 1 {
+				t.Errorf("want a %s by eve, got %+v and %d proposals", tc.want, got.Pushes, len(got.Release.Proposals))
+			}
+		})
+	}
+}
+
 // TestStatusesKeepTheStateMachine: nothing is sent that GitLab refuses, and little that it has.
 func TestStatusesKeepTheStateMachine(t *testing.T) {
 	t.Parallel()
