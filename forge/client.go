@@ -1,6 +1,10 @@
 package forge
 
-import "context"
+import (
+	"context"
+	"slices"
+	"strings"
+)
 
 // Type is a type of forge.
 type Type string
@@ -136,6 +140,26 @@ var capabilities = map[Type]Capabilities{
 	TypeGitHub: {CheckRuns: true, Deployments: true, Pushers: true, Apps: true},
 	TypeGitea:  {Pushers: true},
 	TypeGitLab: {Pushers: true},
+}
+
+// ParseType returns the type of a name, in any case; empty for a name of none.
+func ParseType(name string) Type {
+	for known := range capabilities {
+		if strings.EqualFold(name, string(known)) {
+			return known
+		}
+	}
+	return ""
+}
+
+// Types returns the names of all types, sorted, for people.
+func Types() string {
+	var names []string
+	for known := range capabilities {
+		names = append(names, string(known))
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // CapabilitiesOf returns what a type of forge can answer, and whether there is such a type.

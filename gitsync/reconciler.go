@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
@@ -242,7 +243,12 @@ func (r *Reconciler) follow(ctx context.Context, source *v1alpha1.ReleaseSource,
 }
 
 func (r *Reconciler) specOptions(source *v1alpha1.ReleaseSource) spec.Options {
+	var on forge.Type
+	if source.Spec.Forge != nil {
+		on = forge.Type(source.Spec.Forge.Type)
+	}
 	return spec.Options{
+		Forge:             on,
 		Namespace:         source.Namespace,
 		AllowedNamespaces: r.options.AllowedNamespaces,
 		Limits:            r.options.Manifests,

@@ -195,25 +195,32 @@ type LocalReference struct {
 
 // ForgeType is the API of a forge.
 //
-// +kubebuilder:validation:Enum=GitHub;GitLab
+// +kubebuilder:validation:Enum=GitHub;Gitea;GitLab
 type ForgeType string
 
-// ForgeGitHub is the REST API of github.com and GitHub Enterprise Server.
-const ForgeGitHub ForgeType = "GitHub"
-
-// ForgeGitLab is the REST API of gitlab.com and of other GitLab servers.
-const ForgeGitLab ForgeType = "GitLab"
+// The types of forge.
+const (
+	// ForgeGitHub is the REST API of github.com and GitHub Enterprise Server.
+	ForgeGitHub ForgeType = "GitHub"
+	// ForgeGitea is that of Gitea and Forgejo.
+	ForgeGitea ForgeType = "Gitea"
+	// ForgeGitLab is that of gitlab.com and of other GitLab servers.
+	ForgeGitLab ForgeType = "GitLab"
+)
 
 // Forge names the repository, its server, and the credentials.
+//
+// +kubebuilder:validation:XValidation:rule="self.type != 'Gitea' || has(self.baseURL)",message="baseURL is required for type Gitea"
+// +kubebuilder:validation:XValidation:rule="self.type == 'GitHub' || !has(self.environment)",message="environment is for type GitHub: others have no deployments"
 type Forge struct {
 	// Type is the type of the API. Default GitHub.
 	// +kubebuilder:default=GitHub
 	// +optional
 	Type ForgeType `json:"type,omitempty"`
 
-	// BaseURL is the root of the server, such as that of a GitHub Enterprise Server. Default:
-	// github.com or gitlab.com. It must begin with https://; http:// is for loopback addresses, and
-	// only if the controller allows them.
+	// BaseURL is the address of the server. Default for GitHub: github.com; for GitLab: gitlab.com. It
+	// must begin with https://; http:// is for loopback addresses, and only if the controller allows
+	// them.
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`

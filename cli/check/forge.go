@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,6 +20,7 @@ type Client interface {
 type Forge struct {
 	// Of begins the subject of each finding; it may be empty.
 	Of     string
+	Type   forge.Type
 	Client Client
 	// Branch is the tracked one.
 	Branch string
@@ -28,14 +30,54 @@ type Forge struct {
 	Receiver string
 }
 
-// The pages that tell what to do.
+// A setup tells people what a type of forge needs: the pages with what to do, and what the forge
+// calls the rights.
+type setup struct {
+	account, token, keys, protection, webhook string
+	rights                                    map[forge.Right]string
+}
+
 const (
-	appPage     = "docs/github-app.md#make-the-app"
-	noAppPage   = "docs/github-app.md#a-token-instead-of-an-app"
-	keysPage    = "docs/github-app.md#change-keys-and-secrets"
-	protectPage = "docs/github-app.md#protect-the-branch"
-	webhookPage = "docs/github-app.md#webhook"
+	githubPage = "docs/github-app.md"
+	giteaPage  = "docs/gitea.md"
+	gitlabPage = "docs/gitlab.md"
 )
+
+var setups = map[forge.Type]setup{
+	forge.TypeGitHub: {
+		account: githubPage + "#make-the-app", token: githubPage + "#a-token-instead-of-an-app", keys: githubPage + "#change-keys-and-secrets",
+		protection: githubPage + "#protect-the-branch", webhook: githubPage + "#webhook",
+		rights: map[forge.Right]string{
+			forge.ReadContents:     "Contents: read",
+			forge.PushBranches:     "Contents: read and write",
+			forge.OpenPullRequests: "Pull requests: read and write",
+			forge.PostStatuses:     "Commit statuses: read and write",
+			forge.ReadChecks:       "Checks: read",
+			forge.MakeDeployments:  "Deployments: read and write",
+		},
+	},
+	forge.TypeGitea: {
+		account: giteaPage + "#make-the-account", token: giteaPage + "#make-the-account", keys: giteaPage + "#make-the-account",
+		protection: giteaPage + "#protect-the-branch", webhook: giteaPage + "#webhook",
+		rights: map[forge.Right]string{
+			forge.ReadContents:     "the scope read:repository",
+			forge.PushBranches:     "the scope write:repository",
+			forge.OpenPullRequests: "the scopes write:repository and write:issue",
+			forge.PostStatuses:     "the scope write:repository",
+		},
+	},
+	forge.TypeGitLab: {
+		account: gitlabPage, token: gitlabPage, keys: gitlabPage, protection: gitlabPage, webhook: gitlabPage,
+		rights: map[forge.Right]string{
+			forge.ReadContents:     "the scope api",
+			forge.PushBranches:     "the scope api",
+			forge.OpenPullRequests: "the scope api",
+			forge.PostStatuses:     "the scope api",
+		},
+	},
+}
+
+func (f *Forge) setup() setup { return setups[cmp.Or(f.Type, forge.TypeGitHub)] }
 
 // Check finds out who we are, what we may do, and what protects the branch. It changes nothing.
 func (f *Forge) Check(ctx context.Context) []Finding {
@@ -66,7 +108,7 @@ func (f *Forge) stranger(ctx context.Context, err error) Finding {
 		lacking, problem := f.Client.Lacking(ctx)
 		if problem == nil && len(lacking) > 0 {
 			return Finding{Failed, f.Of + "account", "the installation of the App lacks " + strings.Join(lacking, ", "),
-				"grant them to the App, and accept them in its installation: " + appPage}
+				"grant them to the App, and accept them in its installation: " + f.setup().account}
 		}
 	}
 	return f.failed("account", err)
@@ -77,31 +119,24 @@ func (f *Forge) failed(subject string, err error) Finding {
 	found := Finding{Failed, f.Of + subject, err.Error(), "check the network between this machine and the forge: DNS, proxy, certificates"}
 	switch forge.KindOf(err) {
 	case forge.Unauthorised:
-		found.Remedy = "make another token or key, it is wrong, revoked or expired: " + keysPage
+		found.Remedy = "make another token or key, it is wrong, revoked or expired: " + f.setup().keys
 	case forge.Forbidden:
-		found.Remedy = "give the account the rights of " + appPage + ", or a token of its own: " + noAppPage
+		found.Remedy = "give the account the rights of " + f.setup().account + ", or a token of its own: " + f.setup().token
 	case forge.NotFound:
-		found.Remedy = "correct owner and name of the repository, install the App there, or give the account access: " + appPage
+		found.Remedy = "correct owner and name of the repository, and give the account access: " + f.setup().account
 	case forge.Misconfigured, forge.Invalid:
-		found.Remedy = "correct what is given: " + appPage
+		found.Remedy = "correct what is given: " + f.setup().account
 	case forge.Limited:
 		found.Grade, found.Remedy = Warning, "try again then"
 	}
 	return found
 }
 
-// permissions are what GitHub calls the rights.
-var permissions = map[forge.Right]string{
-	forge.ReadContents:     "Contents: read",
-	forge.PushBranches:     "Contents: read and write",
-	forge.OpenPullRequests: "Pull requests: read and write",
-	forge.PostStatuses:     "Commit statuses: read and write",
-	forge.ReadChecks:       "Checks: read",
-	forge.MakeDeployments:  "Deployments: read and write",
-}
-
 func (f *Forge) rights() []forge.Right {
-	rights := []forge.Right{forge.ReadContents, forge.PushBranches, forge.OpenPullRequests, forge.PostStatuses, forge.ReadChecks}
+	rights := []forge.Right{forge.ReadContents, forge.PushBranches, forge.OpenPullRequests, forge.PostStatuses}
+	if f.setup().rights[forge.ReadChecks] != "" {
+		rights = append(rights, forge.ReadChecks)
+	}
 	if f.Deployments {
 		rights = append(rights, forge.MakeDeployments)
 	}
@@ -118,9 +153,9 @@ func (f *Forge) right(ctx context.Context, right forge.Right) Finding {
 		return Finding{OK, f.Of + subject, "granted", ""}
 	case right == forge.ReadChecks:
 		return Finding{Warning, f.Of + subject, "not granted: checkRun gates can't pass",
-			"grant " + permissions[right] + ", which fine-grained tokens can't have: " + noAppPage}
+			"grant " + f.setup().rights[right] + ", which fine-grained tokens can't have: " + f.setup().token}
 	}
-	return Finding{Failed, f.Of + subject, "not granted", "grant " + permissions[right] + ", and a role that may write: " + appPage}
+	return Finding{Failed, f.Of + subject, "not granted", "grant " + f.setup().rights[right] + ", and a role that may write: " + f.setup().account}
 }
 
 // protection judges whether an approval can be got round.
@@ -133,7 +168,7 @@ func (f *Forge) protection(ctx context.Context) Finding {
 		return failed
 	}
 	if text := unprotected(found); text != "" {
-		return Finding{Warning, f.Of + subject, text, "protect the branch: " + protectPage}
+		return Finding{Warning, f.Of + subject, text, "protect the branch: " + f.setup().protection}
 	}
 	return Finding{OK, f.Of + subject, fmt.Sprintf("changes take a pull request, with approvals: %d", found.Approvals), ""}
 }
@@ -168,17 +203,17 @@ func (f *Forge) webhook(ctx context.Context) Finding {
 	hooks, err := f.Client.Hooks(ctx)
 	switch forge.KindOf(err) {
 	case forge.Forbidden, forge.NotFound:
-		return Finding{Warning, f.Of + subject, "not shown to this account", "look at its deliveries in the settings of the repository: " + webhookPage}
+		return Finding{Warning, f.Of + subject, "not shown to this account", "look at its deliveries in the settings of the repository: " + f.setup().webhook}
 	}
 	if err != nil {
 		return f.failed(subject, err)
 	}
 	at := slices.IndexFunc(hooks, func(h forge.Hook) bool { return strings.HasSuffix(h.URL, f.Receiver) })
 	if at < 0 {
-		return Finding{Warning, f.Of + subject, "there is none to " + f.Receiver + ": Git and the forge are only polled", "add it: " + webhookPage}
+		return Finding{Warning, f.Of + subject, "there is none to " + f.Receiver + ": Git and the forge are only polled", "add it: " + f.setup().webhook}
 	}
 	if text := unheard(hooks[at]); text != "" {
-		return Finding{Failed, f.Of + subject, text, "set it right: " + webhookPage}
+		return Finding{Failed, f.Of + subject, text, "set it right: " + f.setup().webhook}
 	}
 	return Finding{OK, f.Of + subject, "sends what is needed to " + f.Receiver, ""}
 }

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-dev/sluice/cli/check"
+	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/connect"
 	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
@@ -48,7 +51,7 @@ func (f *repositoryFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.sshKeyFile, "ssh-key-file", "", "`file` with a private key, for Git over ssh")
 	set.StringVar(&f.knownHostsFile, "known-hosts-file", "", "`file` with host keys of ssh servers, such as ~/.ssh/known_hosts")
 	set.StringVar(&f.caFile, "ca-file", "", "`file` with certificates (PEM) to trust in addition to the system's")
-	set.StringVar(&f.forge, "forge", "", "`type` of the forge of --repository, to check it too: github")
+	set.StringVar(&f.forge, "forge", "", "`type` of the forge of --repository, to check it too: GitHub, Gitea or GitLab")
 	set.StringVar(&f.apiURL, "api-url", "", "`URL` of the forge (default the server of --repository)")
 	set.Int64Var(&f.appID, "app-id", 0, "`ID` of a GitHub App to use instead of a token")
 	set.StringVar(&f.appKeyFile, "app-key-file", "", "`file` with the private key of that App")
@@ -72,8 +75,8 @@ func (f *repositoryFlags) check() error {
 	switch {
 	case f.url == "" && (f.forge != "" || asToken || asApp || f.sshKeyFile != ""):
 		problem = "say with --repository what to look at"
-	case f.forge != "" && f.forge != "github":
-		problem = fmt.Sprintf("--forge must be github, not %q", f.forge)
+	case f.forge != "" && forge.ParseType(f.forge) == "":
+		problem = fmt.Sprintf("--forge must be one of %s, not %q", forge.Types(), f.forge)
 	case f.tokenFile != "" && f.tokenVariable != "", asToken && asApp:
 		problem = "give one of --token-file, --token-env and --app-id"
 	case asApp && (f.appID <= 0 || f.appKeyFile == ""):
@@ -96,17 +99,19 @@ func (f *repositoryFlags) findings(ctx context.Context, namespace string) ([]che
 	if err != nil {
 		return nil, err
 	}
-	look := &look{branch: f.branch, deployments: f.deployments, receiver: f.webhook, repository: &check.Repository{
+	look := &look{common: f.common(), branch: f.branch, deployments: f.deployments, receiver: f.webhook, repository: &check.Repository{
 		Git: f.git, Source: gitrepo.Source{URL: f.url, Branch: f.branch, Auth: auth}, Path: f.path,
 		Manifests: (&sourceFlags{namespace: namespace, limits: f.manifests, helm: f.helm, builds: f.builds}).options(ctx),
 	}}
 	if f.forge == "" {
 		return look.findings(ctx), nil
 	}
-	if look.forge, err = f.forgeOptions(auth); err != nil {
+	if look.forge, err = f.access(auth); err != nil {
 		return nil, err
 	}
-	look.gitAsApp = look.forge.App
+	if look.gitAsApp, err = github.AppOf(look.forge.Secret); err != nil {
+		return nil, err
+	}
 	return look.findings(ctx), nil
 }
 
@@ -140,20 +145,31 @@ func (f *repositoryFlags) auth() (gitrepo.Auth, error) {
 	return auth, nil
 }
 
-// forgeOptions returns the address of the forge, and the login there.
-func (f *repositoryFlags) forgeOptions(auth gitrepo.Auth) (*github.Options, error) {
+// access returns the address of the forge, and the login there.
+func (f *repositoryFlags) access(auth gitrepo.Auth) (*forge.Access, error) {
 	server, owner, name := placeOf(f.url)
-	options := &github.Options{BaseURL: cmp.Or(f.apiURL, server), Owner: owner, Repository: name, Token: auth.Password, CABundle: auth.CABundle}
-	options.AllowHTTP, options.Networks = f.forgeHTTP, f.git.Networks
+	access := &forge.Access{
+		Type: forge.ParseType(f.forge), BaseURL: cmp.Or(f.apiURL, server), Owner: owner, Repository: name, Deployments: f.deployments,
+		Secret: map[string][]byte{"ca.crt": auth.CABundle},
+	}
+	if access.Type == forge.TypeGitLab {
+		access.Owner = groupOf(f.url)
+	}
 	if f.appID == 0 {
-		return options, nil
+		access.Secret["token"] = []byte(auth.Password)
+		return access, nil
 	}
 	key, err := os.ReadFile(f.appKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("read key of the app: %w", err)
 	}
-	options.App = &github.App{ID: f.appID, PrivateKey: key, Deployments: f.deployments}
-	return options, nil
+	access.Secret["appID"], access.Secret["privateKey"] = []byte(strconv.FormatInt(f.appID, 10)), key
+	return access, nil
+}
+
+// common returns what clients of forges may connect to.
+func (f *repositoryFlags) common() connect.Common {
+	return connect.Common{AllowHTTP: f.forgeHTTP, Networks: f.git.Networks, Git: gitrepo.NewReader(f.git)}
 }
 
 // placeOf takes the address of a repository apart: the server's for people, and owner and name on
@@ -178,13 +194,24 @@ func placeOf(address string) (server, owner, name string) {
 	return server, owner, name
 }
 
+// groupOf returns all of a repository's path but its last part: on GitLab a group may be in a group.
+func groupOf(address string) string {
+	_, path, _ := strings.Cut(address[strings.Index(address, "@")+1:], ":") // user@host:path
+	if at, err := url.Parse(address); err == nil && at.Host != "" {
+		path = at.Path
+	}
+	path = strings.Trim(path, "/")
+	return path[:max(strings.LastIndex(path, "/"), 0)]
+}
+
 // look is at a repository and its forge, from here.
 type look struct {
 	of, branch, receiver string
 	deployments          bool
 	repository           *check.Repository
 	// forge is nil if there is none, or none can be looked at.
-	forge *github.Options
+	forge  *forge.Access
+	common connect.Common
 	// gitAsApp reads the repository, too; nil if other credentials do.
 	gitAsApp *github.App
 }
@@ -202,14 +229,14 @@ func (l *look) findings(ctx context.Context) []check.Finding {
 	if l.forge == nil {
 		return findings
 	}
-	api, err := github.New(*l.forge)
+	api, err := connect.New(l.common).Inspector(*l.forge)
 	if err != nil {
 		return append(findings, check.Finding{
 			Grade: check.Failed, Subject: l.of + "forge", Text: err.Error(), Remedy: "correct what is given: docs/forge.md",
 		})
 	}
-	forge := &check.Forge{Of: l.of, Client: api, Branch: l.branch, Deployments: l.deployments, Receiver: l.receiver}
-	return append(findings, forge.Check(ctx)...)
+	at := &check.Forge{Of: l.of, Type: l.forge.Type, Client: api, Branch: l.branch, Deployments: l.deployments, Receiver: l.receiver}
+	return append(findings, at.Check(ctx)...)
 }
 
 // takeGitToken has Git sign in as the App, if it is to.
@@ -220,10 +247,11 @@ func (l *look) takeGitToken(ctx context.Context) error {
 	case l.forge == nil:
 		return errors.New("the Secret holds a GitHub App: set spec.forge, which says where it is installed")
 	}
-	options, app := *l.forge, *l.gitAsApp
+	app := *l.gitAsApp
 	app.GitOnly = true
-	options.App, options.Token = &app, ""
-	api, err := github.New(options)
+	api, err := connect.New(l.common).GitHub.Client(github.Options{
+		BaseURL: l.forge.BaseURL, Owner: l.forge.Owner, Repository: l.forge.Repository, App: &app, CABundle: l.forge.Secret["ca.crt"],
+	})
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ func TestCheckRepositoryFlags(t *testing.T) {
 	const web = "--repository=https://127.0.0.1:1/shop/web"
 	for want, args := range map[string][]string{
 		"say with --repository":   {"--forge=github", "--token-file=x"},
-		"must be github":          {web, "--forge=gitlab", "--token-file=x"},
+		"must be one of GitHub, GitLab, Gitea": {web, "--forge=bitbucket", "--token-file=x"},
 		"give one of":             {web, "--token-file=x", "--token-env=X"},
 		"go together":             {web, "--forge=github", "--app-id=1"},
 		"say with --forge=github": {web, "--webhook-url=https://example.com/hooks/shop/web"},

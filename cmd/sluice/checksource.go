@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/check"
+	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
@@ -21,10 +23,11 @@ import (
 // its Secrets as far as the user may read them.
 func (f *checkFlags) sourceFromHere(ctx context.Context, c *cluster, source *v1alpha1.ReleaseSource) ([]check.Finding, error) {
 	of := "releasesource/" + source.Name + " from here: "
-	here := &look{of: of, branch: source.Branch(), repository: &check.Repository{
+	here := &look{common: f.repository.common(), of: of, branch: source.Branch(), repository: &check.Repository{
 		Of: of, Git: f.repository.git, Path: source.Spec.Path,
 		Source: gitrepo.Source{URL: source.Spec.URL, Branch: source.Branch(), Timeout: source.Spec.Timeout.Duration},
 		Manifests: spec.Options{
+			Forge:     forgeOf(source),
 			Namespace: source.Namespace, Limits: f.repository.manifests, Ignore: source.Spec.Ignore, Ignorer: gitrepo.Ignore, Helm: source.Spec.Helm,
 			Builder: sandbox.NewPool(f.repository.builds).For(ctx, sandbox.Owner{}),
 		},
@@ -36,10 +39,15 @@ func (f *checkFlags) sourceFromHere(ctx context.Context, c *cluster, source *v1a
 	if err != nil || unread != nil {
 		return unread, err
 	}
-	if here.forge != nil {
-		here.forge.AllowHTTP, here.forge.Networks = f.repository.forgeHTTP, f.repository.git.Networks
-	}
 	return here.findings(ctx), nil
+}
+
+// forgeOf returns the type of the forge of a source; empty for none.
+func forgeOf(source *v1alpha1.ReleaseSource) forge.Type {
+	if source.Spec.Forge == nil {
+		return ""
+	}
+	return forge.Type(cmp.Or(source.Spec.Forge.Type, v1alpha1.ForgeGitHub))
 }
 
 // takeSecrets has a look made with the credentials that a source names. Credentials that can't be
@@ -55,22 +63,17 @@ func (l *look) takeSecrets(ctx context.Context, c *cluster, source *v1alpha1.Rel
 			return unusable(l.of, ref.Name, err), nil
 		}
 	}
-	forge := source.Spec.Forge
-	if forge == nil {
+	where := source.Spec.Forge
+	if where == nil {
 		return nil, nil
 	}
-	data, unread, err := c.secret(ctx, l.of, client.ObjectKey{Namespace: source.Namespace, Name: forge.SecretRef.Name})
+	data, unread, err := c.secret(ctx, l.of, client.ObjectKey{Namespace: source.Namespace, Name: where.SecretRef.Name})
 	if err != nil || unread != nil {
 		return unread, err
 	}
-	l.deployments = forge.Environment != ""
-	options, err := github.Options{BaseURL: forge.BaseURL, Owner: forge.Owner, Repository: forge.Repo}.WithSecret(data)
-	if err != nil {
-		return unusable(l.of, forge.SecretRef.Name, err), nil
-	}
-	l.forge = &options
-	if l.forge.App != nil {
-		l.forge.App.Deployments = l.deployments
+	l.deployments = where.Environment != ""
+	l.forge = &forge.Access{
+		Type: forgeOf(source), BaseURL: where.BaseURL, Owner: where.Owner, Repository: where.Repo, Secret: data, Deployments: l.deployments,
 	}
 	return nil, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluice-dev/sluice/cli/lint"
+	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/sandbox"
 	"github.com/sluice-dev/sluice/gitsync/spec"
@@ -32,6 +33,7 @@ type sourceFlags struct {
 	helm      helmFlags
 	limits    spec.Limits
 	builds    sandbox.Options
+	forge     string
 }
 
 func (f *sourceFlags) register(set *pflag.FlagSet) {
@@ -40,6 +42,7 @@ func (f *sourceFlags) register(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.shared, "shared-namespaces", nil,
 		"other comma-separated `namespaces` that releases may be in, as in the controller's flag")
 	set.StringArrayVar(&f.ignore, "ignore", nil, "files and folders to leave out, a `line` of a .gitignore, as in spec.ignore of the ReleaseSource; can be repeated")
+	set.StringVar(&f.forge, "forge", "", "`type` of the forge that has the repository, GitHub, Gitea or GitLab: gates that it can't answer are errors")
 	f.helm.register(set)
 	set.Func("git-max-file", "greatest `size` of one file (default 4Mi)", size(&f.limits.FileBytes))
 	registerManifestLimits(set, &f.limits, &f.builds)
@@ -61,7 +64,7 @@ const unknownNamespace = "default"
 func (f *sourceFlags) options(ctx context.Context) spec.Options {
 	builder := sandbox.NewPool(f.builds).For(ctx, sandbox.Owner{})
 	options := spec.Options{Namespace: f.namespace, AllowedNamespaces: f.shared, Limits: f.limits, Builder: builder,
-		Ignore: f.ignore, Ignorer: gitrepo.Ignore, Helm: f.helm.chart()}
+		Ignore: f.ignore, Ignorer: gitrepo.Ignore, Helm: f.helm.chart(), Forge: forge.Type(f.forge)}
 	if f.namespace == "" {
 		options.Namespace, options.AnyNamespace = unknownNamespace, true
 	}

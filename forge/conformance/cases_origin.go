@@ -57,7 +57,7 @@ var origins = map[string]Case{
 			s.Commit("eve", "eve", "main", "README", "first\n")
 			s.Git("ada", "fetch", "-q", "origin")
 			s.Git("ada", "checkout", "-q", "-B", "main", "origin/main")
-			s.Git("ada", "commit", "-q", "--allow-empty", "-m", "Together\n\nCo-authored-by: eve <eve@localhost>")
+			s.Git("ada", "commit", "-q", "--allow-empty", "-m", "Together\n\nCo-authored-by: eve <eve@"+s.domain+">")
 			s.Git("ada", "push", "-q", "origin", "main")
 		},
 		Act: merged("eve", Merge),

@@ -43,7 +43,7 @@ func Run(t *testing.T, f Forge) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if of := rules[name]; of.needs == nil || of.needs(f.Has()) {
-				of.hold(newScene(t, f.New(t, name)))
+				of.hold(newScene(t, f, name))
 			}
 		})
 	}
@@ -54,7 +54,7 @@ func (c Case) play(t *testing.T, f Forge, name string) {
 	if c.Needs != nil && !c.Needs(f.Has()) {
 		t.Skip("the forge has no such thing")
 	}
-	s := newScene(t, f.New(t, name))
+	s := newScene(t, f, name)
 	stable := s.Head("main")
 	if c.Before == nil {
 		c.Before = by("ada")

@@ -15,6 +15,8 @@ type Forge interface {
 	New(t testing.TB, name string) Repository
 	// Has says what the forge can do beside what all can.
 	Has() Abilities
+	// Domain is that of the accounts' e-mail addresses, LOGIN@DOMAIN.
+	Domain() string
 }
 
 // Abilities are what not every forge has.

@@ -28,6 +28,7 @@ type Scene struct {
 
 	client forge.Client
 	gate   *v1alpha1.Gate
+	domain string
 	dir    string
 	number int
 }
@@ -35,9 +36,10 @@ type Scene struct {
 // patience bounds the wait for what a forge does in its own time.
 const patience = 30 * time.Second
 
-func newScene(t testing.TB, of Repository) *Scene {
+func newScene(t testing.TB, f Forge, name string) *Scene {
 	t.Helper()
-	s := &Scene{TB: t, Repository: of, client: of.Client(t), dir: t.TempDir()}
+	of := f.New(t, name)
+	s := &Scene{TB: t, Repository: of, client: of.Client(t), domain: f.Domain(), dir: t.TempDir()}
 	s.Join(Write, "ada", "grace", "eve")
 	return s
 }
@@ -49,7 +51,7 @@ func (s *Scene) Git(login string, args ...string) string {
 	if _, err := os.Stat(dir); err != nil {
 		s.run(s.dir, "clone", "-q", s.CloneURL(login), login)
 		s.run(dir, "config", "user.name", login)
-		s.run(dir, "config", "user.email", login+"@localhost")
+		s.run(dir, "config", "user.email", login+"@"+s.domain)
 	}
 	return s.run(dir, args...)
 }
@@ -90,7 +92,7 @@ func (s *Scene) commit(login, author, branch, path, content string) string {
 		s.Fatal(err)
 	}
 	s.Git(login, "add", path)
-	s.Git(login, "-c", "user.name="+author, "-c", "user.email="+author+"@localhost", "commit", "-q", "-m", "Change "+path)
+	s.Git(login, "-c", "user.name="+author, "-c", "user.email="+author+"@"+s.domain, "commit", "-q", "-m", "Change "+path)
 	s.Git(login, "push", "-q", "origin", branch)
 	return s.Git(login, "rev-parse", "HEAD")
 }

@@ -5,6 +5,7 @@
 //
 //   - Gitea has no account type for programs: a bot's account is a person's;
 //   - an approval counts only if Gitea counts it, as official;
-//   - who moved a branch is what Gitea's log of activities says. A merge is the forge's only where
-//     nobody can mark a push as a merge.
+//   - who moved a branch is what Gitea's log of activities says, which may leave moves out: each
+//     commit needs a move that brought it. A merge is the forge's only where nobody can mark a push
+//     as a merge.
 package gitea

@@ -12,13 +12,13 @@ import (
 	"github.com/sluice-dev/sluice/forge/wire"
 )
 
-// moves lists moves of a branch, newest first, each following on the next.
+// moves lists moves of a branch, newest first. One need not follow on the next: Gitea's log leaves
+// out moves that bring no commit, as back to an earlier one, and what people do who keep their
+// activity private. So it never shows that nobody else pushed. What a move brought is its actor's.
 type moves struct {
 	pushes []forge.Push
-	// whole is set if the last one made the branch.
+	// whole is set if there were none before the last one: it made the branch, or the log begins there.
 	whole bool
-	// cut is set if there may be more than were read.
-	cut bool
 }
 
 // activity is an entry of the server's log.
@@ -53,17 +53,20 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 		return moves{}, c.api.Explain(err, "read who pushed to branch %s", branch)
 	}
 	found := movesOf(log, branch)
-	found.cut = len(log) >= mostActivities && !found.whole && !enough(found.pushes)
+	forge.MarkReturns(found.pushes)
 	return found, c.markMerges(ctx, found.pushes)
 }
 
-// movesOf returns the moves of a branch that the log tells, up to the first that does not follow on
-// the one before it: what is older proves nothing.
+// movesOf returns the moves of a branch that the log tells, up to the one that made it.
 func movesOf(log []activity, branch string) moves {
 	log = slices.Clone(log)
 	slices.SortStableFunc(log, func(a, b activity) int { return int(b.ID - a.ID) })
 	var found moves
 	for _, one := range log {
+		if one.Type == "create_repo" { // nothing was before that
+			found.whole = true
+			return found
+		}
 		if one.Ref != "refs/heads/"+branch && one.Ref != branch {
 			continue
 		}
@@ -79,26 +82,33 @@ func movesOf(log []activity, branch string) moves {
 			return found
 		}
 		push, told := one.push()
-		if last := len(found.pushes) - 1; !told || last >= 0 && found.pushes[last].Before != push.After {
+		if !told {
 			return found
 		}
 		found.pushes = append(found.pushes, push)
 	}
-	forge.MarkReturns(found.pushes)
 	return found
 }
 
-// push returns the move that an entry tells.
+// push returns the move that an entry tells. The first one of a repository has nothing to compare.
 func (a *activity) push() (forge.Push, bool) {
-	var told struct{ CompareURL string }
+	var told struct {
+		CompareURL string
+		HeadCommit struct{ Sha1 string }
+	}
 	if json.Unmarshal([]byte(a.Content), &told) != nil {
 		return forge.Push{}, false
+	}
+	made := forge.Push{After: told.HeadCommit.Sha1, Kind: forge.PushCreated, Actor: a.User.account(), At: a.At}
+	if told.CompareURL == "" {
+		return made, wire.CheckSHA(made.After) == nil
 	}
 	ends := compared.FindStringSubmatch(told.CompareURL)
 	if ends == nil {
 		return forge.Push{}, false
 	}
-	return forge.Push{Before: ends[1], After: ends[2], Kind: forge.PushPlain, Actor: a.User.account(), At: a.At}, true
+	made.Before, made.After, made.Kind = ends[1], ends[2], forge.PushPlain
+	return made, true
 }
 
 // markMerges marks the moves by which the forge itself merged pull requests. Where people can have

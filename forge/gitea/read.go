@@ -114,8 +114,10 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, into *fo
 	if into.Result, err = c.result(ctx, made); err != nil {
 		return err
 	}
-	moved, err := c.moves(ctx, q.Branch, forge.Until(made, q.StableCommit))
-	into.Pushes, into.PushesTold, into.PushesCut = moved.pushes, true, moved.cut
+	enough := forge.Until(made, q.StableCommit)
+	moved, err := c.moves(ctx, q.Branch, enough)
+	// Who pushed since the stable commit is known only if the log goes back to how that came.
+	into.Pushes, into.PushesTold, into.PushesCut = moved.pushes, true, !moved.whole && !enough(moved.pushes)
 	if err != nil {
 		return err
 	}

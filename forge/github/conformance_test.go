@@ -40,6 +40,8 @@ func (*githubForge) Has() conformance.Abilities {
 	return conformance.Abilities{Programs: true, Dismissals: true, LateReviews: true, Faults: true}
 }
 
+func (*githubForge) Domain() string { return "localhost" }
+
 // account makes an account unless it is there.
 func (f *githubForge) account(t testing.TB, login string) {
 	t.Helper()
@@ -204,7 +206,10 @@ func (r *githubRepository) set(login string, number int, state string) {
 	r.as(login).Do(http.MethodPatch, fmt.Sprintf("pulls/%d", number), map[string]string{"state": state}, nil)
 }
 
-func (r *githubRepository) Close(login string, number int) { r.Helper(); r.set(login, number, "closed") }
+func (r *githubRepository) Close(login string, number int) {
+	r.Helper()
+	r.set(login, number, "closed")
+}
 
 func (r *githubRepository) Reopen(login string, number int) { r.Helper(); r.set(login, number, "open") }
 

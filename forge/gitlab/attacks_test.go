@@ -163,6 +163,26 @@ func TestLumpedPush(t *testing.T) {
 	}
 }
 
+// TestHiddenPush: eve brings something to the branch, has a push of many branches take it back, and
+// gets ada to push it again. Nobody is known to have pushed alone since then.
+func TestHiddenPush(t *testing.T) {
+	t.Parallel()
+	a := ask(t, "hidden")
+	stable := a.request.Tip
+	evil := a.git.Push("eve", "main", "web.yaml", "image: evil\n")
+	for _, branch := range []string{"one", "two", "three"} {
+		a.git.Run("eve", "branch", branch)
+	}
+	a.git.Run("eve", "push", "-q", "-f", "origin", stable+":refs/heads/main", "one", "two", "three")
+	a.git.Run("ada", "fetch", "-q", "origin")
+	a.git.Run("ada", "push", "-q", "origin", evil+":refs/heads/main")
+	a.Merge("grace", a.pull.Number, conformance.Merge)
+	got := a.read(func(q *forge.ApprovalQuery) { q.ReleaseCommit, q.StableCommit = evil, stable })
+	if !got.PushesCut {
+		t.Errorf("want it not known who pushed, got %+v", got.Pushes)
+	}
+}
+
 // TestLinearProject: where merges have to follow on the tip, Sluice moves its branch there itself:
 // a rebase by GitLab's button would make another commit.
 func TestLinearProject(t *testing.T) {

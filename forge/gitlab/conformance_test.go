@@ -59,6 +59,8 @@ func (*lab) Has() conformance.Abilities {
 	return conformance.Abilities{Programs: true, Renames: true, Deletes: true, LateReviews: true, Forks: true, Faults: true}
 }
 
+func (*lab) Domain() string { return "localhost" }
+
 // account makes an account unless it is there.
 func (f *lab) account(t testing.TB, login string) {
 	t.Helper()

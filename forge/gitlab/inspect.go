@@ -85,12 +85,18 @@ func (c *Client) Hooks(ctx context.Context) ([]forge.Hook, error) {
 	hooks := make([]forge.Hook, 0, len(found))
 	for _, h := range found { // older servers don't tell whether there is a secret
 		made := forge.Hook{URL: h.URL, ContentType: "json", Active: h.Status == "" || h.Status == "executable", Signed: h.Token == nil || *h.Token || h.Signing != nil && *h.Signing}
-		for name, on := range map[string]bool{"push": h.Push, "pull_request": h.MergeRequests, "pull_request_review": h.MergeRequests, "status": h.Pipelines || h.Jobs} {
-			if on {
-				made.Events = append(made.Events, name)
+		for _, of := range []struct {
+			on     bool
+			events []string
+		}{
+			{h.Push, []string{"push"}},
+			{h.MergeRequests, []string{"pull_request", "pull_request_review"}},
+			{h.Pipelines || h.Jobs, []string{"status", "check_run", "check_suite"}},
+		} {
+			if of.on {
+				made.Events = append(made.Events, of.events...)
 			}
 		}
-		slices.Sort(made.Events)
 		hooks = append(hooks, made)
 	}
 	return hooks, c.api.Explain(err, "list webhooks")

@@ -12,12 +12,11 @@ import (
 // moves lists moves of a branch, newest first, each following on the next.
 type moves struct {
 	pushes []forge.Push
-	// whole is set if the last one made the branch.
-	whole bool
-	// cut is set if there may be more than were read.
-	cut bool
-	// lumped is set if GitLab tells of some pushes only that there were, of how many branches.
-	lumped bool
+	// made is set if the last one made the branch, and begun if the log begins after it or with it.
+	made, begun bool
+	// lumped is set if the newest move may be one of a push of many branches: GitLab tells of such a
+	// push that it was, and not of which branches. It may hide moves between others, too.
+	lumped, hidden bool
 }
 
 // mostEvents limits the events that are read.
@@ -30,21 +29,17 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 		return moves{}, err
 	}
 	var log []event
+	cut := false
 	_, err := wire.Walk(ctx, c.api, "events", url.Values{"action": {"pushed"}}, func(some []event) bool {
 		log = append(log, some...)
-		return enough(movesOf(log, branch).pushes) || len(log) >= mostEvents
+		cut = enough(movesOf(log, branch, enough).pushes) || len(log) >= mostEvents
+		return cut
 	})
 	if err != nil {
 		return moves{}, c.api.Explain(err, "read who pushed to branch %s", branch)
 	}
-	found := movesOf(log, branch)
-	found.cut = len(log) >= mostEvents && !found.whole && !enough(found.pushes)
-	for n := range found.pushes {
-		if enough(found.pushes[:n]) {
-			found.pushes = found.pushes[:n]
-			break
-		}
-	}
+	found := movesOf(log, branch, enough)
+	found.begun = found.begun && !cut
 	for i := range found.pushes {
 		if found.pushes[i].Actor, err = c.typed(ctx, found.pushes[i].Actor); err != nil {
 			return moves{}, err
@@ -53,36 +48,51 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 	return found, nil
 }
 
-// movesOf returns the moves of a branch that the log tells, up to the first that does not follow on
-// the one before it: older moves prove nothing.
-func movesOf(log []event, branch string) moves {
+// movesOf returns the moves of a branch that the log tells, up to what is enough. All that the log
+// has is looked at, since an older move can show that a newer one brought nothing.
+func movesOf(log []event, branch string, enough func([]forge.Push) bool) moves {
 	log = slices.Clone(log)
 	slices.SortStableFunc(log, func(a, b event) int { return int(b.ID - a.ID) })
-	var found moves
+	found, lumps := chain(log, branch)
+	forge.MarkReturns(found.pushes)
+	for n := range found.pushes {
+		if enough(found.pushes[:n]) {
+			found.pushes, found.made = found.pushes[:n], false
+			break
+		}
+	}
+	found.lumped = slices.Contains(lumps, 0)
+	found.hidden = slices.ContainsFunc(lumps, func(at int) bool { return at > 0 && at < len(found.pushes) })
+	return found
+}
+
+// chain returns the moves of a branch, up to the first that does not follow on the one before it:
+// older moves prove nothing. Lumps are how many of these are newer than each push of many branches.
+func chain(log []event, branch string) (found moves, lumps []int) {
 	for _, one := range log {
 		of := one.Push
-		if of == nil || of.Type != "branch" {
+		switch {
+		case of == nil || of.Type != "branch" || of.Ref != "" && of.Ref != branch:
 			continue
-		}
-		if of.Ref == "" || of.Refs > 1 {
-			found.lumped = true
+		case of.Ref == "" || of.Refs > 1:
+			lumps = append(lumps, len(found.pushes))
 			continue
-		}
-		if of.Ref != branch || of.Action == "removed" && len(found.pushes) == 0 {
+		case of.Action == "removed" && len(found.pushes) == 0:
 			continue
 		}
 		push := forge.Push{Before: of.Before, After: of.After, Kind: forge.PushPlain, Actor: one.Author.account(), At: one.At}
 		if last := len(found.pushes) - 1; of.After == "" || last >= 0 && found.pushes[last].Before != push.After {
-			break
+			return found, lumps
 		}
-		found.pushes = append(found.pushes, push)
 		if of.Action == "created" || of.Before == "" {
-			found.pushes[len(found.pushes)-1].Kind, found.whole = forge.PushCreated, true
-			break
+			push.Kind, found.made = forge.PushCreated, true
+		}
+		if found.pushes = append(found.pushes, push); found.made {
+			return found, lumps
 		}
 	}
-	forge.MarkReturns(found.pushes)
-	return found
+	found.begun = true
+	return found, lumps
 }
 
 // markMerge marks a move by which the forge itself merged a merge request. GitLab takes any push

@@ -101,7 +101,7 @@ func (c *Client) proposal(ctx context.Context, merged forge.PullRequest) (forge.
 			return from >= 0 && len(line) > 0 && len(forge.PushesOf(line, pushes[from:])) == len(line)
 		}
 		moved, err := c.moves(ctx, merged.Head.Ref, func([]forge.Push) bool { return false })
-		found.PushersTold = moved.whole && covers(moved.pushes)
+		found.PushersTold = moved.made && !moved.hidden && covers(moved.pushes)
 		for _, push := range moved.pushes {
 			if !slices.ContainsFunc(found.Pushers, push.Actor.Same) {
 				found.Pushers = append(found.Pushers, push.Actor)

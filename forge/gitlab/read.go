@@ -109,11 +109,14 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, into *fo
 	if into.Result, err = c.result(ctx, made); err != nil {
 		return err
 	}
-	moved, err := c.moves(ctx, q.Branch, forge.Until(made, q.StableCommit))
+	enough := forge.Until(made, q.StableCommit)
+	moved, err := c.moves(ctx, q.Branch, enough)
 	if err != nil {
 		return err
 	}
-	into.Pushes, into.PushesTold, into.PushesCut = moved.pushes, true, moved.cut
+	// Who pushed since the stable commit is known only if the log goes back to how that came.
+	into.Pushes, into.PushesTold = moved.pushes, true
+	into.PushesCut = moved.hidden || !moved.made && !moved.begun && !enough(moved.pushes)
 	for i := range into.Pushes {
 		if q.ReleaseCommit == "" && into.Pushes[i].After != made {
 			continue

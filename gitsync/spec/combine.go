@@ -193,7 +193,7 @@ func (p *pass) complete(l located, namespace string, all workloads) *Release {
 	found := all.by[key]
 	jobs, ok := p.findJobs(l, namespace, all.jobs)
 	switch {
-	case !ok:
+	case !p.answerable(l), !ok:
 		return nil
 	case len(found) > 1 && builtApart(found):
 		first, second := apart(found)

@@ -49,19 +49,11 @@ type jobGate struct{ path, name string }
 // jobGatesOf returns the job gates of a release that have no template of their own.
 func jobGatesOf(spec *v1alpha1.BatchReleaseSpec) []jobGate {
 	var found []jobGate
-	add := func(steps []v1alpha1.Step, path *field.Path) {
-		for i := range steps {
-			for j, policy := range steps[i].Gates {
-				if policy.Job != nil && policy.Job.Template == nil {
-					found = append(found, jobGate{path.Index(i).Child("gates").Index(j).Child("job").String(), policy.Job.Name})
-				}
-			}
+	eachGate(spec, func(at *field.Path, policy *v1alpha1.GatePolicy) {
+		if policy.Job != nil && policy.Job.Template == nil {
+			found = append(found, jobGate{at.Child("job").String(), policy.Job.Name})
 		}
-	}
-	add(spec.Strategy.Steps, field.NewPath("spec", "strategy", "steps"))
-	if spec.Rollback != nil {
-		add(spec.Rollback.Steps, field.NewPath("spec", "rollback", "steps"))
-	}
+	})
 	return found
 }
 
@@ -74,13 +66,7 @@ func (p *pass) findJobs(l located, namespace string, all map[objectKey][]located
 		p.fail(l.file, l.stepsAt, fmt.Sprintf("the Jobs of all gates have %d bytes together, and a source takes %d: use smaller Jobs, or fewer job gates", p.jobBytes, maxJobBytes))
 		return nil, false
 	}
-	fail := func(at jobGate, message string) {
-		position := l.at
-		if l.kustomization == "" {
-			position = p.find(Place{l.file, l.at.line}, at.path)
-		}
-		p.fail(l.file, position, at.path+": "+message)
-	}
+	fail := func(at jobGate, message string) { p.failField(l, at.path, message) }
 	for _, named := range l.jobs {
 		jobs := all[objectKey{namespace, named.name}]
 		switch key := fmt.Sprintf("Job %s/%s", namespace, named.name); {

@@ -42,6 +42,8 @@ type manifest struct {
 	given    string
 	// jobs are the job gates of a BatchRelease that get their templates from Jobs.
 	jobs []jobGate
+	// checks are the paths of gates that wait for a check run.
+	checks []string
 	// faults keep a Job from running for a gate.
 	faults []pathProblem
 	// faulty says that the template, or a release, is invalid, which was reported.
@@ -198,7 +200,7 @@ func parseRelease(data []byte, object map[string]any) (*manifest, []pathProblem)
 	if release.Spec.Strategy.Traffic != nil {
 		m.routes = release.Spec.Strategy.Traffic.Routes
 	}
-	m.jobs = jobGatesOf(&release.Spec)
+	m.jobs, m.checks = jobGatesOf(&release.Spec), checkGatesOf(&release.Spec)
 	if release.Spec.Template != nil {
 		problems = append(problems, m.setTemplate(release.Spec.Template.Raw, field.NewPath("spec", "template"))...)
 	}

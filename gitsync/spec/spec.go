@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/forge"
 )
 
 // Options of a Reader.
@@ -22,6 +23,9 @@ type Options struct {
 	AnyNamespace bool
 	// Repository is the URL of the repository; empty if it is not known.
 	Repository string
+	// Forge is the type of the forge that has the repository; empty if it is not known. Gates that it
+	// can't answer are errors.
+	Forge forge.Type
 	// Limits; zero fields take the defaults.
 	Limits Limits
 	// Ignore are lines in the format of .gitignore, from the root of the repository. They go before

@@ -291,7 +291,7 @@ func (p *pass) makeTrains(
 			continue
 		}
 		jobs, ok := p.findJobs(l, key.namespace, found)
-		if !ok {
+		if !p.answerable(l) || !ok {
 			continue
 		}
 		of := madeKey{release: l, namespace: key.namespace, members: digest, jobs: digestOfJobs(jobs)}

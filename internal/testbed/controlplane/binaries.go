@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -45,6 +46,12 @@ func NodeBinaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 // DataPlaneBinaries returns Binaries for what serves Gateway API's routes: Traefik.
 func DataPlaneBinaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 	return dataPlane.binaries(ctx, progress)
+}
+
+// GiteaBinaries returns Binaries for a forge: Gitea, with the folders of files that it reads. To
+// build it takes a C compiler.
+func GiteaBinaries(ctx context.Context, progress io.Writer) (BinDir, error) {
+	return gitea.binaries(ctx, progress)
 }
 
 // Traefik returns the path of Traefik, of DataPlaneBinaries.
@@ -162,8 +169,29 @@ func (m *module) build(ctx context.Context, dir string, progress io.Writer) erro
 				return fmt.Errorf("build %s: %w", p.name, err)
 			}
 		}
-		return nil
+		return m.copyFiles(ctx, tmp)
 	})
+}
+
+// copyFiles copies the folders that a program reads to where it was built.
+func (m *module) copyFiles(ctx context.Context, to string) error {
+	if len(m.files) == 0 {
+		return nil
+	}
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", m.named[0].path)
+	list.Dir = m.dir
+	list.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	found, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("find module %s: %w", m.named[0].path, err)
+	}
+	for _, folder := range m.files {
+		from := os.DirFS(filepath.Join(strings.TrimSpace(string(found)), folder))
+		if err := os.CopyFS(filepath.Join(to, folder), from); err != nil {
+			return fmt.Errorf("copy files of %s: %w", m.named[0].path, err)
+		}
+	}
+	return nil
 }
 
 // goBuild builds the main package pkg to the file out.
@@ -172,7 +200,7 @@ func (m *module) goBuild(ctx context.Context, out, pkg string) error {
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
 	cmd.Dir = m.dir
 	// A workspace or flags of the caller's are about another module.
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS="), m.env...)
 	// The compilers that go starts have to end with it, whoever is asked to stop.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }

@@ -21,6 +21,7 @@ const (
 	moduleDir          = "hack/controlplane"
 	nodeModuleDir      = "hack/node"
 	dataPlaneModuleDir = "hack/dataplane"
+	giteaModuleDir     = "hack/gitea"
 )
 
 // The modules whose versions name a build of the programs.
@@ -29,6 +30,7 @@ const (
 	kubernetesModule = "k8s.io/kubernetes"
 	kwokModule       = "sigs.k8s.io/kwok"
 	traefikModule    = "github.com/traefik/traefik/v3"
+	giteaModule      = "code.gitea.io/gitea"
 )
 
 // A program is one of the control plane's, with the package that it is built from and the module
@@ -43,6 +45,10 @@ type set struct {
 	programs []program
 	// named are the modules whose versions name a build, with their short names.
 	named []namedModule
+	// flags are for go build, and env is added to its environment.
+	flags, env []string
+	// files are folders of the first named module that its program reads as it runs.
+	files []string
 }
 
 type namedModule struct{ name, path string }
@@ -83,6 +89,18 @@ var dataPlane = set{
 	prefix:   "dataplane-",
 	named:    []namedModule{{"traefik", traefikModule}},
 	programs: []program{{"traefik", traefikModule + "/cmd/traefik", traefikModule}},
+}
+
+// gitea is a forge. Its database takes a C compiler, and its texts are files.
+var gitea = set{
+	what:     "Gitea",
+	dir:      giteaModuleDir,
+	prefix:   "forge-",
+	named:    []namedModule{{"gitea", giteaModule}},
+	programs: []program{{"gitea", giteaModule, giteaModule}},
+	flags:    []string{"-tags", "sqlite sqlite_unlock_notify"},
+	env:      []string{"CGO_ENABLED=1"},
+	files:    []string{"options", "templates", "public"},
 }
 
 // A module is the Go module that pins the programs' versions.
@@ -170,7 +188,7 @@ func (m *module) key() string {
 func (m *module) buildFlags() []string {
 	version, ofKubernetes := m.versions[kubernetesModule]
 	if !ofKubernetes {
-		return []string{"-trimpath", "-ldflags", "-s -w"}
+		return append([]string{"-trimpath", "-ldflags", "-s -w"}, m.flags...)
 	}
 	major, minor, _ := strings.Cut(strings.TrimPrefix(semver.MajorMinor(version), "v"), ".")
 	const set = " -X k8s.io/component-base/version."
