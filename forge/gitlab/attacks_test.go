@@ -164,7 +164,7 @@ func TestLumpedPush(t *testing.T) {
 }
 
 // TestHiddenPush: eve brings something to the branch, has a push of many branches take it back, and
-// gets ada to push it again. Nobody is known to have pushed alone since then.
+// gets ada to push it again. So the pushes that are told are not all.
 func TestHiddenPush(t *testing.T) {
 	t.Parallel()
 	a := ask(t, "hidden")
@@ -227,8 +227,8 @@ func TestRebasedByButton(t *testing.T) {
 	}
 }
 
-// TestPushedMerge: GitLab takes any push that has the head of a merge request for its merge. It is the
-// forge's only if it has the content of the head.
+// TestPushedMerge: GitLab takes any push that has the head of a merge request for its merge. It is
+// the forge's only if it has the content of the head.
 func TestPushedMerge(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
