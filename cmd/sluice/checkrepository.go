@@ -194,7 +194,7 @@ func placeOf(address string) (server, owner, name string) {
 	return server, owner, name
 }
 
-// groupOf returns all of a repository's path but its last part: on GitLab a group may be in another.
+// groupOf returns all of a repository's path but its last part: a group may be in another.
 func groupOf(address string) string {
 	_, path, _ := strings.Cut(address[strings.Index(address, "@")+1:], ":") // user@host:path
 	if at, err := url.Parse(address); err == nil && at.Host != "" {
