@@ -257,7 +257,7 @@ var approvalCases = map[string]approvalCase{
 			s.put("eve", branch, path, string(record.Format(other)))
 			s.merge("grace", "merge")
 		},
-		says: "does not show its record on branch main",
+		says: "its head is not the commit that Sluice wrote",
 	},
 	"pushed-past-the-pull-request": {
 		reason: "who pushes the record to the branch has approved nothing",
