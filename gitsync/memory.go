@@ -53,6 +53,11 @@ type memory struct {
 	// wanted are the files that were read at that path.
 	wanted *spec.Wanted
 
+	// verified holds the verified heads, verify the rules for the last of them, and object its commit.
+	verified *verified
+	verify   *v1alpha1.Verify
+	object   gitrepo.Commit
+
 	// app gives tokens to read with, where the source's Secret holds a GitHub App.
 	app *app
 
@@ -145,7 +150,14 @@ func (m *memory) known(source *v1alpha1.ReleaseSource) gitrepo.Known {
 	if m.followed == branchOf(source) && !source.Spec.AllowRewrite {
 		known.Ancestor = m.commit
 	}
-	if m.content != nil && !m.content.Exceeded && m.current(source) && m.followed == branchOf(source) {
+	if from := source.Spec.Verify; from != nil && from.Keys.File != "" {
+		// An older commit would bring back keys that were taken away.
+		if heads := verifiedOf(source, m).heads; len(heads) > 0 {
+			known.Ancestor = heads[0].Commit
+		}
+	}
+	seen := source.Spec.Verify == nil || m.object.Name == m.origin.Commit && equality.Semantic.DeepEqual(m.verify, source.Spec.Verify)
+	if m.content != nil && !m.content.Exceeded && m.current(source) && m.followed == branchOf(source) && seen {
 		known.Content = m.origin.Commit
 	}
 	return known

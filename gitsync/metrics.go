@@ -37,7 +37,7 @@ const syncError = "Error"
 var syncResults = []string{
 	v1alpha1.ReasonSynced, v1alpha1.ReasonApplyFailed, v1alpha1.ReasonFilesInvalid, v1alpha1.ReasonPruneHeld, v1alpha1.ReasonFetchFailed,
 	v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonInvalidSecret, v1alpha1.ReasonBranchNotFound, v1alpha1.ReasonHistoryRewrite,
-	v1alpha1.ReasonLimitExceeded, syncError,
+	v1alpha1.ReasonLimitExceeded, v1alpha1.ReasonNotVerified, syncError,
 }
 
 // measure counts a look at a source. Its series begin at 0 with the first.

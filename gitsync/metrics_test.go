@@ -32,8 +32,8 @@ func TestSourcesAreMeasured(t *testing.T) {
 		}
 		return n
 	}
-	if good, bad, all := count(v1alpha1.ReasonSynced), count(v1alpha1.ReasonFilesInvalid), len(syncs); good < 1 || bad < 1 || all != 11 {
-		t.Errorf("got %v good and %v bad looks in %d series, want some of each in 11", good, bad, all)
+	if good, bad, all := count(v1alpha1.ReasonSynced), count(v1alpha1.ReasonFilesInvalid), len(syncs); good < 1 || bad < 1 || all != 12 {
+		t.Errorf("got %v good and %v bad looks in %d series, want some of each in 12", good, bad, all)
 	}
 	if seconds := w.measures("sluice_source_sync_duration_seconds"); len(seconds) != 1 || seconds[0].GetHistogram().GetSampleCount() < 2 {
 		t.Errorf("want the time of at least 2 looks, got %v", seconds)

@@ -31,7 +31,9 @@ type (
 	}
 	// followed: a commit was read, and brought into the cluster as far as it can be.
 	followed struct {
-		commit, tree    string
+		commit, tree string
+		// verified is nil if signatures are not checked.
+		verified        *verified
 		approvals       []v1alpha1.ApprovalRecord
 		files, releases int
 		fileErrors      []spec.Error
@@ -69,6 +71,7 @@ const (
 	noBranch
 	rewrittenHistory
 	limitExceeded
+	unsigned
 )
 
 // readFailed returns the outcome of a repository that can't be read.
@@ -121,6 +124,7 @@ func (p *pass) outcome() outcome {
 	return followed{
 		commit:     p.memory.origin.Commit,
 		tree:       p.memory.tree,
+		verified:   p.memory.verified,
 		approvals:  p.approvals(),
 		files:      content.Files,
 		releases:   len(content.Releases),

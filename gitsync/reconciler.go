@@ -108,7 +108,7 @@ func NewReconciler(
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=releasesources/status,verbs=patch
 // +kubebuilder:rbac:groups=rollouts.sluice.dev,resources=batchreleases,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get;list;watch;create
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+// +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=get
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=impersonate
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -203,7 +203,7 @@ func (r *Reconciler) sync(ctx context.Context, source *v1alpha1.ReleaseSource, m
 func (r *Reconciler) syncWith(
 	ctx context.Context, source *v1alpha1.ReleaseSource, memory *memory, repository gitrepo.Source,
 ) (result outcome, missed []string, err error) {
-	repository.Reads = memory.reads(source).Reads()
+	repository.Reads = readsKeys(source, memory.reads(source).Reads())
 	head, err := r.git.Read(ctx, repository, memory.known(source))
 	if err != nil {
 		memory.refused(err)
@@ -211,6 +211,9 @@ func (r *Reconciler) syncWith(
 		return result, nil, err
 	}
 	defer head.Close()
+	if problem, err := r.verify(ctx, source, memory, repository, head); err != nil || problem != nil {
+		return problem, nil, err
+	}
 	turn, err := r.passes.Acquire(ctx, repository.Caller, source.Name)
 	if err != nil {
 		return nil, nil, err

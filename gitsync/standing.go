@@ -58,6 +58,7 @@ var reasons = map[cause]string{
 	noBranch:         v1alpha1.ReasonBranchNotFound,
 	rewrittenHistory: v1alpha1.ReasonHistoryRewrite,
 	limitExceeded:    v1alpha1.ReasonLimitExceeded,
+	unsigned:         v1alpha1.ReasonNotVerified,
 }
 
 func standingOfUnread(o unread) standing {

@@ -3,6 +3,7 @@ package gitsync
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/gitsync/plan"
 	"github.com/sluice-dev/sluice/gitsync/spec"
 	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // maxErrors that status lists.
@@ -52,11 +54,12 @@ func statusOf(source *v1alpha1.ReleaseSource, o outcome, now metav1.Time) v1alph
 		if status.ObservedCommit != o.commit || o.wrote() || answered {
 			status.LastSyncTime = &now
 		}
-		errors := o.errors()
+		found := o.errors()
 		status.ObservedCommit, status.ObservedTree = o.commit, o.tree
 		status.Approvals = o.approvals
+		setVerified(source, &status, o.verified, now)
 		status.Files, status.Releases = int32(o.files), int32(o.releases)
-		status.Errors, status.ErrorCount = fileErrors(errors), int32(len(errors))
+		status.Errors, status.ErrorCount = fileErrors(found), int32(len(found))
 		status.RefusedHead, status.Unread, status.Refused = "", false, names(o.refused)
 		setIf(len(o.overrides) > 0, source, &status, metav1.Condition{
 			Type: v1alpha1.ConditionOverridden, Reason: v1alpha1.ReasonOtherTemplate, Message: overriddenWords(o.overrides), LastTransitionTime: now,
@@ -68,6 +71,9 @@ func statusOf(source *v1alpha1.ReleaseSource, o outcome, now metav1.Time) v1alph
 		status.Unread = o.cause != passing
 		if o.head != "" {
 			status.RefusedHead = o.head
+		}
+		if why, is := errors.AsType[*unverifiedError](o.err); is {
+			meta.SetStatusCondition(&status.Conditions, verifiedIs(source, metav1.ConditionFalse, why.reason, why.message, now))
 		}
 	case suspended, leaving:
 	}
@@ -81,6 +87,29 @@ func statusOf(source *v1alpha1.ReleaseSource, o outcome, now metav1.Time) v1alph
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	return status
+}
+
+// setVerified writes what was verified, or that nothing is.
+func setVerified(source *v1alpha1.ReleaseSource, status *v1alpha1.ReleaseSourceStatus, known *verified, now metav1.Time) {
+	if known == nil {
+		status.Verified, status.VerifyKeys = nil, ""
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionVerified)
+		return
+	}
+	status.Verified, status.VerifyKeys = known.heads, known.keys
+	head := known.heads[0]
+	message := fmt.Sprintf("commit %s is signed by %s with the key %s", plain.Commit(head.Commit), head.Signer, head.Key)
+	if head.Key == "" {
+		message = fmt.Sprintf("commit %s is taken as it is", plain.Commit(head.Commit))
+	}
+	meta.SetStatusCondition(&status.Conditions, verifiedIs(source, metav1.ConditionTrue, v1alpha1.ReasonCommitVerified, message, now))
+}
+
+func verifiedIs(source *v1alpha1.ReleaseSource, is metav1.ConditionStatus, reason, message string, now metav1.Time) metav1.Condition {
+	return metav1.Condition{
+		Type: v1alpha1.ConditionVerified, Status: is, Reason: reason, Message: shortMessage(message),
+		ObservedGeneration: source.Generation, LastTransitionTime: now,
+	}
 }
 
 // maxRefused limits the releases that a status lists.

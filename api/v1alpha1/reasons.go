@@ -75,6 +75,10 @@ const (
 	// Action: make the change in the files, or name the object's file in `.sluiceignore` if it is for
 	// another cluster.
 	ConditionOverridden = "Overridden"
+	// ConditionVerified: of a ReleaseSource with `spec.verify`, whether the head of the branch is
+	// verified. If not, nothing of it is applied. docs/verify.md.
+	// Action: if it is false, see the message.
+	ConditionVerified = "Verified"
 	// ConditionNotInGit: BatchReleases of a ReleaseSource are no longer in its repository, after a
 	// rename for example. Without `spec.prune` they stay and keep their workloads, and no release
 	// with another name can take these over. The message names them.
@@ -348,6 +352,10 @@ const (
 	// ReasonLimitExceeded: the repository exceeds the controller's limits.
 	// Action: use a narrower `path`, or raise the limit that the message names.
 	ReasonLimitExceeded = "LimitExceeded"
+	// ReasonNotVerified: commits of the branch lack the signatures of `spec.verify`, and none of them
+	// is applied. The condition `Verified` has the cause.
+	// Action: see the message, and docs/verify.md.
+	ReasonNotVerified = "NotVerified"
 	// ReasonFilesInvalid: some files have errors, or the API server refuses their objects; see
 	// `status.errors`. All other files are applied.
 	// Action: correct these files.
@@ -375,6 +383,34 @@ const (
 	// Action: none. If it stays so, find sources in the namespace whose servers hang, or raise
 	// `--git-memory` and the controller's memory limit.
 	ReasonWaiting = "Waiting"
+)
+
+// Verified reasons. They are in the condition `Verified` of a ReleaseSource.
+const (
+	// ReasonCommitVerified: the head is signed with a key that counts, or it was released before
+	// `spec.verify` was set, or `spec.verify.since` names it.
+	// Action: none.
+	ReasonCommitVerified = "CommitVerified"
+	// ReasonNotSigned: a commit has no signature.
+	// Action: sign it and push it again, or set `spec.verify.since` to it.
+	ReasonNotSigned = "NotSigned"
+	// ReasonSignatureInvalid: a signature does not fit its commit, or its kind does not count.
+	// Action: sign the commit again; find out who made it.
+	ReasonSignatureInvalid = "SignatureInvalid"
+	// ReasonKeyNotTrusted: a commit is signed with a key that is not among the keys, or is expired,
+	// revoked or weak. Also once the key of the head is taken away.
+	// Action: push a commit that is signed with a key that counts.
+	ReasonKeyNotTrusted = "KeyNotTrusted"
+	// ReasonSignedByForge: a commit is signed with the key of the forge, which signs merges and edits
+	// in its web pages. That shows no person.
+	// Action: merge with `git merge -S`, or set `spec.verify.since` to the commit.
+	ReasonSignedByForge = "SignedByForge"
+	// ReasonKeysUnreadable: the Secret, ConfigMap or file with the keys is missing or can't be read.
+	// Action: correct it.
+	ReasonKeysUnreadable = "KeysUnreadable"
+	// ReasonTooManyCommits: there are more commits since the last verified one than Sluice checks.
+	// Action: check them with `git log --show-signature`, and set `spec.verify.since` to the last.
+	ReasonTooManyCommits = "TooManyCommits"
 )
 
 // ForgeReady reasons. They are in the condition `ForgeReady` of a ReleaseSource.

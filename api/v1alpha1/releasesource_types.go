@@ -36,6 +36,8 @@ type ReleaseSourceList struct {
 }
 
 // ReleaseSourceSpec defines the repository to read, and the interval.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.verify) || !has(self.verify.keys.file) || !has(self.allowRewrite) || !self.allowRewrite",message="verify.keys.file can't be used with allowRewrite: a rewritten branch could bring back a key that was taken away"
 type ReleaseSourceSpec struct {
 	// URL is the URL of the repository: https://, ssh:// or user@host:path; http:// and file:// only
 	// if the controller allows them.
@@ -100,6 +102,10 @@ type ReleaseSourceSpec struct {
 	// progress. Without it, a pullRequest gate passes by its record on the branch alone.
 	// +optional
 	Forge *Forge `json:"forge,omitempty"`
+
+	// Verify defines the signatures that commits need. Default: none.
+	// +optional
+	Verify *Verify `json:"verify,omitempty"`
 
 	// WebhookSecretRef names a Secret in the same namespace with the secret of the repository's
 	// webhook under secret. A second one under secret.next counts too, for a rotation without a gap.
@@ -269,6 +275,16 @@ type ReleaseSourceStatus struct {
 	// +listType=atomic
 	// +optional
 	Approvals []ApprovalRecord `json:"approvals,omitempty"`
+	// Verified lists the last 20 heads that were verified, newest first.
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=atomic
+	// +optional
+	Verified []Verification `json:"verified,omitempty"`
+	// VerifyKeys is the content of spec.verify.keys.file at the commit verified last. Its keys count
+	// for the next one.
+	// +kubebuilder:validation:MaxLength=32768
+	// +optional
+	VerifyKeys string `json:"verifyKeys,omitempty"`
 	// Report is the last report to the forge about this source: that a commit has invalid files.
 	// +optional
 	Report *ForgeReport `json:"report,omitempty"`

@@ -22,6 +22,9 @@ func Source(source *v1alpha1.ReleaseSource) []Finding {
 	subject := "releasesource/" + source.Name
 	conditions := source.Status.Conditions
 	findings := []Finding{judged(subject+" repository", meta.FindStatusCondition(conditions, v1alpha1.ConditionReady))}
+	if source.Spec.Verify != nil {
+		findings = append(findings, judged(subject+" signatures", meta.FindStatusCondition(conditions, v1alpha1.ConditionVerified)))
+	}
 	for _, found := range source.Status.Errors {
 		place := found.File
 		if found.Line > 0 {

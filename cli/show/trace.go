@@ -50,10 +50,27 @@ func (t *Trace) Lines(now time.Time) []string {
 	o := t.origin()
 	lines = append(lines, pairs(
 		"Outcome", strings.TrimSuffix(o.outcome+", "+releasedAgo(o.at, now), ", "),
-		"Commit", o.commit, "URL", CommitURL(t.Source, o.commit), "Author", o.author, "Subject", o.subject,
+		"Commit", o.commit, "URL", CommitURL(t.Source, o.commit), "Author", o.author, "Subject", o.subject, "Signed by", t.signer(o.commit),
 		"Made from", Reference(o.reference), "Approved by", o.approvers,
 	)...)
 	return append(lines, t.evidence(o.attempt)...)
+}
+
+// signer returns who signed a commit, as the source has recorded it; empty if that is not known.
+func (t *Trace) signer(commit string) string {
+	if t.Source == nil {
+		return ""
+	}
+	for _, head := range t.Source.Status.Verified {
+		switch {
+		case head.Commit != commit:
+		case head.Key == "":
+			return "not checked: taken as it was"
+		default:
+			return line(head.Signer + ", key " + head.Key)
+		}
+	}
+	return ""
 }
 
 // IsOf reports whether a release of a workload is that of the one which is traced.

@@ -26,7 +26,10 @@ func TestTraceLines(t *testing.T) {
 	}
 	trace := Trace{
 		Pod: &w.Pods[2], Version: &w.Sets[2], Workload: w.Workload, Release: w.Release, Gates: w.Gates[1:],
-		Source: &v1alpha1.ReleaseSource{Spec: v1alpha1.ReleaseSourceSpec{URL: "https://github.com/example/shop.git", Forge: &v1alpha1.Forge{}}},
+		Source: &v1alpha1.ReleaseSource{
+			Spec:   v1alpha1.ReleaseSourceSpec{URL: "https://github.com/example/shop.git", Forge: &v1alpha1.Forge{}},
+			Status: v1alpha1.ReleaseSourceStatus{Verified: []v1alpha1.Verification{{Commit: "1"}, {Commit: "2222222222", Signer: "ada@example.com", Key: "SHA256:abc"}}},
+		},
 		Kept: &appsv1.ControllerRevision{
 			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
 				v1alpha1.OutcomeAnnotation: string(v1alpha1.OutcomeReleased), v1alpha1.ReleasedAtAnnotation: "2026-11-21T11:00:00Z",
@@ -49,6 +52,7 @@ func TestTraceLines(t *testing.T) {
 		"URL:          https://github.com/example/shop/commit/2222222222",
 		"Author:       Ada",
 		"Subject:      web: version 2",
+		"Signed by:    ada@example.com, key SHA256:abc",
 		"Made from:    abc1234 Fix the checkout, by Grace",
 		"Approved by:  ada, grace",
 		"Gate after batch 1, manual: confirmed by ada",

@@ -232,7 +232,7 @@ func (r *remote) follows(ctx context.Context, earlier plumbing.Hash, q question)
 			r.unproven[earlier] = true
 			return r.rewritten("can't tell whether the head %s descends from %s, which was read before: not found in %d generations of history", r.tip, earlier, r.limits.History)
 		}
-		if err := r.deepen(ctx, min(depth, r.limits.History), q); err != nil {
+		if err := r.deepen(ctx, min(depth, r.limits.History), q, nil); err != nil {
 			if KindOf(err) != LimitExceeded {
 				return err
 			}
@@ -247,18 +247,26 @@ func (r *remote) rewritten(format string, args ...any) error {
 }
 
 // deepen learns the history of the tip down to a depth: nothing but commits from
-// servers that can leave the rest out; else files too, which are not kept.
-func (r *remote) deepen(ctx context.Context, depth int, q question) error {
+// servers that can leave the rest out; else files too, which are not kept. Unless it is nil, keep
+// gets the commits.
+func (r *remote) deepen(ctx context.Context, depth int, q question, keep func(objects) error) error {
 	return r.accounted(ctx, q, func(a *account, _ bool) error {
 		defer a.close()
-		return r.deepenWithin(ctx, depth, q.timeout, a)
+		commits, err := r.fetchHistory(ctx, depth, q.timeout, a)
+		if err == nil {
+			err = r.learn(commits)
+		}
+		if err != nil || keep == nil {
+			return err
+		}
+		return keep(commits)
 	})
 }
 
-func (r *remote) deepenWithin(ctx context.Context, depth int, timeout time.Duration, a *account) error {
+func (r *remote) fetchHistory(ctx context.Context, depth int, timeout time.Duration, a *account) (objects, error) {
 	x, err := r.openExchange(ctx, timeout)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer x.close()
 	req := newRequest(x.refs.Capabilities, r.tip, depth)
@@ -267,11 +275,7 @@ func (r *remote) deepenWithin(ctx context.Context, depth int, timeout time.Durat
 		wholeObjects(req) // what the tip has may not be kept any more
 	}
 	nothing := func(plumbing.Hash) *object { return nil }
-	commits, err := x.pack(ctx, req, &unpacker{limits: r.limits, account: a, base: nothing, commitsOnly: true})
-	if err != nil {
-		return err
-	}
-	return r.learn(commits)
+	return x.pack(ctx, req, &unpacker{limits: r.limits, account: a, base: nothing, commitsOnly: true})
 }
 
 func (r *remote) learn(commits objects) error {

@@ -27,6 +27,7 @@ var forms = []form{
 	{regexp.MustCompile(`^self\[self\.size\(\)-1\]\.replicas == '(100%)'$`), someStep},
 	{regexp.MustCompile(`^self\.apiVersion == '([^']+)' && self\.kind in \['([^']+(?:', '[^']+)*)'\]$`), kindsOnly},
 	{regexp.MustCompile(`^(has\(self\.\w+\)) != (has\(self\.\w+\))$`), eitherOr},
+	{regexp.MustCompile(`^!has\(self\.verify\) \|\| `), nil},
 	{regexp.MustCompile(`^has\(self\.members\) == has\(oldSelf\.members\)$`), nil},
 	{regexp.MustCompile(`^has\(self\.members\) \|\| has\(self\.strategy\.traffic\) \|\| !self\.strategy\.steps\.exists\(` + stepSays + `\)$`), trafficHasRoutes},
 	{regexp.MustCompile(`^!?has\(self\.(?:members|train)\) \|\| `), nil},
