@@ -319,7 +319,7 @@ var attacks = map[string]approvalCase{
 			s.pushBranch("grace")
 			s.merge("grace", "squash")
 		},
-		says: "by grace, who made a commit of the pull request",
+		says: "its head is not the commit that Sluice wrote",
 	},
 }
 

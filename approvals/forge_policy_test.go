@@ -143,14 +143,14 @@ var approvalCases = map[string]approvalCase{
 		},
 	},
 	"approved-then-push": {
-		reason: "an approval of an older head does not count",
+		reason: "what was merged is not what Sluice wrote, and what was approved",
 		policy: reviewed(),
 		act: func(s *shop) {
 			s.review("grace", "APPROVE")
 			s.pushBranch("eve")
 			s.merge("ada", "squash")
 		},
-		says: "grace approved an older head",
+		says: "its head is not the commit that Sluice wrote",
 	},
 	"dismissed": {
 		reason: "a review that was dismissed does not count",
@@ -257,7 +257,7 @@ var approvalCases = map[string]approvalCase{
 			s.put("eve", branch, path, string(record.Format(other)))
 			s.merge("grace", "merge")
 		},
-		says: "does not show its record on branch main",
+		says: "its head is not the commit that Sluice wrote",
 	},
 	"pushed-past-the-pull-request": {
 		reason: "who pushes the record to the branch has approved nothing",

@@ -100,14 +100,14 @@ func (a *asking) open(ctx context.Context, facts lifecycle.GateFacts, intent lif
 
 // move puts the branch of the pull request onto the tracked branch again, where that was rewritten.
 func (a *asking) move(ctx context.Context, facts lifecycle.GateFacts, intent lifecycle.MovePull) (bool, error) {
-	moved := false
+	moved := ""
 	err := a.onForge(ctx, facts, func(ctx context.Context, api forge.Client) error {
 		var err error
 		moved, err = api.MoveChange(ctx, intent.Request, intent.MadeOn)
 		return err
 	})
-	if err != nil || !moved {
+	if err != nil || moved == "" {
 		return err == nil, err
 	}
-	return a.gate.record(ctx, func(s *v1alpha1.GateStatus) { s.PullRequest.Base = intent.Request.Tip })
+	return a.gate.record(ctx, func(s *v1alpha1.GateStatus) { s.PullRequest.Base, s.PullRequest.Head = intent.Request.Tip, moved })
 }

@@ -47,6 +47,9 @@ type ApprovalQuery struct {
 	Branch string
 	// Reviews asks for the reviews of the pull request, Commits for its commits.
 	Reviews, Commits bool
+	// Written is the commit that Sluice wrote on the pull request's branch; empty if it is not known. A
+	// pull request that ends elsewhere has its commits read, asked for or not.
+	Written string
 	// ReleaseCommit asks who made what that commit has and StableCommit has not, and who brought it in.
 	// Optional.
 	ReleaseCommit, StableCommit string

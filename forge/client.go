@@ -13,6 +13,7 @@ type Type string
 const (
 	TypeGitHub Type = "GitHub"
 	TypeGitea  Type = "Gitea"
+	TypeGitLab Type = "GitLab"
 )
 
 // Access says which repository, on which forge, and as whom.
@@ -64,8 +65,9 @@ type Proposals interface {
 	// FindChange looks for the pull request that was made for a request before.
 	FindChange(ctx context.Context, r ChangeRequest) (PullRequest, bool, error)
 	// MoveChange sets the branch of an open pull request again, on top of the tip that is given, if the
-	// commit that it was made on is no longer part of the tracked branch. It reports whether it did.
-	MoveChange(ctx context.Context, r ChangeRequest, madeOn string) (bool, error)
+	// commit that it was made on is no longer part of the tracked branch. It returns the commit that it
+	// wrote then, and nothing if the branch stays.
+	MoveChange(ctx context.Context, r ChangeRequest, madeOn string) (string, error)
 	// UpdateApproval gives an open pull request another title and body, if it has not got them.
 	UpdateApproval(ctx context.Context, number int, title, body string) (PullRequest, error)
 	// Comment says something below a pull request, unless we have said the same there before.
@@ -139,6 +141,7 @@ type Capabilities struct {
 var capabilities = map[Type]Capabilities{
 	TypeGitHub: {CheckRuns: true, Deployments: true, Pushers: true, LateReviews: true, Apps: true},
 	TypeGitea:  {Pushers: true},
+	TypeGitLab: {Pushers: true},
 }
 
 // ParseType returns the type of a name, in any case; empty for a name of none.
@@ -158,7 +161,7 @@ func Types() string {
 		names = append(names, string(known))
 	}
 	slices.Sort(names)
-	return strings.Join(names, " or ")
+	return strings.Join(names, ", ")
 }
 
 // CapabilitiesOf returns what a type of forge can answer, and whether there is such a type.

@@ -135,6 +135,27 @@ func PushesOf(line []Commit, pushes []Push) map[string]Push {
 	return by
 }
 
+// Until reports whether pushes go back to the one that brought a commit, and to that of a commit
+// before. An empty name is that of no commit.
+func Until(made, before string) func([]Push) bool {
+	return func(pushes []Push) bool {
+		at := func(sha string) bool {
+			return sha == "" || slices.ContainsFunc(pushes, func(p Push) bool { return p.Brought(sha) })
+		}
+		return at(made) && at(before)
+	}
+}
+
+// MarkReturns marks moves to where the branch was before as forced, where the forge does not: they
+// bring nothing. The newest is first.
+func MarkReturns(pushes []Push) {
+	for i := range pushes {
+		if slices.ContainsFunc(pushes[i+1:], func(p Push) bool { return p.After == pushes[i].After || p.Before == pushes[i].After }) {
+			pushes[i].Kind = PushForced
+		}
+	}
+}
+
 // Permission is the permission of an account on the repository.
 type Permission struct {
 	Account Account

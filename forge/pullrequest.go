@@ -15,7 +15,8 @@ const (
 type Branch struct {
 	// Ref is the name of the branch, without refs/heads/.
 	Ref string
-	// SHA is the commit that the forge sees there. Of a pull request that is closed it is the last one.
+	// SHA is the commit that the forge sees there. Of a pull request that is closed it is the last
+	// one.
 	SHA string
 	// RepositoryID is the repository of the branch; 0 if that is gone.
 	RepositoryID int64
@@ -43,6 +44,10 @@ type PullRequest struct {
 	// MergeCommit is the head of the base branch after the merge: the merge commit, the squashed
 	// commit, or the last of the rebased ones. Empty before the merge.
 	MergeCommit string
+	// Written is the commit that we wrote on the head, as Git or the request that made it has it, and
+	// not as the forge tells of the pull request. It is known where the pull request is opened, or
+	// found by the process that wrote the commit.
+	Written string
 }
 
 // Rejected reports whether it was closed without being merged.

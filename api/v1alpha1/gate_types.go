@@ -388,6 +388,10 @@ type PullRequestReference struct {
 	// Base is the commit on which the branch was made.
 	// +optional
 	Base string `json:"base,omitempty"`
+	// Head is the commit that Sluice wrote on the branch. A merge of any other counts only if all that
+	// is on top of it is the tracked branch. It is unset if Sluice lost the answer to its write.
+	// +optional
+	Head string `json:"head,omitempty"`
 	// TextDigest is the digest of the title and body that Sluice wrote.
 	// +optional
 	TextDigest string `json:"textDigest,omitempty"`

@@ -144,7 +144,8 @@ type HelmChart struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	ReleaseName string `json:"releaseName"`
 
-	// ValuesFiles are paths in the repository, relative to the chart. Later ones override earlier ones.
+	// ValuesFiles are paths in the repository, relative to the chart. Later ones override earlier
+	// ones.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
@@ -200,7 +201,7 @@ type LocalReference struct {
 
 // ForgeType is the API of a forge.
 //
-// +kubebuilder:validation:Enum=GitHub;Gitea
+// +kubebuilder:validation:Enum=GitHub;Gitea;GitLab
 type ForgeType string
 
 // The types of forge.
@@ -209,11 +210,13 @@ const (
 	ForgeGitHub ForgeType = "GitHub"
 	// ForgeGitea is that of Gitea and Forgejo.
 	ForgeGitea ForgeType = "Gitea"
+	// ForgeGitLab is that of gitlab.com and of other GitLab servers.
+	ForgeGitLab ForgeType = "GitLab"
 )
 
 // Forge names the repository, its server, and the credentials.
 //
-// +kubebuilder:validation:XValidation:rule="self.type == 'GitHub' || has(self.baseURL)",message="baseURL is required for a type other than GitHub"
+// +kubebuilder:validation:XValidation:rule="self.type != 'Gitea' || has(self.baseURL)",message="baseURL is required for type Gitea"
 // +kubebuilder:validation:XValidation:rule="self.type == 'GitHub' || !has(self.environment)",message="environment is for type GitHub: others have no deployments"
 type Forge struct {
 	// Type is the type of the API. Default GitHub.
@@ -221,15 +224,17 @@ type Forge struct {
 	// +optional
 	Type ForgeType `json:"type,omitempty"`
 
-	// BaseURL is the address of the server. Default for GitHub: github.com. It must begin with
-	// https://; http:// is for loopback addresses, and only if the controller allows them.
+	// BaseURL is the address of the server. Default for GitHub: github.com; for GitLab: gitlab.com. It
+	// must begin with https://; http:// is for loopback addresses, and only if the controller allows
+	// them.
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	BaseURL string `json:"baseURL,omitempty"`
 
-	// Owner is the owner of the repository: a user or an organization.
+	// Owner is the owner of the repository: a user, an organization, or the path of a group, such as
+	// shop/apps.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:MaxLength=255
 	Owner string `json:"owner"`
 
 	// Repo is the name of the repository.

@@ -31,6 +31,7 @@ var mergeRules = []rule{
 	{check: approval.openedByUs},
 	{check: approval.mergedByAnother},
 	{check: approval.recordAlone},
+	{check: approval.asWritten},
 	{check: approval.recordRead, passing: true},
 	{check: approval.recordAsMerged},
 	{check: approval.stillTracked},
@@ -82,6 +83,17 @@ func (a approval) recordAlone() string {
 		return fmt.Sprintf("it does something other than write %s: %s", path, a.askAnew())
 	}
 	return ""
+}
+
+// asWritten requires that what was merged is the commit that Sluice wrote, with nothing but the
+// tracked branch on top: there was nothing else to approve. Gates that do not know it, as those of
+// earlier versions, rest on the other rules.
+func (a approval) asWritten() string {
+	opened := a.gate.Status.PullRequest
+	if opened == nil || opened.Head == "" || opened.Head == a.PullRequest.Head.SHA || a.sameChange(opened.Head) {
+		return ""
+	}
+	return fmt.Sprintf("its head is not the commit that Sluice wrote, %s: %s", plain.Commit(opened.Head), a.askAnew())
 }
 
 // recordRead requires that Git has the record of this gate on the branch. Sluice reads it from Git

@@ -267,8 +267,8 @@ func RecordOnBranch(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource) bool {
 // Query says what to ask the forge about the pull request of g.
 func Query(g *v1alpha1.Gate, facts Facts) forge.ApprovalQuery {
 	query := forge.ApprovalQuery{}
-	if g.Status.PullRequest != nil {
-		query.Number = int(g.Status.PullRequest.Number)
+	if opened := g.Status.PullRequest; opened != nil {
+		query.Number, query.Written = int(opened.Number), opened.Head
 	}
 	if facts.Source != nil {
 		query.Tip, query.Branch = facts.Source.Status.ObservedCommit, facts.Source.Branch()

@@ -25,10 +25,11 @@ const (
 	maxApp         = 100
 )
 
-// What names can be, on github.com and on GitHub Enterprise Server with its managed users.
+// What names can be: on github.com, on GitHub Enterprise Server with its managed users, on Gitea,
+// and on GitLab, whose groups may be in groups.
 var (
-	loginForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?(#[1-9][0-9]{0,18})?$`)
-	teamForm  = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_-]*/)?[A-Za-z0-9_][A-Za-z0-9._-]*(#[1-9][0-9]{0,18})?$`)
+	loginForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*(\[bot\])?(#[1-9][0-9]{0,18})?$`)
+	teamForm  = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9._-]*/)*[A-Za-z0-9_][A-Za-z0-9._-]*(#[1-9][0-9]{0,18})?$`)
 	appForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*(#[1-9][0-9]{0,18})?$`)
 )
 

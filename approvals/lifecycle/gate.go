@@ -274,7 +274,7 @@ func OpenedStatus(g *v1alpha1.Gate, source *v1alpha1.ReleaseSource, open OpenPul
 	status.PullRequest = &v1alpha1.PullRequestReference{
 		Source: v1alpha1.SourceReference{Namespace: source.Namespace, Name: source.Name},
 		Branch: open.Request.Branch, Number: int64(pull.Number), URL: pull.URL, TextDigest: open.Digest,
-		Base: open.Request.Tip,
+		Base: open.Request.Tip, Head: pull.Written,
 	}
 	return status
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/forge/webhooks"
 )
 
 // answer is the response to a request, with its label in the metrics.
@@ -39,7 +39,7 @@ var (
 	unavailable  = answer{status: http.StatusServiceUnavailable, result: "unavailable", text: "the signature can't be checked now", retry: true}
 )
 
-var webhooks = fromZero(promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
+var received = fromZero(promauto.With(metrics.Registry).NewCounterVec(prometheus.CounterOpts{
 	Name: "sluice_webhooks_total",
 	Help: "Webhooks that were received, by event and by what became of them.",
 }, []string{"event", "result"}))
@@ -47,13 +47,13 @@ var webhooks = fromZero(promauto.With(metrics.Registry).NewCounterVec(prometheus
 // fromZero begins a series of each event at 0: a missing series looks the same as a scrape that
 // fails.
 func fromZero(counts *prometheus.CounterVec) *prometheus.CounterVec {
-	for _, kind := range github.EventKinds() {
+	for _, kind := range webhooks.Kinds() {
 		counts.WithLabelValues(string(kind), accepted.result)
 	}
 	return counts
 }
 
 // count counts a request. Events that are of no use count as one: anybody can choose the header.
-func count(event string, a answer) {
-	webhooks.WithLabelValues(string(github.KindOfEvent(event)), a.result).Inc()
+func count(header http.Header, a answer) {
+	received.WithLabelValues(string(webhooks.KindOf(header)), a.result).Inc()
 }

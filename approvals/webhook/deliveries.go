@@ -2,20 +2,20 @@ package webhook
 
 import (
 	"slices"
-	"strings"
 	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/forge/webhooks"
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
 // delivery is a webhook as it was received.
 type delivery struct {
+	webhooks.Delivery
+
 	source client.ObjectKey
-	// event, guid and signature are headers. The signature is of the body alone.
-	event, guid, signature string
-	body                   []byte
+	body   []byte
 }
 
 // maxDeliveries that are remembered: hours of a busy repository.
@@ -29,12 +29,11 @@ type deliveries struct {
 
 func newDeliveries() *deliveries { return &deliveries{seen: lru.New[string, bool](maxDeliveries)} }
 
-// names returns the names by which a delivery is recognized: the forge's number, and the signature,
-// as an attacker may send a copy with a made-up number.
+// names returns the names by which a delivery to a source is recognized.
 func (d delivery) names() []string {
-	names := []string{d.source.String() + " " + strings.ToLower(d.signature)}
-	if d.guid != "" {
-		names = append(names, d.source.String()+" "+d.guid)
+	names := d.Marks(d.body)
+	for i := range names {
+		names[i] = d.source.String() + " " + names[i]
 	}
 	return names
 }

@@ -66,7 +66,8 @@ func awaiting(source *v1alpha1.ReleaseSource, e forge.Event) func(*v1alpha1.Gate
 	case e.Kind == forge.EventStatus:
 		return func(g *v1alpha1.Gate) bool {
 			policy := g.Spec.Policy.CommitStatus
-			return policy != nil && g.Spec.Commit == e.SHA && strings.EqualFold(policy.Context, e.Name)
+			all := e.Name == "" // of a pipeline, which has several
+			return policy != nil && g.Spec.Commit == e.SHA && (all || strings.EqualFold(policy.Context, e.Name))
 		}
 	case e.Kind == forge.EventCheckRun && e.Action == "completed":
 		return func(g *v1alpha1.Gate) bool {

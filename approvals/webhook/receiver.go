@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/forge/github"
 	"github.com/sluice-dev/sluice/internal/limit"
 	"github.com/sluice-dev/sluice/internal/remote"
 )
@@ -128,7 +127,7 @@ func (r *Receiver) survive(w http.ResponseWriter, req *http.Request) {
 
 // reply answers a request and counts it.
 func (r *Receiver) reply(w http.ResponseWriter, req *http.Request, a answer) {
-	count(req.Header.Get(github.EventHeader), a)
+	count(req.Header, a)
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("X-Content-Type-Options", "nosniff")

@@ -15,8 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/sluice-dev/sluice/forge/github"
 )
 
 // Keys of the Secret of a source's webhook.
@@ -81,13 +79,13 @@ func (s *secrets) signed(ctx context.Context, key client.ObjectKey, d delivery) 
 	return s.matches(d, values), nil
 }
 
-// matches checks a signature. Without a secret it takes as long as with one.
+// matches checks a proof. Without a secret it takes as long as with one.
 func (s *secrets) matches(d delivery, values [][]byte) bool {
 	if len(values) == 0 {
-		github.ValidSignature(d.signature, d.body, s.decoy)
+		d.Proven(d.body, s.clock.Now(), s.decoy)
 		return false
 	}
-	return github.ValidSignature(d.signature, d.body, values...)
+	return d.Proven(d.body, s.clock.Now(), values...)
 }
 
 // of finds what is known of a Secret, and forgets those that went out of use.

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"mime"
@@ -12,7 +13,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
-	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/forge/webhooks"
 	"github.com/sluice-dev/sluice/internal/remote"
 )
 
@@ -26,15 +27,11 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request) answer {
 	if req.ContentLength > maxBody {
 		return tooLarge
 	}
-	d := delivery{
-		source:    client.ObjectKey{Namespace: req.PathValue("namespace"), Name: req.PathValue("source")},
-		event:     req.Header.Get(github.EventHeader),
-		guid:      req.Header.Get(github.DeliveryHeader),
-		signature: req.Header.Get(github.SignatureHeader),
-	}
-	if !github.IsSignature(d.signature) {
+	announced, provable := webhooks.Of(req.Header)
+	if !provable {
 		return unauthorized
 	}
+	d := delivery{Delivery: announced, source: client.ObjectKey{Namespace: req.PathValue("namespace"), Name: req.PathValue("source")}}
 	// A test's recorder has no deadline.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 	ctx, cancel := context.WithTimeout(req.Context(), bodyTimeout+handlingTimeout)
@@ -96,11 +93,14 @@ func (r *Receiver) judge(ctx context.Context, source *v1alpha1.ReleaseSource, se
 }
 
 // sourceOf returns the source that a webhook is for, with the name of its Secret; nil if there is
-// none that takes any. A cache that lacks the source, for whatever reason, has none: caches that
-// are limited to namespaces return errors for the others.
+// none that takes any, or one whose forge sends others. A cache that lacks the source, for whatever
+// reason, has none: caches that are limited to namespaces return errors for the others.
 func (r *Receiver) sourceOf(ctx context.Context, d delivery) (*v1alpha1.ReleaseSource, client.ObjectKey) {
 	source := &v1alpha1.ReleaseSource{}
 	if err := r.cached.Get(ctx, d.source, source); err != nil || source.Spec.WebhookSecretRef == nil {
+		return nil, client.ObjectKey{}
+	}
+	if source.Spec.Forge != nil && !d.From(cmp.Or(forge.Type(source.Spec.Forge.Type), forge.TypeGitHub)) {
 		return nil, client.ObjectKey{}
 	}
 	return source, client.ObjectKey{Namespace: source.Namespace, Name: source.Spec.WebhookSecretRef.Name}
@@ -108,7 +108,7 @@ func (r *Receiver) sourceOf(ctx context.Context, d delivery) (*v1alpha1.ReleaseS
 
 // follow requests a look at the objects that a signed webhook is about.
 func (r *Receiver) follow(ctx context.Context, source *v1alpha1.ReleaseSource, d delivery) answer {
-	event, err := github.ParseEvent(d.event, d.body)
+	event, err := d.Parse(d.body)
 	switch {
 	case err != nil:
 		r.complain(err, "Cannot read a webhook", d)
@@ -130,18 +130,18 @@ func (r *Receiver) follow(ctx context.Context, source *v1alpha1.ReleaseSource, d
 	}
 	switch {
 	case err != nil:
-		r.options.Logger.Error(err, "Cannot pass on a webhook", "source", d.source, "event", d.event, "delivery", d.guid)
+		r.options.Logger.Error(err, "Cannot pass on a webhook", "source", d.source, "event", d.Event, "delivery", d.ID)
 		return failed
 	case len(objects) == 0:
 		return ignored
 	}
-	r.options.Logger.V(1).Info("Passed on a webhook", "source", d.source, "event", d.event, "delivery", d.guid, "objects", len(objects))
+	r.options.Logger.V(1).Info("Passed on a webhook", "source", d.source, "event", d.Event, "delivery", d.ID, "objects", len(objects))
 	return accepted
 }
 
 // complain logs what went wrong with a request that anybody may have sent.
 func (r *Receiver) complain(err error, message string, d delivery) {
 	r.complaints.Do(func() {
-		r.options.Logger.Info(message, "source", d.source, "event", github.KindOfEvent(d.event), "error", err)
+		r.options.Logger.Info(message, "source", d.source, "event", d.Kind(), "error", err)
 	})
 }

@@ -40,6 +40,7 @@ type setup struct {
 const (
 	githubPage = "docs/github-app.md"
 	giteaPage  = "docs/gitea.md"
+	gitlabPage = "docs/gitlab.md"
 )
 
 var setups = map[forge.Type]setup{
@@ -63,6 +64,15 @@ var setups = map[forge.Type]setup{
 			forge.PushBranches:     "the scope write:repository",
 			forge.OpenPullRequests: "the scopes write:repository and write:issue",
 			forge.PostStatuses:     "the scope write:repository",
+		},
+	},
+	forge.TypeGitLab: {
+		account: gitlabPage, token: gitlabPage, keys: gitlabPage, protection: gitlabPage, webhook: gitlabPage,
+		rights: map[forge.Right]string{
+			forge.ReadContents:     "the scope api",
+			forge.PushBranches:     "the scope api",
+			forge.OpenPullRequests: "the scope api",
+			forge.PostStatuses:     "the scope api",
 		},
 	},
 }

@@ -51,7 +51,7 @@ func (f *repositoryFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.sshKeyFile, "ssh-key-file", "", "`file` with a private key, for Git over ssh")
 	set.StringVar(&f.knownHostsFile, "known-hosts-file", "", "`file` with host keys of ssh servers, such as ~/.ssh/known_hosts")
 	set.StringVar(&f.caFile, "ca-file", "", "`file` with certificates (PEM) to trust in addition to the system's")
-	set.StringVar(&f.forge, "forge", "", "`type` of the forge of --repository, to check it too: GitHub or Gitea")
+	set.StringVar(&f.forge, "forge", "", "`type` of the forge of --repository, to check it too: GitHub, Gitea or GitLab")
 	set.StringVar(&f.apiURL, "api-url", "", "`URL` of the forge (default the server of --repository)")
 	set.Int64Var(&f.appID, "app-id", 0, "`ID` of a GitHub App to use instead of a token")
 	set.StringVar(&f.appKeyFile, "app-key-file", "", "`file` with the private key of that App")
@@ -76,7 +76,7 @@ func (f *repositoryFlags) check() error {
 	case f.url == "" && (f.forge != "" || asToken || asApp || f.sshKeyFile != ""):
 		problem = "say with --repository what to look at"
 	case f.forge != "" && forge.ParseType(f.forge) == "":
-		problem = fmt.Sprintf("--forge must be %s, not %q", forge.Types(), f.forge)
+		problem = fmt.Sprintf("--forge must be one of %s, not %q", forge.Types(), f.forge)
 	case f.tokenFile != "" && f.tokenVariable != "", asToken && asApp:
 		problem = "give one of --token-file, --token-env and --app-id"
 	case asApp && (f.appID <= 0 || f.appKeyFile == ""):
@@ -152,6 +152,9 @@ func (f *repositoryFlags) access(auth gitrepo.Auth) (*forge.Access, error) {
 		Type: forge.ParseType(f.forge), BaseURL: cmp.Or(f.apiURL, server), Owner: owner, Repository: name, Deployments: f.deployments,
 		Secret: map[string][]byte{"ca.crt": auth.CABundle},
 	}
+	if access.Type == forge.TypeGitLab {
+		access.Owner = groupOf(f.url)
+	}
 	if f.appID == 0 {
 		access.Secret["token"] = []byte(auth.Password)
 		return access, nil
@@ -189,6 +192,16 @@ func placeOf(address string) (server, owner, name string) {
 		server = "https://" + at.Hostname()
 	}
 	return server, owner, name
+}
+
+// groupOf returns all of a repository's path but its last part: a group may be in another.
+func groupOf(address string) string {
+	_, path, _ := strings.Cut(address[strings.Index(address, "@")+1:], ":") // user@host:path
+	if at, err := url.Parse(address); err == nil && at.Host != "" {
+		path = at.Path
+	}
+	path = strings.Trim(path, "/")
+	return path[:max(strings.LastIndex(path, "/"), 0)]
 }
 
 // look is at a repository and its forge, from here.

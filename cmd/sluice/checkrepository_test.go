@@ -182,13 +182,13 @@ func TestCheckRepositoryFlags(t *testing.T) {
 	t.Parallel()
 	const web = "--repository=https://127.0.0.1:1/shop/web"
 	for want, args := range map[string][]string{
-		"say with --repository":   {"--forge=github", "--token-file=x"},
-		"must be GitHub or Gitea": {web, "--forge=bitbucket", "--token-file=x"},
-		"give one of":             {web, "--token-file=x", "--token-env=X"},
-		"go together":             {web, "--forge=github", "--app-id=1"},
-		"say with --forge=github": {web, "--webhook-url=https://example.com/hooks/shop/web"},
-		"--forge needs":           {web, "--forge=github"},
-		"leave out --source":      {web, "--source=shop"},
+		"say with --repository":                          {"--forge=github", "--token-file=x"},
+		"must be one of GitHub, GitLab, Gitea":           {web, "--forge=bitbucket", "--token-file=x"},
+		"give one of":                                    {web, "--token-file=x", "--token-env=X"},
+		"go together":                                    {web, "--forge=github", "--app-id=1"},
+		"say with --forge=github":                        {web, "--webhook-url=https://example.com/hooks/shop/web"},
+		"--forge needs":                                  {web, "--forge=github"},
+		"leave out --source":                             {web, "--source=shop"},
 		"the environment has no SLUICE_TEST_NO_SUCH_VAR": {web, "--token-env=SLUICE_TEST_NO_SUCH_VAR"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -42,7 +42,7 @@ func (f *sourceFlags) register(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.shared, "shared-namespaces", nil,
 		"other comma-separated `namespaces` that releases may be in, as in the controller's flag")
 	set.StringArrayVar(&f.ignore, "ignore", nil, "files and folders to leave out, a `line` of a .gitignore, as in spec.ignore of the ReleaseSource; can be repeated")
-	set.StringVar(&f.forge, "forge", "", "`type` of the forge that has the repository, GitHub or Gitea: gates that it can't answer are errors")
+	set.StringVar(&f.forge, "forge", "", "`type` of the forge that has the repository, GitHub, Gitea or GitLab: gates that it can't answer are errors")
 	f.helm.register(set)
 	set.Func("git-max-file", "greatest `size` of one file (default 4Mi)", size(&f.limits.FileBytes))
 	registerManifestLimits(set, &f.limits, &f.builds)

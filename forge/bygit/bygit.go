@@ -87,6 +87,34 @@ func (b *Branches) Push(ctx context.Context, r forge.ChangeRequest, over string)
 	return made, err
 }
 
+// Set makes the branch of a request with its commit, wherever it stands: anyone who may push may
+// have made it.
+func (b *Branches) Set(ctx context.Context, r forge.ChangeRequest) (forge.MadeBranch, error) {
+	made, err := b.Push(ctx, r, "")
+	if err == nil && made.Standing != "" {
+		made, err = b.Push(ctx, r, made.Standing)
+	}
+	if err == nil && made.Standing != "" {
+		err = &forge.Error{Kind: forge.Conflict, Message: "the branch is at " + made.Standing}
+	}
+	return made, err
+}
+
+// Written returns the commit that this process wrote last for a request; empty if it wrote none.
+func (b *Branches) Written(r forge.ChangeRequest) string {
+	sha, _ := b.facts.Get("head " + r.Branch).(string)
+	if made, known := b.facts.Get("made " + sha).(madeByUs); known && made.Path == r.Path && made.Blob == forge.BlobSHA(r.Content) {
+		return sha
+	}
+	return ""
+}
+
+// Made reports whether this process wrote a commit, and on which one.
+func (b *Branches) Made(sha string) (own bool, parent string) {
+	made, own := b.facts.Get("made " + sha).(madeByUs)
+	return own, made.Parent
+}
+
 // madeByUs holds the facts of a commit that we made.
 type madeByUs struct{ Parent, Tree, Path, Blob string }
 

@@ -162,7 +162,9 @@ var attacks = map[string]Case{
 			s.gate.Spec.Nonce = "00000000000000000000000000"
 			s.Branch("eve", "eve", record.Branch(s.gate), "web.yaml", "image: evil\n")
 			pull := s.open()
-			s.number, s.gate.Status.PullRequest.Number, s.gate.Status.PullRequest.Branch = pull.Number, int64(pull.Number), record.Branch(s.gate)
+			s.number = pull.Number
+			opened := s.gate.Status.PullRequest
+			opened.Number, opened.Branch, opened.Head = int64(pull.Number), record.Branch(s.gate), pull.Written
 			return s.Merge("grace", s.number, Merge)
 		},
 	},

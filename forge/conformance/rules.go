@@ -138,8 +138,8 @@ func moves(s *Scene) {
 	by("ada")(s)
 	s.Wait(stable, anybody)
 	request := s.request()
-	if moved, err := s.client.MoveChange(s.Context(), request, request.Tip); moved || err != nil {
-		s.Errorf("want it where it is, got %t, %v", moved, err)
+	if moved, err := s.client.MoveChange(s.Context(), request, request.Tip); moved != "" || err != nil {
+		s.Errorf("want it where it is, got %q, %v", moved, err)
 	}
 	madeOn := request.Tip
 	s.Git("ada", "fetch", "-q", "origin")
@@ -149,8 +149,8 @@ func moves(s *Scene) {
 	request.Tip = s.Head("main")
 	s.settle("move the branch", func(ctx context.Context) error {
 		moved, err := s.client.MoveChange(ctx, request, madeOn)
-		if err == nil && !moved {
-			s.Error("want the branch moved")
+		if err == nil && moved != s.Head(record.Branch(s.gate)) {
+			s.Errorf("want the branch moved, got %q", moved)
 		}
 		return err
 	})
@@ -297,7 +297,7 @@ func faultsRead(s *Scene) {
 	s.Wait(stable, fourEyes)
 	s.Review("grace", s.number, Approve)
 	s.Merge("ada", s.number, Merge)
-	for _, pattern := range []string{"reviews|approvals", "commits", "compare", "permission|members|assignees", "files|diffs", "activit|events"} {
+	for _, pattern := range []string{"reviews|approvals", "commits", "compare", "permission|members|assignees", "files|diffs", "activities|events"} {
 		for _, status := range []int{http.StatusInternalServerError, http.StatusForbidden, http.StatusNotFound, 0} {
 			s.client = s.Client(s)
 			off := s.Fault(pattern, status)

@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/record"
+	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
 
 // Scene is a release that waits for a gate, in a repository of its own.
@@ -60,7 +61,7 @@ func (s *Scene) run(dir string, args ...string) string {
 	s.Helper()
 	cmd := exec.CommandContext(s.Context(), "git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0")
+	cmd.Env = gittest.Environment()
 	var output, problem bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &problem
 	if err := cmd.Run(); err != nil {
@@ -121,7 +122,7 @@ func (s *Scene) Wait(stable string, policy v1alpha1.PullRequestGate) {
 	pull := s.openAs(request)
 	s.number = pull.Number
 	s.gate.Status = v1alpha1.GateStatus{Decision: v1alpha1.DecisionWaiting, PullRequest: &v1alpha1.PullRequestReference{
-		Source: v1alpha1.SourceReference{Namespace: "shop", Name: "main"}, Branch: record.Branch(s.gate), Number: int64(pull.Number), URL: pull.URL,
+		Source: v1alpha1.SourceReference{Namespace: "shop", Name: "main"}, Branch: record.Branch(s.gate), Number: int64(pull.Number), URL: pull.URL, Head: pull.Written,
 	}}
 }
 

@@ -2,40 +2,22 @@
 package connect
 
 import (
-	"net/http"
-	"time"
-
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/gitea"
 	"github.com/sluice-dev/sluice/forge/github"
+	"github.com/sluice-dev/sluice/forge/gitlab"
 	"github.com/sluice-dev/sluice/forge/wire"
-	"github.com/sluice-dev/sluice/internal/dialer"
 )
 
-// Common holds the options of all clients of a process.
-type Common struct {
-	// AllowHTTP takes plain http for a server on a loopback address, for trying things out.
-	AllowHTTP bool
-	// Networks say what is never connected to, whatever a name resolves to.
-	Networks dialer.Rules
-	// Transport sends the requests. Default: one that heeds Networks and the environment's proxy.
-	Transport http.RoundTripper
-	// Git moves branches.
-	Git forge.Git
-	// WritesPerHour is the most requests that change something, of all who share a rate limit; 0 for
-	// any number.
-	WritesPerHour int
-	// Timeout is for one request with its answer. Default 30s.
-	Timeout time.Duration
-	// Now tells the time. Default: time.Now.
-	Now func() time.Time
-}
+// Common holds the options that all clients of a process share.
+type Common = wire.Common
 
 // Clients makes the clients of a process, and shares them.
 type Clients struct {
 	// GitHub makes clients of GitHub, which also give apps their tokens for Git.
 	GitHub *github.Clients
 	gitea  *gitea.Clients
+	gitlab *gitlab.Clients
 }
 
 // New returns Clients that have made none.
@@ -45,7 +27,7 @@ func New(c Common) *Clients {
 			AllowHTTP: c.AllowHTTP, Networks: c.Networks, Transport: c.Transport, Git: c.Git,
 			WritesPerHour: c.WritesPerHour, Timeout: c.Timeout, Now: c.Now,
 		}),
-		gitea: gitea.NewClients(gitea.Common(c)),
+		gitea: gitea.NewClients(c), gitlab: gitlab.NewClients(c),
 	}
 }
 
@@ -72,6 +54,12 @@ func (c *Clients) inspect(a forge.Access) (Inspector, error) {
 	switch a.Type {
 	case forge.TypeGitea:
 		client, err := c.gitea.Client(a)
+		if err != nil {
+			return nil, err
+		}
+		return client, nil
+	case forge.TypeGitLab:
+		client, err := c.gitlab.Client(a)
 		if err != nil {
 			return nil, err
 		}

@@ -24,17 +24,20 @@ func (c *Client) OpenChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 			return c.refresh(ctx, known, r.Title, r.Body)
 		}
 	}
-	if _, err := c.push(ctx, r); err != nil {
+	written, err := c.push(ctx, r)
+	if err != nil {
 		return forge.PullRequest{}, err
 	}
 	var made pull
-	err := c.api.Send(ctx, http.MethodPost, "pulls", map[string]string{"title": r.Title, "body": r.Body, "head": r.Branch, "base": r.Base}, &made)
+	err = c.api.Send(ctx, http.MethodPost, "pulls", map[string]string{"title": r.Title, "body": r.Body, "head": r.Branch, "base": r.Base}, &made)
 	if err == nil && made.Number == 0 {
 		err = wire.Distrusted("the answer has no number")
 	}
 	err = c.api.Explain(err, "open pull request of branch %s", r.Branch)
 	if kind := forge.KindOf(err); kind != forge.Conflict && kind != forge.Invalid {
-		return made.pullRequest(), err
+		opened := made.pullRequest()
+		opened.Written = written.Commit
+		return opened, err
 	}
 	// Another process has just made it.
 	known, found, problem := c.findChange(ctx, r)
@@ -50,13 +53,7 @@ func (c *Client) OpenChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 // push sets the branch to a commit on top of the tracked branch that changes the file and nothing
 // else.
 func (c *Client) push(ctx context.Context, r forge.ChangeRequest) (forge.MadeBranch, error) {
-	made, err := c.branches.Push(ctx, r, "")
-	if err == nil && made.Standing != "" {
-		made, err = c.branches.Push(ctx, r, made.Standing)
-	}
-	if err == nil && made.Standing != "" {
-		err = &forge.Error{Kind: forge.Conflict, Message: "the branch is at " + made.Standing}
-	}
+	made, err := c.branches.Set(ctx, r)
 	return made, c.api.Explain(err, "push branch %s", r.Branch)
 }
 
@@ -90,6 +87,7 @@ func (c *Client) findChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 			}
 			if same || problem != nil {
 				found = one
+				found.Written = c.branches.Written(r)
 				return true
 			}
 		}
@@ -118,11 +116,11 @@ func (c *Client) blobAt(ctx context.Context, path, ref string) (string, error) {
 
 // MoveChange sets the branch of an open pull request again, on top of the tip that is given, if the
 // commit that it was made on is no longer part of the tracked branch.
-func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn string) (bool, error) {
+func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn string) (string, error) {
 	if err := wire.CheckRequest(r); err != nil {
-		return false, err
+		return "", err
 	}
-	on, err := remembered(c, "descent "+madeOn+" "+r.Tip, always, func() (bool, error) {
+	on, err := wire.Remembered(c.facts, "descent "+madeOn+" "+r.Tip, wire.Always, func() (bool, error) {
 		on, err := c.isAncestor(ctx, madeOn, r.Tip)
 		if forge.KindOf(err) == forge.NotFound {
 			return false, nil // the server has thrown it away
@@ -130,10 +128,13 @@ func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn s
 		return on, err
 	})
 	if err != nil || on {
-		return false, err
+		return "", err
 	}
-	_, err = c.push(ctx, r)
-	return err == nil, err
+	made, err := c.push(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	return made.Commit, nil
 }
 
 // UpdateApproval gives an open pull request another title and body, if it has not got them.
@@ -147,12 +148,14 @@ func (c *Client) UpdateApproval(ctx context.Context, number int, title, body str
 
 // refresh leaves a pull request that is closed as it is.
 func (c *Client) refresh(ctx context.Context, known forge.PullRequest, title, body string) (forge.PullRequest, error) {
-	if known.State != forge.PullOpen || known.Title == title && sameText(known.Body, body) {
+	if known.State != forge.PullOpen || known.Title == title && wire.SameText(known.Body, body) {
 		return known, nil
 	}
 	var changed pull
 	err := c.api.Send(ctx, http.MethodPatch, at("pulls/%s", known.Number), map[string]string{"title": title, "body": body}, &changed)
-	return changed.pullRequest(), c.api.Explain(err, "update pull request #%d", known.Number)
+	updated := changed.pullRequest()
+	updated.Written = known.Written
+	return updated, c.api.Explain(err, "update pull request #%d", known.Number)
 }
 
 // CloseApproval says why in a comment and closes the pull request of a branch. One that is closed,
@@ -182,7 +185,7 @@ func (c *Client) Comment(ctx context.Context, number int, text string) error {
 		return c.api.Explain(err, "read comments of pull request #%d", number)
 	}
 	for _, one := range said {
-		if one.User.account().Same(self) && sameText(one.Body, text) {
+		if one.User.account().Same(self) && wire.SameText(one.Body, text) {
 			return nil
 		}
 	}

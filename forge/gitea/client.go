@@ -2,9 +2,7 @@ package gitea
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -14,47 +12,28 @@ import (
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/bygit"
 	"github.com/sluice-dev/sluice/forge/wire"
-	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
 // factsBytes limits the facts that a client keeps because they don't change, in encoded bytes.
 const factsBytes = 4 << 20
 
-// Common holds the options of all clients of a process.
-type Common struct {
-	AllowHTTP     bool
-	Networks      dialer.Rules
-	Transport     http.RoundTripper
-	Git           forge.Git
-	WritesPerHour int
-	Timeout       time.Duration
-	Now           func() time.Time
-}
-
-// Clients holds the clients of one process: the same for who asks for the same, and with one limit
-// for all requests of one token.
+// Clients holds the clients of one process: the same for who asks for the same.
 type Clients struct {
-	common  Common
+	common  wire.Common
+	servers *wire.Servers
 	clients wire.Shared[key, Client]
-	limits  wire.Shared[key, wire.Limit]
 }
 
-// key is that of a client; without repository that of a limit.
+// key is that of a client.
 type key struct {
-	server, repository string
-	secret, trusted    [sha256.Size]byte
+	access     wire.Access
+	repository string
 }
 
 // NewClients returns Clients that have made none.
-func NewClients(c Common) *Clients {
-	if c.Timeout <= 0 {
-		c.Timeout = 30 * time.Second
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	return &Clients{common: c, clients: wire.NewShared[key, Client](), limits: wire.NewShared[key, wire.Limit]()}
+func NewClients(c wire.Common) *Clients {
+	return &Clients{common: c.WithDefaults(), servers: wire.NewServers(c), clients: wire.NewShared[key, Client]()}
 }
 
 // Client works on one repository. It is safe for use by many goroutines at once.
@@ -75,8 +54,7 @@ type Client struct {
 	repository repository
 	// blind is set if we may not ask for the permissions of others.
 	blind bool
-	// facts are facts that don't change: merged pull requests and commits.
-	facts *lru.Cache[string, any]
+	facts *wire.Facts
 }
 
 var (
@@ -88,7 +66,7 @@ var (
 // Client returns the client of a repository. It sends nothing. Options that can't work are a
 // *forge.Error of kind Misconfigured.
 func (c *Clients) Client(a forge.Access) (*Client, error) {
-	server, err := serverURL(a.BaseURL, c.common.AllowHTTP)
+	server, err := wire.ServerURL(a.BaseURL, "https://codeberg.org", c.common.AllowHTTP)
 	token := strings.TrimSpace(string(a.Secret["token"]))
 	switch {
 	case err != nil:
@@ -100,49 +78,25 @@ func (c *Clients) Client(a forge.Access) (*Client, error) {
 	case token == "":
 		return nil, wire.Misconfigured("the Secret has no token")
 	}
-	k := key{server: server.String(), repository: strings.ToLower(a.Owner + "/" + a.Repository),
-		secret: sha256.Sum256([]byte(token)), trusted: sha256.Sum256(a.Secret["ca.crt"])}
-	return c.clients.Get(k, func() (*Client, error) { return c.connect(a, server, token, k) })
+	k := key{wire.AccessOf(server, token, a.Secret["ca.crt"]), strings.ToLower(a.Owner + "/" + a.Repository)}
+	return c.clients.Get(k, func() (*Client, error) { return c.connect(a, server, token) })
 }
 
-func (c *Clients) connect(a forge.Access, server *url.URL, token string, k key) (*Client, error) {
-	network := c.common.Transport
-	if network == nil {
-		var err error
-		if network, err = wire.Network(c.common.Timeout, a.Secret["ca.crt"], c.common.Networks); err != nil {
-			return nil, err
-		}
-	}
-	k.repository = ""
-	limit, err := c.limits.Get(k, func() (*wire.Limit, error) { return wire.NewLimit(c.common.Now, c.common.WritesPerHour), nil })
+func (c *Clients) connect(a forge.Access, server *url.URL, token string) (*Client, error) {
+	opened, err := c.servers.Open(server, token, a.Secret["ca.crt"])
 	if err != nil {
 		return nil, err
 	}
-	secrets := wire.Scrubber{Secret: token}
 	made := &Client{
 		owner: a.Owner, name: a.Repository, server: server, token: token, trusted: a.Secret["ca.crt"],
 		timeout: c.common.Timeout, now: c.common.Now, facts: lru.New[string, any](factsBytes),
 		api: &wire.API{
-			Base: server.JoinPath("api/v1/repos", a.Owner, a.Repository, "/"), Secrets: secrets, Total: "X-Total-Count", PerPage: "limit",
-			Wire: wire.New(wire.Options{Network: network, Credentials: wire.Token(token), Limit: limit, Timeout: c.common.Timeout, Secrets: secrets}),
+			Base: server.JoinPath("api/v1/repos", a.Owner, a.Repository, "/"), Wire: opened,
+			Secrets: wire.Scrubber{Secret: token}, Total: "X-Total-Count", PerPage: "limit",
 		},
 	}
 	made.branches = bygit.New(bygit.Options{Git: c.common.Git, Now: c.common.Now, Remote: made.remote, Author: made.author})
 	return made, nil
-}
-
-// serverURL returns the root of a server. There is no public one that all use.
-func serverURL(address string, allowHTTP bool) (*url.URL, error) {
-	server, err := url.Parse(address)
-	switch {
-	case err != nil || server.User != nil || server.RawQuery != "" || server.Fragment != "":
-		return nil, wire.Misconfigured("the base URL is not a plain server address")
-	case server.Host == "":
-		return nil, wire.Misconfigured("the base URL is missing: it is the address of the server, such as https://codeberg.org")
-	case server.Scheme != "https" && (server.Scheme != "http" || !allowHTTP || !wire.IsLoopback(server.Hostname())):
-		return nil, wire.Misconfigured("the base URL must begin with https://")
-	}
-	return server, nil
 }
 
 // at escapes the parts of a path below that of the repository.

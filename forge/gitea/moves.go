@@ -54,7 +54,7 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 		return moves{}, c.api.Explain(err, "read who pushed to branch %s", branch)
 	}
 	found := movesOf(log, branch)
-	markReturns(found.pushes)
+	forge.MarkReturns(found.pushes)
 	return found, c.markMerges(ctx, found.pushes)
 }
 
@@ -112,15 +112,6 @@ func (a *activity) push() (forge.Push, bool) {
 	return made, true
 }
 
-// markReturns marks moves to where the branch was before as forced: they bring nothing.
-func markReturns(pushes []forge.Push) {
-	for i := range pushes {
-		if slices.ContainsFunc(pushes[i+1:], func(p forge.Push) bool { return p.After == pushes[i].After || p.Before == pushes[i].After }) {
-			pushes[i].Kind = forge.PushForced
-		}
-	}
-}
-
 // markMerges marks the moves by which the forge itself merged pull requests. Where people can have
 // a push pass for a merge, none is marked.
 func (c *Client) markMerges(ctx context.Context, pushes []forge.Push) error {
@@ -153,7 +144,7 @@ func (c *Client) mergedAs(ctx context.Context, sha string) (forge.PullRequest, e
 	if err := wire.CheckSHA(sha); err != nil {
 		return forge.PullRequest{}, err
 	}
-	return remembered(c, "merged as "+sha, func(p forge.PullRequest) bool { return p.Merged }, func() (forge.PullRequest, error) {
+	return wire.Remembered(c.facts, "merged as "+sha, func(p forge.PullRequest) bool { return p.Merged }, func() (forge.PullRequest, error) {
 		var found pull
 		err := c.api.Explain(c.api.Get(ctx, at("commits/%s/pull", sha), nil, &found), "read pull request of commit %s", sha)
 		switch one := found.pullRequest(); {
@@ -165,14 +156,4 @@ func (c *Client) mergedAs(ctx context.Context, sha string) (forge.PullRequest, e
 			return one, nil
 		}
 	})
-}
-
-// until reports whether pushes go back to the one that made a commit, and to a commit before that.
-func until(made, before string) func([]forge.Push) bool {
-	return func(pushes []forge.Push) bool {
-		at := func(sha string) bool {
-			return sha == "" || slices.ContainsFunc(pushes, func(p forge.Push) bool { return p.Brought(sha) })
-		}
-		return at(made) && at(before)
-	}
 }

@@ -8,11 +8,9 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/coauthors"
+	"github.com/sluice-dev/sluice/forge/wire"
 )
-
-// maxAddresses is how many addresses of co-authors the forge is asked about for one release. With
-// more it is not known who is behind it.
-const maxAddresses = 30
 
 // readRelease reads what a release consists of and who brought it.
 func (c *Client) readRelease(ctx context.Context, q forge.ApprovalQuery, into *forge.Approval) error {
@@ -29,7 +27,7 @@ func (c *Client) readRelease(ctx context.Context, q forge.ApprovalQuery, into *f
 		into.Release = *origin
 		return err
 	}
-	origin.Commits = convert(found.Commits, (*commit).commit)
+	origin.Commits = wire.Convert(found.Commits, (*commit).commit)
 	slices.Reverse(origin.Commits)
 	line := forge.Line(origin.Commits, origin.Head)
 	pushed := forge.PushesOf(line, into.Pushes)
@@ -80,7 +78,7 @@ func (c *Client) readBroughtBy(ctx context.Context, sha string, push forge.Push,
 // belongs to its owner, and to those whom they let push.
 func (c *Client) proposal(ctx context.Context, merged forge.PullRequest) (forge.Proposal, error) {
 	final := func(p forge.Proposal) bool { return p.PushersTold }
-	return remembered(c, fmt.Sprintf("proposal %d", merged.Number), final, func() (forge.Proposal, error) {
+	return wire.Remembered(c.facts, fmt.Sprintf("proposal %d", merged.Number), final, func() (forge.Proposal, error) {
 		found := forge.Proposal{PullRequest: merged}
 		var err error
 		if found.Commits, err = c.commitsOf(ctx, merged.Number); err != nil || merged.Head.RepositoryID != merged.Base.RepositoryID {
@@ -103,42 +101,11 @@ func (c *Client) proposal(ctx context.Context, merged forge.PullRequest) (forge.
 	})
 }
 
-// readAddresses finds the accounts of co-authors: by addresses that the forge itself gives out, by
-// other commits of the same release, or by what accounts show.
+// readAddresses finds the accounts of co-authors.
 func (c *Client) readAddresses(ctx context.Context, origin *forge.ReleaseOrigin) error {
-	commits := slices.Clone(origin.Commits)
-	for _, proposal := range origin.Proposals {
-		commits = append(commits, proposal.All()...)
-	}
-	origin.Addresses = map[string]forge.Account{}
-	for _, made := range commits {
-		if made.AuthorAddress != "" && made.Author.Known() {
-			origin.Addresses[strings.ToLower(made.AuthorAddress)] = made.Author
-		}
-	}
-	asked := 0
-	for _, made := range commits {
-		for _, address := range made.CoAuthors {
-			address = strings.ToLower(address)
-			if _, known := origin.Addresses[address]; known {
-				continue
-			}
-			if who, numbered := byNumber(address); numbered {
-				origin.Addresses[address] = who
-				continue
-			}
-			if asked == maxAddresses {
-				continue
-			}
-			asked++
-			found, err := c.byAddress(ctx, address)
-			if err != nil {
-				return err
-			}
-			origin.Addresses[address] = found
-		}
-	}
-	return nil
+	found, err := coauthors.Addresses(ctx, origin, byNumber, c.byAddress)
+	origin.Addresses = found
+	return err
 }
 
 // byNumber returns the account of an address of the forge's own that has its number in it. It is

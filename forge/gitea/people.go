@@ -2,8 +2,6 @@ package gitea
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -185,23 +183,3 @@ func (c *Client) byAddress(ctx context.Context, address string) (forge.Account, 
 	}
 	return forge.Account{}, nil
 }
-
-// remembered gives what was read before of something that does not change, if it was good to be
-// kept.
-func remembered[T any](c *Client, key string, good func(T) bool, read func() (T, error)) (T, error) {
-	if known := c.facts.Get(key); known != nil {
-		return known.(T), nil
-	}
-	fact, err := read()
-	if err != nil || !good(fact) {
-		return fact, err
-	}
-	encoded, err := json.Marshal(fact)
-	if err != nil {
-		return fact, fmt.Errorf("measure %s: %w", key, err)
-	}
-	c.facts.Put(key, fact, int64(len(key)+len(encoded)))
-	return fact, nil
-}
-
-func always[T any](T) bool { return true }

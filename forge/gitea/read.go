@@ -93,7 +93,7 @@ func (c *Client) readChange(ctx context.Context, q forge.ApprovalQuery, into *fo
 	if err != nil {
 		return c.api.Explain(err, "read files of pull request #%d", q.Number)
 	}
-	into.Files = convert(files, (*file).changed)
+	into.Files = wire.Convert(files, (*file).changed)
 	if len(into.Files) != 1 || into.Files[0].Status == forge.FileRemoved {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, into *fo
 	if into.Result, err = c.result(ctx, made); err != nil {
 		return err
 	}
-	enough := until(made, q.StableCommit)
+	enough := forge.Until(made, q.StableCommit)
 	moved, err := c.moves(ctx, q.Branch, enough)
 	// Who pushed since the stable commit is known only if the log goes back to how that came.
 	into.Pushes, into.PushesTold, into.PushesCut = moved.pushes, true, !moved.whole && !enough(moved.pushes)
@@ -130,9 +130,9 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, into *fo
 
 // result reads a commit with its files, which Gitea lists all.
 func (c *Client) result(ctx context.Context, sha string) (forge.Result, error) {
-	return remembered(c, "result "+sha, always, func() (forge.Result, error) {
+	return wire.Remembered(c.facts, "result "+sha, wire.Always, func() (forge.Result, error) {
 		found, err := c.readCommit(ctx, sha)
-		return forge.Result{Commit: found.commit(), Files: convert(found.Files, (*file).changed)}, err
+		return forge.Result{Commit: found.commit(), Files: wire.Convert(found.Files, (*file).changed)}, err
 	})
 }
 
@@ -233,12 +233,12 @@ func (c *Client) readReviews(ctx context.Context, q forge.ApprovalQuery, into *f
 		return nil
 	}
 	reviews, err := wire.List[review](ctx, c.api, at("pulls/%s/reviews", q.Number), nil)
-	into.Reviews = convert(reviews, (*review).review)
+	into.Reviews = wire.Convert(reviews, (*review).review)
 	return c.api.Explain(err, "read reviews of pull request #%d", q.Number)
 }
 
 func (c *Client) readCommits(ctx context.Context, q forge.ApprovalQuery, into *forge.Approval) error {
-	if !q.Commits {
+	if !q.Commits && (q.Written == "" || q.Written == into.PullRequest.Head.SHA) {
 		return nil
 	}
 	var err error
@@ -256,7 +256,7 @@ func (c *Client) commitsOf(ctx context.Context, number int) ([]forge.Commit, err
 	if err != nil {
 		return nil, c.api.Explain(err, "read commits of pull request #%d", number)
 	}
-	found := convert(commits, (*commit).commit)
+	found := wire.Convert(commits, (*commit).commit)
 	slices.Reverse(found)
 	return found, nil
 }
@@ -304,6 +304,6 @@ func (c *Client) team(ctx context.Context, name string) (forge.Team, error) {
 		return forge.Team{}, &forge.Error{Kind: forge.NotFound, Message: "there is no team " + organization + "/" + slug}
 	}
 	members, err := wire.List[user](ctx, c.api, c.root("teams/%s/members", teams[i].ID), nil)
-	found := forge.Team{ID: teams[i].ID, Organization: organization, Slug: slug, Members: convert(members, (*user).account)}
+	found := forge.Team{ID: teams[i].ID, Organization: organization, Slug: slug, Members: wire.Convert(members, (*user).account)}
 	return found, c.api.Explain(err, "read members of team %s/%s", organization, slug)
 }

@@ -20,7 +20,7 @@ func (c *Client) CommitStatuses(ctx context.Context, sha, name string, creators 
 	var statuses []forge.Status
 	query := url.Values{"sort": {"recentupdate"}}
 	_, err := wire.Walk(ctx, c.api, at("statuses/%s", sha), query, func(some []status) bool {
-		found := convert(some, func(s *status) forge.Status { return s.status(sha) })
+		found := wire.Convert(some, func(s *status) forge.Status { return s.status(sha) })
 		found = slices.DeleteFunc(found, func(s forge.Status) bool { return !strings.EqualFold(s.Context, name) })
 		statuses = append(statuses, found...)
 		return slices.ContainsFunc(found, wanted)

@@ -1,11 +1,10 @@
 package gitea
 
 import (
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/coauthors"
 )
 
 // The parts of Gitea's answers that are of use.
@@ -167,7 +166,7 @@ func (f *file) changed() forge.ChangedFile {
 func (c *commit) commit() forge.Commit {
 	made := forge.Commit{
 		SHA: c.SHA, Author: c.Author.account(), Committer: c.Committer.account(), AuthorAddress: c.Commit.Author.Email,
-		CoAuthors: coAuthors(c.Commit.Message), Verification: c.Commit.Verification.Reason,
+		CoAuthors: coauthors.Of(c.Commit.Message), Verification: c.Commit.Verification.Reason,
 	}
 	signer := c.Commit.Verification.Signer
 	made.Verified = c.Commit.Verification.Verified && signer != nil && made.Committer.Known() && signer.Username == made.Committer.Login
@@ -190,31 +189,4 @@ func (s *status) status(sha string) forge.Status {
 		ID: s.ID, SHA: sha, Context: s.Context, State: state, Description: s.Description, TargetURL: s.TargetURL,
 		Creator: s.Creator.account(), CreatedAt: s.Created,
 	}
-}
-
-var coAuthor = regexp.MustCompile(`(?mi)^\s*(?:co-authored-by|argocd-reference-commit-author):[^<\n]*<([^<>\s]+)>\s*$`)
-
-// coAuthors returns the addresses of a message's Co-authored-by lines, and of the author of the
-// commit that it says it was made from.
-func coAuthors(message string) []string {
-	var addresses []string
-	for _, found := range coAuthor.FindAllStringSubmatch(message, -1) {
-		addresses = append(addresses, found[1])
-	}
-	return addresses
-}
-
-// convert turns a list of the forge into values.
-func convert[From, To any](from []From, one func(*From) To) []To {
-	to := make([]To, 0, len(from))
-	for i := range from {
-		to = append(to, one(&from[i]))
-	}
-	return to
-}
-
-// sameText compares what was sent with what the forge made of it: it may change the ends of lines.
-func sameText(a, b string) bool {
-	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
-	return plain(a) == plain(b)
 }

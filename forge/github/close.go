@@ -38,7 +38,7 @@ func (c *Client) Comment(ctx context.Context, number int, text string) error {
 		return c.explain(err, "read comments of pull request #%d", number)
 	}
 	for _, comment := range said {
-		if account(comment.GetUser()).Same(self) && sameText(comment.GetBody(), text) {
+		if account(comment.GetUser()).Same(self) && wire.SameText(comment.GetBody(), text) {
 			return nil
 		}
 	}

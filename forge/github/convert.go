@@ -1,12 +1,12 @@
 package github
 
 import (
-	"regexp"
 	"slices"
 
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/coauthors"
 )
 
 // convert turns a list of the forge into values.
@@ -83,7 +83,7 @@ func commit(c *github.RepositoryCommit) forge.Commit {
 		Author:        account(c.GetAuthor()),
 		Committer:     account(c.GetCommitter()),
 		AuthorAddress: c.GetCommit().GetAuthor().GetEmail(),
-		CoAuthors:     coAuthors(c.GetCommit().GetMessage()),
+		CoAuthors:     coauthors.Of(c.GetCommit().GetMessage()),
 		Verified:      verification.GetVerified(),
 		Verification:  verification.GetReason(),
 	}
@@ -91,18 +91,6 @@ func commit(c *github.RepositoryCommit) forge.Commit {
 		made.Parents = append(made.Parents, parent.GetSHA())
 	}
 	return made
-}
-
-var coAuthor = regexp.MustCompile(`(?mi)^\s*(?:co-authored-by|argocd-reference-commit-author):[^<\n]*<([^<>\s]+)>\s*$`)
-
-// coAuthors returns the addresses of a message's Co-authored-by lines, and of the author of the
-// commit that it says it was made from.
-func coAuthors(message string) []string {
-	var addresses []string
-	for _, found := range coAuthor.FindAllStringSubmatch(message, -1) {
-		addresses = append(addresses, found[1])
-	}
-	return addresses
 }
 
 func status(sha string) func(*github.RepoStatus) forge.Status {

@@ -3,7 +3,6 @@ package github
 import (
 	"context"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -75,16 +74,6 @@ func unbroken(pushes []forge.Push) int {
 		}
 	}
 	return len(pushes)
-}
-
-// until reports whether pushes go back to the one that made a commit, and to a commit before that.
-func until(made, before string) func([]forge.Push) bool {
-	return func(pushes []forge.Push) bool {
-		at := func(sha string) bool {
-			return sha == "" || slices.ContainsFunc(pushes, func(p forge.Push) bool { return p.Brought(sha) })
-		}
-		return at(made) && at(before)
-	}
 }
 
 // activity is a move of a branch, for which the library has no type.

@@ -35,10 +35,11 @@ func (c *Client) OpenChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 			return c.refresh(ctx, known, r.Title, r.Body)
 		}
 	}
-	if err := c.ensureBranch(ctx, r); err != nil {
+	written, err := c.ensureBranch(ctx, r)
+	if err != nil {
 		return forge.PullRequest{}, err
 	}
-	return c.createPull(ctx, r)
+	return c.createPull(ctx, r, written)
 }
 
 // FindChange looks for the pull request that was made for a request before; it reports false if
@@ -70,6 +71,7 @@ func (c *Client) findChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 		}
 		same, err := c.asked(ctx, r, pull)
 		if err != nil || same {
+			pull.Written = c.branches.Written(r)
 			return pull, same, err
 		}
 	}
@@ -111,40 +113,41 @@ func (c *Client) holds(ctx context.Context, r forge.ChangeRequest, ref string) (
 	return file.GetType() == "file" && file.GetSHA() == forge.BlobSHA(r.Content), nil
 }
 
-// ensureBranch sets the branch to a commit on top of the tracked branch that changes the file
-// and nothing else. The branch comes into being with its commit, in one write.
-func (c *Client) ensureBranch(ctx context.Context, r forge.ChangeRequest) error {
-	if made, err := c.pushBranch(ctx, r); made || err != nil {
-		return err
+// ensureBranch sets the branch to a commit on top of the tracked branch that changes the file and
+// nothing else. The branch comes into being with its commit, in one write. It returns the commit
+// that it wrote; nothing if the branch was there with such a one.
+func (c *Client) ensureBranch(ctx context.Context, r forge.ChangeRequest) (string, error) {
+	if made, err := c.pushBranch(ctx, r); made != "" || err != nil {
+		return made, err
 	}
 	sha, err := c.commitChange(ctx, r)
 	if err != nil {
-		return err
+		return "", err
 	}
 	ref := &github.Reference{Ref: new("refs/heads/" + r.Branch), Object: &github.GitObject{SHA: &sha}}
 	_, _, err = c.api.Git.CreateRef(ctx, c.owner, c.name, ref)
 	err = c.explain(err, "create branch %s", r.Branch)
 	if forge.KindOf(err) != forge.Invalid {
-		return err
+		return sha, err
 	}
 	// It exists, or it can't: what comes next tells.
 	if ours, problem := c.isOurs(ctx, r); ours || problem != nil {
-		return problem
+		return "", problem
 	}
 	if _, _, problem := c.api.Git.UpdateRef(ctx, c.owner, c.name, ref, true); problem != nil {
-		return fmt.Errorf("%w, after %w", c.explain(problem, "reset branch %s", r.Branch), err)
+		return "", fmt.Errorf("%w, after %w", c.explain(problem, "reset branch %s", r.Branch), err)
 	}
-	return nil
+	return sha, nil
 }
 
 // MoveChange sets the branch of an open pull request again, on top of the tip that is given, if the
 // commit that it was made on is no longer part of the tracked branch: merged, it would bring back
-// what was rewritten away. It reports whether it did.
-func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn string) (bool, error) {
+// what was rewritten away. It returns the commit that it wrote then.
+func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn string) (string, error) {
 	if err := wire.CheckRequest(r); err != nil {
-		return false, err
+		return "", err
 	}
-	on, err := remembered(c, "descent "+madeOn+" "+r.Tip, always, func() (bool, error) {
+	on, err := wire.Remembered(c.facts, "descent "+madeOn+" "+r.Tip, wire.Always, func() (bool, error) {
 		on, err := c.isAncestor(ctx, madeOn, r.Tip)
 		if forge.KindOf(err) == forge.NotFound {
 			return false, nil // the forge has thrown it away
@@ -152,15 +155,17 @@ func (c *Client) MoveChange(ctx context.Context, r forge.ChangeRequest, madeOn s
 		return on, err
 	})
 	if err != nil || on {
-		return false, err
+		return "", err
 	}
 	sha, err := c.commitChange(ctx, r)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	ref := &github.Reference{Ref: new("refs/heads/" + r.Branch), Object: &github.GitObject{SHA: &sha}}
-	_, _, err = c.api.Git.UpdateRef(ctx, c.owner, c.name, ref, true)
-	return err == nil, c.explain(err, "reset branch %s", r.Branch)
+	if _, _, err = c.api.Git.UpdateRef(ctx, c.owner, c.name, ref, true); err != nil {
+		return "", c.explain(err, "reset branch %s", r.Branch)
+	}
+	return sha, nil
 }
 
 // commitChange makes the commit, on the tip that is given if the forge takes that: it may not have
@@ -209,7 +214,7 @@ func (c *Client) commitOn(ctx context.Context, tip forge.Tip, r forge.ChangeRequ
 
 // createPull makes the pull request. If the forge already has one, createPull looks for it again:
 // another process has just made it, or it had another content before the branch was set again.
-func (c *Client) createPull(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {
+func (c *Client) createPull(ctx context.Context, r forge.ChangeRequest, written string) (forge.PullRequest, error) {
 	made, _, err := c.api.PullRequests.Create(ctx, c.owner, c.name, &github.NewPullRequest{
 		Title: &r.Title, Head: &r.Branch, Base: &r.Base, Body: &r.Body,
 	})
@@ -218,7 +223,9 @@ func (c *Client) createPull(ctx context.Context, r forge.ChangeRequest) (forge.P
 		err = wire.Distrusted("open pull request of branch %s: the answer has no number", r.Branch)
 	}
 	if forge.KindOf(err) != forge.Invalid {
-		return pullRequest(made), err
+		opened := pullRequest(made)
+		opened.Written = written
+		return opened, err
 	}
 	known, found, problem := c.findChange(ctx, r)
 	switch {
@@ -243,18 +250,14 @@ func (c *Client) UpdateApproval(ctx context.Context, number int, title, body str
 
 // refresh leaves a pull request that is closed as it is.
 func (c *Client) refresh(ctx context.Context, known forge.PullRequest, title, body string) (forge.PullRequest, error) {
-	if known.State != forge.PullOpen || known.Title == title && sameText(known.Body, body) {
+	if known.State != forge.PullOpen || known.Title == title && wire.SameText(known.Body, body) {
 		return known, nil
 	}
 	changed, _, err := c.api.PullRequests.Edit(ctx, c.owner, c.name, known.Number, &github.PullRequest{Title: &title, Body: &body})
 	if err != nil {
 		return forge.PullRequest{}, c.explain(err, "update pull request #%d", known.Number)
 	}
-	return pullRequest(changed), nil
-}
-
-// sameText compares what was sent with what the forge made of it: it may change the ends of lines.
-func sameText(a, b string) bool {
-	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
-	return plain(a) == plain(b)
+	updated := pullRequest(changed)
+	updated.Written = known.Written
+	return updated, nil
 }

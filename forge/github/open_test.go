@@ -25,7 +25,7 @@ func TestOpenChange(t *testing.T) {
 
 	want := forge.PullRequest{
 		Number: 1, Title: r.Title, Body: r.Body, State: forge.PullOpen, Author: forge.Account{Login: "sluice", Type: forge.TypeUser},
-		Base: forge.Branch{Ref: "main", SHA: base}, Head: forge.Branch{Ref: r.Branch, SHA: w.tip(r.Branch)},
+		Base: forge.Branch{Ref: "main", SHA: base}, Head: forge.Branch{Ref: r.Branch, SHA: w.tip(r.Branch)}, Written: w.tip(r.Branch),
 	}
 	got := pull
 	got.Author.ID, got.Base.RepositoryID, got.Head.RepositoryID, got.URL = 0, 0, 0, ""

@@ -2,7 +2,6 @@ package github
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,12 +10,9 @@ import (
 	"github.com/google/go-github/v60/github"
 
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/forge/coauthors"
 	"github.com/sluice-dev/sluice/forge/wire"
 )
-
-// maxAddresses is how many addresses of co-authors the forge is asked about for one release. With
-// more it is not known who is behind it.
-const maxAddresses = 30
 
 // readRelease reads what a release consists of and who brought it.
 func (c *Client) readRelease(ctx context.Context, q forge.ApprovalQuery, _ *github.PullRequest, into *forge.Approval) error {
@@ -76,7 +72,7 @@ func (c *Client) readRange(ctx context.Context, into *forge.ReleaseOrigin) error
 // readBroughtBy reads by which pull requests a commit of the tracked branch came, and what those
 // are made of.
 func (c *Client) readBroughtBy(ctx context.Context, sha string, into *forge.Approval, origin *forge.ReleaseOrigin) error {
-	pulls, err := remembered(c, "pulls "+sha, func(found []forge.PullRequest) bool { return len(found) > 0 }, func() ([]forge.PullRequest, error) {
+	pulls, err := wire.Remembered(c.facts, "pulls "+sha, func(found []forge.PullRequest) bool { return len(found) > 0 }, func() ([]forge.PullRequest, error) {
 		found, err := allCounted(func(page github.ListOptions) ([]*github.PullRequest, *github.Response, error) {
 			return c.api.PullRequests.ListPullRequestsWithCommit(ctx, c.owner, c.name, sha, &page)
 		})
@@ -89,7 +85,7 @@ func (c *Client) readBroughtBy(ctx context.Context, sha string, into *forge.Appr
 	for _, pull := range pulls {
 		change.PullRequests = append(change.PullRequests, pull.Number)
 		if pull.Author.Same(into.Self) && change.Result.Files == nil {
-			made, err := remembered(c, "result "+sha, always, func() (forge.Result, error) { return c.result(ctx, sha) })
+			made, err := wire.Remembered(c.facts, "result "+sha, wire.Always, func() (forge.Result, error) { return c.result(ctx, sha) })
 			if err != nil {
 				return err
 			}
@@ -114,7 +110,7 @@ func (c *Client) readBroughtBy(ctx context.Context, sha string, into *forge.Appr
 func (c *Client) proposal(ctx context.Context, pull forge.PullRequest, within int) (forge.Proposal, error) {
 	key := fmt.Sprintf("proposal %d within %d", pull.Number, within)
 	final := func(p forge.Proposal) bool { return p.PushersTold || ofFork(p.PullRequest) } // who pushed may be told later
-	return remembered(c, key, final, func() (forge.Proposal, error) {
+	return wire.Remembered(c.facts, key, final, func() (forge.Proposal, error) {
 		found := forge.Proposal{PullRequest: pull}
 		commits, err := allCounted(func(page github.ListOptions) ([]*github.RepositoryCommit, *github.Response, error) {
 			return c.api.PullRequests.ListCommits(ctx, c.owner, c.name, pull.Number, &page)
@@ -130,44 +126,13 @@ func (c *Client) proposal(ctx context.Context, pull forge.PullRequest, within in
 	})
 }
 
-// readAddresses finds the accounts of co-authors: by addresses that the forge itself gives out, by
-// other commits of the same release, or by a commit that they are the author of.
+// readAddresses finds the accounts of co-authors.
 func (c *Client) readAddresses(ctx context.Context, origin *forge.ReleaseOrigin) error {
-	commits := slices.Clone(origin.Commits)
-	for _, proposal := range origin.Proposals {
-		commits = append(commits, proposal.All()...)
-	}
-	origin.Addresses = map[string]forge.Account{}
-	for _, made := range commits {
-		if made.AuthorAddress != "" && made.Author.Known() {
-			origin.Addresses[strings.ToLower(made.AuthorAddress)] = made.Author
-		}
-	}
-	asked := 0
-	for _, made := range commits {
-		for _, address := range made.CoAuthors {
-			address = strings.ToLower(address)
-			if _, known := origin.Addresses[address]; known {
-				continue
-			}
-			if who, numbered := byNumber(address); numbered {
-				origin.Addresses[address] = who
-				continue
-			}
-			if asked == maxAddresses {
-				continue
-			}
-			asked++
-			found, err := remembered(c, "address "+address, forge.Account.Known, func() (forge.Account, error) {
-				return c.byAddress(ctx, address)
-			})
-			if err != nil {
-				return err
-			}
-			origin.Addresses[address] = found
-		}
-	}
-	return nil
+	found, err := coauthors.Addresses(ctx, origin, byNumber, func(ctx context.Context, address string) (forge.Account, error) {
+		return wire.Remembered(c.facts, "address "+address, forge.Account.Known, func() (forge.Account, error) { return c.byAddress(ctx, address) })
+	})
+	origin.Addresses = found
+	return err
 }
 
 // byNumber returns the account of an address of the forge's own that has its number in it.
@@ -214,24 +179,4 @@ func (c *Client) Permissions(ctx context.Context, who ...forge.Account) ([]forge
 		found = append(found, forge.Permission{Account: one, Write: write && same})
 	}
 	return found, nil
-}
-
-func always[T any](T) bool { return true }
-
-// remembered gives what was read before of something that does not change, if it was good to be
-// kept.
-func remembered[T any](c *Client, key string, good func(T) bool, read func() (T, error)) (T, error) {
-	if known := c.facts.Get(key); known != nil {
-		return known.(T), nil
-	}
-	fact, err := read()
-	if err != nil || !good(fact) {
-		return fact, err
-	}
-	encoded, err := json.Marshal(fact)
-	if err != nil {
-		return fact, fmt.Errorf("measure %s: %w", key, err)
-	}
-	c.facts.Put(key, fact, int64(len(key)+len(encoded)))
-	return fact, nil
 }

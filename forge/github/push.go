@@ -56,20 +56,22 @@ func (c *Client) author(ctx context.Context, when time.Time) (forge.Signature, e
 	return forge.Signature{Name: self.Login, Address: fmt.Sprintf("%d+%s@users.noreply.%s", self.ID, self.Login, host.Hostname()), At: when}, err
 }
 
-// pushBranch makes the branch over Git, with its commit. It reports false if the API has to, as for
-// a branch that is there, which somebody else may have made.
-func (c *Client) pushBranch(ctx context.Context, r forge.ChangeRequest) (bool, error) {
+// pushBranch makes the branch over Git, with its commit, which it returns. It returns nothing if
+// the API has to, as for a branch that is there, which somebody else may have made.
+func (c *Client) pushBranch(ctx context.Context, r forge.ChangeRequest) (string, error) {
 	if c.branches.Off() {
-		return false, nil
+		return "", nil
 	}
 	if _, err := c.Self(ctx); err != nil {
-		return false, err
+		return "", err
 	}
-	standing := ""
-	pushed, err := c.byGit(ctx, func() error {
-		made, err := c.branches.Push(ctx, r, "")
-		standing = made.Standing
+	var made forge.MadeBranch
+	pushed, err := c.byGit(ctx, func() (err error) {
+		made, err = c.branches.Push(ctx, r, "")
 		return err
 	})
-	return pushed && standing == "", err
+	if !pushed || made.Standing != "" {
+		return "", err
+	}
+	return made.Commit, err
 }

@@ -119,7 +119,7 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, pull *gi
 	if into.OnTracked, err = c.isAncestor(ctx, merged, q.Tip); err != nil {
 		return err
 	}
-	known, err := c.moves(ctx, q.Branch, until(merged, q.StableCommit))
+	known, err := c.moves(ctx, q.Branch, forge.Until(merged, q.StableCommit))
 	into.Pushes, into.PushesTold, into.PushesCut = known.pushes, known.told, known.cut
 	if err != nil || !into.PushesTold || !into.OnTracked {
 		return err
@@ -173,7 +173,7 @@ func (c *Client) Has(ctx context.Context, branch, sha string) (bool, error) {
 		return false, err
 	}
 	itself := func(found bool) bool { return found } // a branch gets the others later
-	return remembered(c, "has/"+branch+"/"+sha, itself, func() (bool, error) {
+	return wire.Remembered(c.facts, "has/"+branch+"/"+sha, itself, func() (bool, error) {
 		tip, err := c.Tip(ctx, branch)
 		if err != nil {
 			return false, err
@@ -198,9 +198,10 @@ func (c *Client) readReviews(ctx context.Context, q forge.ApprovalQuery, pull *g
 	return c.explain(err, "read reviews of pull request #%d", pull.GetNumber())
 }
 
-// readCommits reads all commits of the pull request.
+// readCommits reads all commits of the pull request, if they are asked for, or if its head is not
+// the commit that we wrote.
 func (c *Client) readCommits(ctx context.Context, q forge.ApprovalQuery, pull *github.PullRequest, into *forge.Approval) error {
-	if !q.Commits {
+	if !q.Commits && (q.Written == "" || q.Written == pull.GetHead().GetSHA()) {
 		return nil
 	}
 	commits, err := allOf(pull.GetCommits(), maxCommits, func(page github.ListOptions) ([]*github.RepositoryCommit, *github.Response, error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -38,13 +39,13 @@ const (
 
 // Get reads something. Path is below Base, and its parts are escaped.
 func (a *API) Get(ctx context.Context, path string, query url.Values, into any) error {
-	_, err := a.do(ctx, http.MethodGet, path, query, nil, into)
+	_, err := a.do(ctx, call{method: http.MethodGet, path: path, query: query}, into)
 	return err
 }
 
 // Send writes something. The answer is read into a value, unless that is nil.
 func (a *API) Send(ctx context.Context, method, path string, body, into any) error {
-	_, err := a.do(ctx, method, path, nil, body, into)
+	_, err := a.do(ctx, call{method: method, path: path, body: body}, into)
 	return err
 }
 
@@ -54,27 +55,32 @@ type answered struct {
 	size   int64
 }
 
-func (a *API) do(ctx context.Context, method, path string, query url.Values, body, into any) (answered, error) {
-	at, err := a.Base.Parse(path)
+// call is a request below the root of an API.
+type call struct {
+	method, path string
+	query        url.Values
+	body         any
+}
+
+func (a *API) do(ctx context.Context, c call, into any) (answered, error) {
+	at, err := a.Base.Parse(c.path)
 	if err != nil {
-		return answered{}, Invalid("%q is not a path", path)
+		return answered{}, Invalid("%q is not a path", c.path)
 	}
-	at.RawQuery = query.Encode()
+	at.RawQuery = c.query.Encode()
 	var sent io.Reader
-	if body != nil {
-		encoded, err := json.Marshal(body)
+	if c.body != nil {
+		encoded, err := json.Marshal(c.body)
 		if err != nil {
 			return answered{}, fmt.Errorf("encode request: %w", err)
 		}
 		sent = bytes.NewReader(encoded)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, at.String(), sent)
+	request, err := http.NewRequestWithContext(ctx, c.method, at.String(), sent)
 	if err != nil {
 		return answered{}, fmt.Errorf("make request: %w", err)
 	}
-	for name, values := range a.Header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, a.Header)
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("User-Agent", UserAgent)
 	if sent != nil {
@@ -157,7 +163,7 @@ func Walk[T any](ctx context.Context, a *API, path string, query url.Values, eno
 	for page := 1; page <= maxPages; page++ {
 		query.Set("page", strconv.Itoa(page))
 		var some []T
-		answer, err := a.do(ctx, http.MethodGet, path, query, nil, &some)
+		answer, err := a.do(ctx, call{method: http.MethodGet, path: path, query: query}, &some)
 		if err != nil {
 			return -1, err
 		}

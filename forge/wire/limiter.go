@@ -23,8 +23,21 @@ const (
 	longestLimit = 24 * time.Hour
 )
 
-// limitHeaders are read here and nowhere else: go-github would draw its own conclusions.
-var limitHeaders = []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Ratelimit-Used", "X-Ratelimit-Resource"}
+// limitPrefixes begin the names of headers that tell a limit: GitHub's, and GitLab's. They are read
+// here and nowhere else: go-github would draw its own conclusions.
+var limitPrefixes = []string{"X-Ratelimit-", "Ratelimit-"}
+
+var limitHeaders = []string{"Limit", "Remaining", "Reset", "Used", "Resource"}
+
+// limitHeader returns what an answer says of its limit; empty for nothing.
+func limitHeader(resp *http.Response, name string) string {
+	for _, prefix := range limitPrefixes {
+		if value := resp.Header.Get(prefix + name); value != "" {
+			return value
+		}
+	}
+	return ""
+}
 
 // limiter sends no request while the forge limits us, and learns from each answer whether it does.
 type limiter struct {
@@ -53,7 +66,9 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	for _, name := range limitHeaders {
-		resp.Header.Del(name)
+		for _, prefix := range limitPrefixes {
+			resp.Header.Del(prefix + name)
+		}
 	}
 	return resp, nil
 }
@@ -111,9 +126,9 @@ func (l *Limit) learn(resp *http.Response) error {
 
 // count notes the budget that is left and reports whether it is used up.
 func (l *Limit) count(resp *http.Response, now time.Time) (used bool) {
-	limit, errLimit := strconv.Atoi(resp.Header.Get("X-Ratelimit-Limit"))
-	remaining, errRemaining := strconv.Atoi(resp.Header.Get("X-Ratelimit-Remaining"))
-	reset, errReset := strconv.ParseInt(resp.Header.Get("X-Ratelimit-Reset"), 10, 64)
+	limit, errLimit := strconv.Atoi(limitHeader(resp, "Limit"))
+	remaining, errRemaining := strconv.Atoi(limitHeader(resp, "Remaining"))
+	reset, errReset := strconv.ParseInt(limitHeader(resp, "Reset"), 10, 64)
 	if errLimit != nil || errRemaining != nil || errReset != nil {
 		return false
 	}
@@ -150,7 +165,7 @@ func refusesForLimit(resp *http.Response) bool {
 		return true
 	case http.StatusForbidden:
 		return resp.Header.Get("Retry-After") != "" ||
-			resp.Header.Get("X-Ratelimit-Remaining") == "0" || speaksOfLimit(resp)
+			limitHeader(resp, "Remaining") == "0" || speaksOfLimit(resp)
 	}
 	return false
 }

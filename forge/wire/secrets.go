@@ -15,7 +15,7 @@ const hidden = "[hidden]"
 
 var (
 	// Tokens have had many lengths and alphabets; a JWT may be part of one.
-	tokens   = regexp.MustCompile(`(gh[a-z]_|github_pat_)[A-Za-z0-9_.\-]+`)
+	tokens   = regexp.MustCompile(`(gh[a-z]_|github_pat_|gl(?:pat|soat|oas|dt|rt|cbt|ptt|ft|imt|agent)-)[A-Za-z0-9_.\-]+`)
 	jwts     = regexp.MustCompile(`eyJ[A-Za-z0-9_\-]+\.[A-Za-z0-9_\-]+\.[A-Za-z0-9_\-]*`)
 	bearers  = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9_.\-+/=]{16,}`)
 	userinfo = regexp.MustCompile(`://[^/\s"']*@`)

@@ -61,11 +61,11 @@ strategy:
 			[]string{"12: spec.strategy.steps[0].gates[0].soak.duration: Invalid value"}},
 		{"schedule", template + "strategy:\n  steps:\n  - replicas: 1\n    gates:\n    - window:\n        schedule: 61 * * * *\n        timeZone: Europe/Nowhere\n  - replicas: 100%",
 			[]string{"13: spec.strategy.steps[0].gates[0].window.schedule: Invalid value", "14: spec.strategy.steps[0].gates[0].window.timeZone: Invalid value"}},
-		{"an approval by whom nobody is", inGates("- pullRequest:\n        minApprovals: 11\n        approvers:\n        - ada\n        - '@bob'\n        teams: [octo/sre/x]"),
+		{"an approval by whom nobody is", inGates("- pullRequest:\n        minApprovals: 11\n        approvers:\n        - ada\n        - '@bob'\n        teams: [octo//sre]"),
 			[]string{
 				"13: spec.strategy.steps[0].gates[0].pullRequest.minApprovals: Invalid value: 11: must be from 0 to 10",
 				`16: spec.strategy.steps[0].gates[0].pullRequest.approvers[1]: Invalid value: "@bob": is not a login`,
-				`17: spec.strategy.steps[0].gates[0].pullRequest.teams[0]: Invalid value: "octo/sre/x": is not a team's slug`,
+				`17: spec.strategy.steps[0].gates[0].pullRequest.teams[0]: Invalid value: "octo//sre": is not a team's slug`,
 			}},
 		{"two approvals", inGates("- pullRequest: {}\n    - manual: {}\n    - pullRequest: {minApprovals: 1}\n    - pullRequest: {}"),
 			[]string{

@@ -47,7 +47,7 @@ var forms = []form{
 	{regexp.MustCompile(`^!has\(self\.traffic\) \|\| !self\.traffic\.routes\.exists\(r, r\.kind (!=|==) '(\w+)'\) \|\| !self\.steps\.exists\(`), matchesOfKind},
 	{regexp.MustCompile(`^self\.all\(a, self\.filter\(b, .*\)\.size\(\) == 1\)$`), noneTwice},
 	{regexp.MustCompile(`^self\.type == '(\w+)' \|\| \(self\.value\.matches\('([^']+)'\) && !self\.value\.matches\('([^']+)'\)\)$`), otherwiseText},
-	{regexp.MustCompile(`^self\.type == '(\w+)' \|\| (!?)has\(self\.(\w+)\)$`), typeOrField},
+	{regexp.MustCompile(`^self\.type (!?)=+ '(\w+)' \|\| (!?)has\(self\.(\w+)\)$`), typeOrField},
 	{regexp.MustCompile(`^self\.kind != '(\w+)' \|\| !has\(self\.(?:__)?([a-z]+)(?:__)?\)$`), kindWithout},
 }
 
@@ -208,13 +208,16 @@ func otherwiseText(match []string) map[string]any {
 	}}
 }
 
-// typeOrField has a field that only one type, the default, lacks or may have.
+// typeOrField has a field that only one type lacks or may have, or that one type needs.
 func typeOrField(match []string) map[string]any {
-	field := map[string]any{"required": []any{match[3]}}
-	if match[2] == "!" {
-		field = map[string]any{"not": field}
+	not := func(yes string, of map[string]any) map[string]any {
+		if yes == "!" {
+			return map[string]any{"not": of}
+		}
+		return of
 	}
-	return map[string]any{"anyOf": []any{map[string]any{"properties": map[string]any{"type": map[string]any{"const": match[1]}}}, field}}
+	kind := map[string]any{"properties": map[string]any{"type": not(match[1], map[string]any{"const": match[2]})}}
+	return map[string]any{"anyOf": []any{kind, not(match[3], map[string]any{"required": []any{match[4]}})}}
 }
 
 func count(match []string) map[string]any {

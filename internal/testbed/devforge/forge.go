@@ -199,8 +199,8 @@ func (f *Forge) Close() error {
 func (f *Forge) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{owner}/{repo}/info/refs", f.advertiseRefs)
-	mux.HandleFunc("POST /{owner}/{repo}/git-upload-pack", f.serveRPC(uploadPack))
-	mux.HandleFunc("POST /{owner}/{repo}/git-receive-pack", f.serveRPC(receivePack))
+	mux.HandleFunc("POST /{owner}/{repo}/git-upload-pack", f.fetch)
+	mux.HandleFunc("POST /{owner}/{repo}/git-receive-pack", f.receive)
 	f.pages(mux)
 	api := f.api()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

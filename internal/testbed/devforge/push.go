@@ -57,7 +57,7 @@ func (f *Forge) beginPush(repo *repository, by *account) (*push, func(context.Co
 		repo.mu.Lock()
 		defer repo.mu.Unlock()
 		repo.pushing = slices.DeleteFunc(repo.pushing, func(other *push) bool { return other == p })
-		return f.sync(ctx, repo, by, p.commands.named()...)
+		return f.sync(ctx, repo, by, p.commands.Named()...)
 	}
 }
 
@@ -65,7 +65,7 @@ func (f *Forge) beginPush(repo *repository, by *account) (*push, func(context.Co
 // other moves take effect with the request that makes them. The caller holds the repository.
 func (f *Forge) catchUp(ctx context.Context, repo *repository) error {
 	for _, p := range repo.pushing {
-		if err := f.sync(ctx, repo, p.by, p.commands.named()...); err != nil {
+		if err := f.sync(ctx, repo, p.by, p.commands.Named()...); err != nil {
 			return err
 		}
 	}

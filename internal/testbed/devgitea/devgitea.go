@@ -175,10 +175,13 @@ func (e *RefusedError) Error() string { return fmt.Sprintf("status %d: %s", e.St
 // Call sends in as JSON to a path below the API's root, with a token, and reads the answer into
 // out. Without a token it is the administrator who sends. An answer that is no success is a
 // *RefusedError.
+//
+//nolint:revive // the parts of an HTTP request
 func (s *Server) Call(ctx context.Context, token, method, path string, in, out any) error {
 	return s.send(ctx, func(r *http.Request) { r.Header.Set("Authorization", "token "+cmp.Or(token, s.admin)) }, method, path, in, out)
 }
 
+//nolint:revive // as Call, with who signs
 func (s *Server) send(ctx context.Context, sign func(*http.Request), method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {

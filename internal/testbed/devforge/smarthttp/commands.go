@@ -1,4 +1,4 @@
-package devforge
+package smarthttp
 
 import (
 	"regexp"
@@ -6,15 +6,9 @@ import (
 	"sync"
 )
 
-// push is one in progress.
-type push struct {
-	by       *account
-	commands pushCommands
-}
-
-// pushCommands reads along with a push, which begins with what it wants of which ref: one packet
+// Commands reads along with a push, which begins with what it wants of which ref: one packet
 // for each, up to one that is empty. The pack that follows is of no interest here.
-type pushCommands struct {
+type Commands struct {
 	mu   sync.Mutex
 	rest []byte
 	over bool
@@ -26,7 +20,7 @@ type pushCommands struct {
 var command = regexp.MustCompile(`^[0-9a-f]{40} [0-9a-f]{40} (refs/[^\x00\n]+)`)
 
 // Write takes the next part of the request.
-func (p *pushCommands) Write(part []byte) (int, error) {
+func (p *Commands) Write(part []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.over {
@@ -36,7 +30,7 @@ func (p *pushCommands) Write(part []byte) (int, error) {
 	return len(part), nil
 }
 
-func (p *pushCommands) readPackets() {
+func (p *Commands) readPackets() {
 	const head = 4
 	for len(p.rest) >= head {
 		size, err := strconv.ParseUint(string(p.rest[:head]), 16, 16)
@@ -54,8 +48,8 @@ func (p *pushCommands) readPackets() {
 	}
 }
 
-// named returns the refs that the push has named so far.
-func (p *pushCommands) named() []string {
+// Named returns the refs that the push has named so far.
+func (p *Commands) Named() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.refs...)
