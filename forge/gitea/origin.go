@@ -54,21 +54,23 @@ func (c *Client) readBroughtBy(ctx context.Context, sha string, push forge.Push,
 	if err != nil {
 		return err
 	}
-	if merged.Merged {
-		change.PullRequests = []int{merged.Number}
-		if merged.Author.Same(into.Self) {
-			if change.Result, err = c.result(ctx, sha); err != nil {
-				return err
-			}
+	if !merged.Merged {
+		origin.Changes = append(origin.Changes, change)
+		return nil
+	}
+	change.PullRequests = []int{merged.Number}
+	if merged.Author.Same(into.Self) {
+		if change.Result, err = c.result(ctx, sha); err != nil {
+			return err
 		}
-		known := slices.ContainsFunc(origin.Proposals, func(p forge.Proposal) bool { return p.PullRequest.Number == merged.Number })
-		if !known {
-			proposal, err := c.proposal(ctx, merged)
-			if err != nil {
-				return err
-			}
-			origin.Proposals = append(origin.Proposals, proposal)
+	}
+	known := slices.ContainsFunc(origin.Proposals, func(p forge.Proposal) bool { return p.PullRequest.Number == merged.Number })
+	if !known {
+		proposal, err := c.proposal(ctx, merged)
+		if err != nil {
+			return err
 		}
+		origin.Proposals = append(origin.Proposals, proposal)
 	}
 	origin.Changes = append(origin.Changes, change)
 	return nil
