@@ -267,6 +267,10 @@ fmt: ## Format the source
 controlplane: ## Build the control plane of demo, tests and bench, if this version is not cached yet
 	$(WITHCP) -- true
 
+.PHONY: gitea
+gitea: # which tests run; it takes a C compiler
+	$(WITHCP) -gitea
+
 .PHONY: clean
 clean: ## Remove what was built here (caches outside the checkout stay)
 	rm -rf bin dist

@@ -35,6 +35,7 @@ func main() {
 	down := flag.Bool("down", false, "end it")
 	keep := flag.Bool("keep", false, "be the process that -up starts")
 	reuse := flag.Bool("reuse", false, "use the control plane that stays, if there is one")
+	forge := flag.Bool("gitea", false, "build Gitea, which the tests of forges run, and end")
 	flag.IntVar(&options.Nodes, "nodes", 3, "number of nodes")
 	flag.DurationVar(&options.ReadyDelay, "ready-delay", 0, "time that pods take to be ready")
 	flag.Usage = usage
@@ -48,6 +49,8 @@ func main() {
 		err = startStanding(ctx, options)
 	case *down:
 		err = endStanding(ctx, options)
+	case *forge:
+		_, err = controlplane.GiteaBinaries(ctx, os.Stderr)
 	case *keep:
 		err = keepStanding(ctx, options)
 	case flag.NArg() == 0:
