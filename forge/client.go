@@ -137,7 +137,7 @@ type Capabilities struct {
 	Apps bool
 }
 
-// capabilities are those of each type.
+// capabilities has the capabilities of each type.
 var capabilities = map[Type]Capabilities{
 	TypeGitHub: {CheckRuns: true, Deployments: true, Pushers: true, LateReviews: true, Apps: true},
 	TypeGitea:  {Pushers: true},

@@ -208,9 +208,9 @@ type ForgeType string
 const (
 	// ForgeGitHub is the REST API of github.com and GitHub Enterprise Server.
 	ForgeGitHub ForgeType = "GitHub"
-	// ForgeGitea is that of Gitea and Forgejo.
+	// ForgeGitea is the REST API of Gitea and Forgejo.
 	ForgeGitea ForgeType = "Gitea"
-	// ForgeGitLab is that of gitlab.com and of other GitLab servers.
+	// ForgeGitLab is the REST API of gitlab.com and other GitLab servers.
 	ForgeGitLab ForgeType = "GitLab"
 )
 

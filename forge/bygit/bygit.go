@@ -16,7 +16,7 @@ const (
 	factsBytes = 1 << 20
 	// factBytes is about what the names of some objects take.
 	factBytes = 256
-	// pause is how long Git is left alone after a failure.
+	// pause is the time without Git after a failure.
 	pause = 10 * time.Minute
 )
 

@@ -29,7 +29,7 @@ type Abilities struct {
 	Renames bool
 	// Deletes remove accounts that have reviewed.
 	Deletes bool
-	// LateReviews are those after the merge.
+	// LateReviews can be given after the merge.
 	LateReviews bool
 	// Forks of the repository can be made.
 	Forks bool

@@ -16,7 +16,7 @@ type rule struct {
 	hold  func(s *Scene)
 }
 
-// rules are those that no gate shows.
+// rules has the rules that no gate shows.
 var rules = map[string]rule{
 	"opens-once":        {hold: opensOnce},
 	"opens-after-crash": {hold: opensAfterCrash},

@@ -25,7 +25,7 @@ type Clients struct {
 	clients wire.Shared[key, Client]
 }
 
-// key is that of a client.
+// key names a client.
 type key struct {
 	access     wire.Access
 	repository string

@@ -116,7 +116,8 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, into *fo
 	}
 	enough := forge.Until(made, q.StableCommit)
 	moved, err := c.moves(ctx, q.Branch, enough)
-	// Who pushed since the stable commit is known only if the log goes back to how that came.
+	// The log names everybody who pushed since the stable commit only if it goes back to the push that
+	// brought it.
 	into.Pushes, into.PushesTold, into.PushesCut = moved.pushes, true, !moved.whole && !enough(moved.pushes)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ const (
 	TokenHeader    = "X-Gitlab-Token" //nolint:gosec // the name of a header
 )
 
-// eventKinds are those of GitLab's events that are parsed.
+// eventKinds has the events of GitLab that are parsed.
 var eventKinds = map[string]forge.EventKind{
 	"Push Hook": forge.EventPush, "Merge Request Hook": forge.EventPullRequest,
 	"Pipeline Hook": forge.EventStatus, "Job Hook": forge.EventStatus,
@@ -58,7 +58,7 @@ type payload struct {
 // actions are GitHub's words for what was done to a merge request.
 var actions = map[string]string{"open": "opened", "close": "closed", "merge": "closed", "reopen": "reopened"}
 
-// approvalActions are what reviewers do.
+// approvalActions has the actions of reviewers.
 var approvalActions = map[string]bool{"approved": true, "approval": true, "unapproved": true, "unapproval": true}
 
 // ParseEvent reads what a webhook says, given its EventHeader. Of events that are of no use nothing

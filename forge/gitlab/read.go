@@ -114,7 +114,8 @@ func (c *Client) readResult(ctx context.Context, q forge.ApprovalQuery, into *fo
 	if err != nil {
 		return err
 	}
-	// Who pushed since the stable commit is known only if the log goes back to how that came.
+	// The log names everybody who pushed since the stable commit only if it goes back to the push that
+	// brought it.
 	into.Pushes, into.PushesTold = moved.pushes, true
 	into.PushesCut = moved.hidden || !moved.made && !moved.begun && !enough(moved.pushes)
 	for i := range into.Pushes {

@@ -68,7 +68,7 @@ type standard struct {
 const (
 	// signingPrefix begins a key for signatures, which follows in base64.
 	signingPrefix = "whsec_"
-	// tolerance is how far the time of a webhook may be from ours.
+	// tolerance limits the difference between the time of a webhook and ours.
 	tolerance = 5 * time.Minute
 	// mostSignatures are looked at: a sender has one for each key while it changes them.
 	mostSignatures = 4

@@ -33,7 +33,7 @@ const (
 	pageSize = 50
 	// maxPages limits the pages of a list, the longest of which has the files of a pull request.
 	maxPages = 60
-	// maxList is how many bytes all pages of a list may have.
+	// maxList limits the bytes of all pages of a list.
 	maxList = 16 << 20
 )
 

@@ -46,7 +46,7 @@ type Server struct {
 // adminName is the account of Server itself.
 const adminName = "keeper"
 
-// Password is that of all accounts.
+// Password is the password of all accounts.
 const Password = "correct-horse-battery"
 
 var settings = template.Must(template.New("app.ini").Parse(`I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true
