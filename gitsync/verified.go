@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// maxUnverified is how many commits are checked at once.
+	// maxUnverified limits the commits of one check.
 	maxUnverified = 1000
-	// maxVerified is how many verified heads the status lists.
+	// maxVerified limits the verified heads in the status.
 	maxVerified = 20
 )
 

@@ -136,7 +136,7 @@ func (c *Client) Permissions(ctx context.Context, who ...forge.Account) ([]forge
 			return nil, err
 		}
 		write := slices.Contains([]string{"write", "admin", "owner"}, level.Permission)
-		// Whoever has the login now may be another than the one who reviewed.
+		// The login may have passed to another account since the review.
 		found = append(found, forge.Permission{Account: one, Write: write && level.User.account().Same(one)})
 	}
 	return found, nil

@@ -68,7 +68,7 @@ var (
 	groupPath = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$`)
 )
 
-// maxPath is how long the path of a group can be.
+// maxPath limits the path of a group, in characters.
 const maxPath = 255
 
 // Client returns the client of a project. It sends nothing. Options that can't work are a

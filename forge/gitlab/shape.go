@@ -105,7 +105,7 @@ type (
 			Action string `json:"action"`
 			Type   string `json:"ref_type"`
 			Ref    string `json:"ref"`
-			// Refs is how many refs a push had that is told as one.
+			// Refs counts the refs of a push that moved several.
 			Refs   int    `json:"ref_count"`
 			Before string `json:"commit_from"`
 			After  string `json:"commit_to"`

@@ -73,7 +73,7 @@ func (l *limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// Limit is how much the forge lets do all who use it together.
+// Limit counts the requests that clients share, and those that the forge still takes.
 type Limit struct {
 	now func() time.Time
 

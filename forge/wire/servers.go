@@ -23,7 +23,7 @@ type Common struct {
 	// WritesPerHour is the most requests that change something, of all who share a rate limit; 0 for
 	// any number.
 	WritesPerHour int
-	// Timeout is for one request with its answer. Default 30s.
+	// Timeout limits one request with its answer. Default 30s.
 	Timeout time.Duration
 	// Now tells the time. Default: time.Now.
 	Now func() time.Time

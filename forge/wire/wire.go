@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/lru"
 )
 
-// UserAgent is how Sluice names itself to a forge.
+// UserAgent names Sluice to a forge.
 const UserAgent = "sluice"
 
 // cacheBytes limits the answers that a Wire keeps to revalidate.
@@ -44,7 +44,7 @@ type Options struct {
 	Credentials Credentials
 	// Limit is shared by all whose requests the forge counts together.
 	Limit *Limit
-	// Timeout is for one request with its answer.
+	// Timeout limits one request with its answer.
 	Timeout time.Duration
 	Secrets Scrubber
 }

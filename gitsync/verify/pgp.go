@@ -65,7 +65,7 @@ func readEntities(text string) (openpgp.EntityList, error) {
 
 func fingerprint(key *packet.PublicKey) string { return fmt.Sprintf("%X", key.Fingerprint) }
 
-// weakHashes are those for which others can make a second text.
+// weakHashes lists hashes for which others can make a second text.
 var weakHashes = map[crypto.Hash]bool{0: true, crypto.MD5: true, crypto.SHA1: true, crypto.RIPEMD160: true}
 
 // readSignature reads an armored signature: one, over bytes, without a weak digest.
