@@ -14,6 +14,8 @@ ARGS     ?=
 PKG      ?= ./test/journeys $(MODEL) ./test/... ./...
 MODEL    := ./rollout/sim
 RACED    := ./approvals ./dashboard ./dashboard/access ./gitsync ./gitsync/gitrepo ./internal/app ./internal/dialer ./internal/kube ./telemetry/notices ./telemetry/traces
+# The rules of each type of forge, on a forge: thousands of processes of git.
+FORGES   := ./forge/gitea ./forge/github ./forge/gitlab
 # Tests of raced packages that only compute, for minutes under the race detector.
 COMPUTES := ^(TestNothingFits|TestRecordFits|TestRecordIsFair)$$
 # Tests of raced packages that repeat a journey many times: those of ./approvals are raced each night.
@@ -104,13 +106,17 @@ race: ## The tests of what runs concurrently, under the race detector
 	CGO_ENABLED=1 hack/test $(RACED) -- $(FLAGS) -race -parallel 8 -skip '$(COMPUTES)|$(SWEEPS)' $(ARGS)
 
 .PHONY: test-unraced
-test-unraced: helm ## The tests that make race and make test-model leave out
+test-unraced: helm ## The tests that make race, make test-model and make test-forges leave out
 	hack/test $$(dirname $$(grep -lE '$(SWEEPS:^%=^func %)' $(addsuffix /*_test.go,$(RACED))) | sort -u) -- $(FLAGS) -run '$(SWEEPS)' $(ARGS)
-	hack/test ./test/journeys ./test/... $$(go list ./... | grep -vxF "$$(go list $(RACED) $(MODEL))") -- $(FLAGS) $(ARGS)
+	hack/test ./test/journeys ./test/... $$(go list ./... | grep -vxF "$$(go list $(RACED) $(MODEL) $(FORGES))") -- $(FLAGS) $(ARGS)
 
 .PHONY: test-model
 test-model: ## The planner in the simulated cluster: it only computes, and needs no control plane
 	hack/test $(MODEL) -- $(FLAGS) $(ARGS)
+
+.PHONY: test-forges
+test-forges: ## The rules that each client of a forge keeps, on GitHub's API, Gitea and GitLab's API
+	hack/test $(FORGES) -- $(FLAGS) $(ARGS)
 
 # What measures time or memory means nothing under the race detector, nor beside other tests.
 .PHONY: test-measured

@@ -50,9 +50,7 @@ func (s *Scene) Git(login string, args ...string) string {
 	s.Helper()
 	dir := filepath.Join(s.dir, login)
 	if _, err := os.Stat(dir); err != nil {
-		s.run(s.dir, "clone", "-q", s.CloneURL(login), login)
-		s.run(dir, "config", "user.name", login)
-		s.run(dir, "config", "user.email", login+"@"+s.domain)
+		s.run(s.dir, "clone", "-q", "-c", "protocol.version=0", "-c", "user.name="+login, "-c", "user.email="+login+"@"+s.domain, s.CloneURL(login), login)
 	}
 	return s.run(dir, args...)
 }
@@ -176,16 +174,15 @@ func (s *Scene) source() *v1alpha1.ReleaseSource {
 		},
 		Status: v1alpha1.ReleaseSourceStatus{ObservedCommit: s.Head("main")},
 	}
-	path := record.Path("shop", "web")
-	if s.Git("ada", "ls-tree", "origin/main", path) == "" {
+	blob := s.Git("ada", "ls-tree", "--object-only", "origin/main", record.Path("shop", "web"))
+	if blob == "" {
 		return source
 	}
-	content := s.Git("ada", "show", "origin/main:"+path)
-	found, err := record.Parse([]byte(content))
+	found, err := record.Parse([]byte(s.Git("ada", "cat-file", "blob", blob)))
 	if err != nil {
 		return source
 	}
-	found.Blob = s.Git("ada", "rev-parse", "origin/main:"+path)
+	found.Blob = blob
 	source.Status.Approvals = []v1alpha1.ApprovalRecord{found}
 	return source
 }

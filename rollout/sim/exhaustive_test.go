@@ -23,7 +23,7 @@ var states = flag.Int("states", 0, "explore so many states of each case (default
 var part = flag.String("part", "1/1", "explore the `N/M`th part of the families")
 
 const (
-	nearest = 500
+	nearest = 300
 	// atTheEnd is enough for what follows a hand-back.
 	atTheEnd = 400
 	// whole is a limit that no case comes near.

@@ -16,7 +16,7 @@ import (
 )
 
 // nearestOfKind is how many states of each case of a StatefulSet or DaemonSet are visited by default.
-const nearestOfKind = 250
+const nearestOfKind = 150
 
 // ofDeployments are families about what only a Deployment has: strategy Recreate, and templates that are the same to its native
 // controller though they are written otherwise.

@@ -70,6 +70,7 @@ SQLITE_TIMEOUT = 30000
 INSTALL_LOCK = true
 PASSWORD_HASH_ALGO = pbkdf2_v1
 DISABLE_WEBHOOKS = false
+SUCCESSFUL_TOKENS_CACHE_SIZE = 1000
 [service]
 DISABLE_REGISTRATION = true
 NO_REPLY_ADDRESS = noreply.localhost
@@ -79,6 +80,11 @@ ALLOWED_HOST_LIST = loopback
 DEFAULT_PUSH_CREATE_PRIVATE = false
 [actions]
 ENABLED = false
+[git.config]
+core.fsync = none
+gc.auto = 0
+maintenance.auto = false
+receive.autogc = false
 [indexer]
 ISSUE_INDEXER_TYPE = db
 [log]
@@ -140,7 +146,10 @@ func (s *Server) arguments(args ...string) []string {
 	return append([]string{"--config", s.config(), "--work-path", s.dir}, args...)
 }
 
-func (s *Server) environment() []string { return []string{"GITEA_WORK_DIR=" + s.dir, "HOME=" + s.dir} }
+// environment spares the garbage collector: each push starts Gitea several times, as its hooks.
+func (s *Server) environment() []string {
+	return []string{"GITEA_WORK_DIR=" + s.dir, "HOME=" + s.dir, "GOGC=1000", "GOMEMLIMIT=600MiB"}
+}
 
 func (s *Server) command(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, s.gitea, s.arguments(args...)...)

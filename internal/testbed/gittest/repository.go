@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing/fstest"
+
+	"github.com/sluice-dev/sluice/internal/testbed/devforge/gitcmd"
 )
 
 // Branch is the branch that repositories start with.
@@ -161,6 +163,5 @@ func git(dir string, stdin *bytes.Buffer, args ...string) (string, error) {
 
 // Environment returns the process's, without what would make git depend on the machine.
 func Environment() []string {
-	return append(os.Environ(),
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_TERMINAL_PROMPT=0")
+	return append(os.Environ(), gitcmd.Isolated()...)
 }

@@ -46,15 +46,22 @@ func NewRunner(home string, maxProcesses int) (*Runner, error) {
 
 // gitEnv keeps the user's own Git settings (hooks, signing, templates) out of the forge.
 func gitEnv(home string) []string {
-	return []string{
-		"PATH=" + os.Getenv("PATH"),
-		"HOME=" + home,
+	return append(Isolated(),
+		"PATH="+os.Getenv("PATH"),
+		"HOME="+home,
 		"LC_ALL=C",
-		"GIT_CONFIG_NOSYSTEM=1",
-		"GIT_CONFIG_GLOBAL=" + os.DevNull,
-		"GIT_TERMINAL_PROMPT=0",
 		"GIT_AUTHOR_NAME=devforge", "GIT_AUTHOR_EMAIL=devforge@localhost",
 		"GIT_COMMITTER_NAME=devforge", "GIT_COMMITTER_EMAIL=devforge@localhost",
+	)
+}
+
+// Isolated returns the environment in which git reads no settings of the machine, asks nobody, and
+// does not tidy up: a repository of a test is gone before that pays.
+func Isolated() []string {
+	return []string{
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_TERMINAL_PROMPT=0",
+		"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=maintenance.auto", "GIT_CONFIG_VALUE_0=false",
+		"GIT_CONFIG_KEY_1=receive.autogc", "GIT_CONFIG_VALUE_1=false", "GIT_CONFIG_KEY_2=gc.auto", "GIT_CONFIG_VALUE_2=0",
 	}
 }
 
