@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/proof"
 )
 
 // cluster is the API server, its cache and the clock, for the reconcilers of this package.
@@ -22,6 +23,8 @@ type cluster struct {
 	clock  clock.PassiveClock
 	// shared are the namespaces that the sources of all namespaces may write into.
 	shared []string
+	// key returns the key that signs what is said about gates; nil for none.
+	key func() (*proof.Key, error)
 }
 
 func newCluster(cached client.Client, live client.Reader, recorder events.EventRecorder, now clock.PassiveClock, shared ...string) cluster {

@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/internal/kube"
+	"github.com/sluice-dev/sluice/proof"
 )
 
 const (
@@ -49,6 +50,8 @@ type Options struct {
 	Cache cache.Options
 	// Forges make the clients that talk to forges.
 	Forges Forges
+	// Key returns the key that signs the statements about gates that have passed; nil for none.
+	Key func() (*proof.Key, error)
 }
 
 // pausedError says that a forge is left alone for now.

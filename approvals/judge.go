@@ -63,8 +63,12 @@ func (j *judging) record(ctx context.Context, change func(*v1alpha1.GateStatus))
 	})
 }
 
-// recordDecision writes a decision. The gate's pull request stays.
+// recordDecision writes a decision, with a signed statement about a gate that passes. The gate's
+// pull request stays.
 func (j *judging) recordDecision(ctx context.Context, decided v1alpha1.GateStatus) (bool, error) {
+	if err := j.attest(ctx, &decided); err != nil {
+		return false, err
+	}
 	return j.record(ctx, func(status *v1alpha1.GateStatus) {
 		decided.PullRequest = status.PullRequest
 		*status = decided

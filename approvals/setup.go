@@ -37,6 +37,7 @@ const (
 func Setup(mgr ctrl.Manager, options Options) error {
 	recorder := kube.LogEvents(mgr.GetEventRecorder(v1alpha1.OwnerApprovals), mgr.GetLogger().WithName(v1alpha1.OwnerApprovals))
 	in := newCluster(mgr.GetClient(), mgr.GetAPIReader(), recorder, clock.RealClock{}, options.SharedNamespaces...)
+	in.key = options.Key
 	forges, words := newConnections(in.client, in.live, in.clock, options), report.Options{Cluster: options.Cluster, Page: options.Page}
 	if err := (&Reconciler{newStore[*v1alpha1.Gate](in)}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up gates: %w", err)

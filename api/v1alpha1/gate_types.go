@@ -324,6 +324,17 @@ type GateStatus struct {
 	// +listType=atomic
 	// +optional
 	Evidence []Evidence `json:"evidence,omitempty"`
+	// Contributors are the forge's numbers of the accounts that contributed to the release, if the
+	// policy excludes them.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	// +optional
+	Contributors []int64 `json:"contributors,omitempty"`
+	// Attestation is the controller's signed statement that the gate has passed: a DSSE envelope in
+	// JSON with an in-toto statement, of at most 2 KiB. It is unset if the controller has no key.
+	// +kubebuilder:validation:MaxLength=2048
+	// +optional
+	Attestation string `json:"attestation,omitempty"`
 	// PullRequest is the pull request that was opened for this gate.
 	// +optional
 	PullRequest *PullRequestReference `json:"pullRequest,omitempty"`

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,6 +32,17 @@ func (b behind) add(who forge.Account, did string) {
 	if _, noted := b.parts[who.ID]; who.Known() && !noted {
 		b.parts[who.ID] = did
 	}
+}
+
+// maxContributors is how many contributors a status lists.
+const maxContributors = 100
+
+// numbers returns the numbers of the contributors, sorted; nil if there are too many to list.
+func (b behind) numbers() []int64 {
+	if len(b.parts) > maxContributors {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(b.parts))
 }
 
 // addCommit notes those whom a commit names.

@@ -104,7 +104,9 @@ func judge(a approval, now time.Time) Decision {
 			return refused(message, problem)
 		}
 	}
-	return decided(v1alpha1.DecisionPassed, a.praise(), now, a.evidence()...)
+	decision := decided(v1alpha1.DecisionPassed, a.praise(), now, a.evidence()...)
+	decision.Status.Contributors = a.behind.numbers()
+	return decision
 }
 
 // rejection rejects the gate if it was closed by somebody who may approve it, other than by the

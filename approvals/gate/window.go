@@ -32,6 +32,16 @@ func checkWindow(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	return waiting("waits for the window that opens at "+next.Format(time.RFC3339), next)
 }
 
+// WindowOpen reports whether a window of a valid policy is open at a time.
+func WindowOpen(policy *v1alpha1.WindowGate, at time.Time) bool {
+	schedule, err := parseSchedule(policy.Schedule, policy.TimeZone)
+	if err != nil {
+		return false
+	}
+	opened, found := schedule.next(at.Add(-openFor(policy)))
+	return found && !opened.After(at)
+}
+
 // keepsWaiting names the first other thing that keeps the next batch from starting, and until when;
 // zero if only a change ends it, and an empty name if there is none. Windows don't wait for each
 // other.

@@ -74,6 +74,8 @@ func (f *controllerFlags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.app.ForgeWrites, "forge-writes-per-hour", 500,
 		"maximum `number` of requests in an hour that change something at a forge, for each of its accounts, from 10; 0 for any number")
 	set.DurationVar(&f.app.ForgeTimeout, "forge-timeout", 30*time.Second, "maximum `duration` of one request to a forge")
+	set.StringVar(&f.app.AttestationKey, "attestation-key", "",
+		"`file` with an Ed25519 key that signs a statement about each gate that passes, as docs/proof.md describes; it is read again each time (default none)")
 	set.StringVar(&f.app.NoticesConfig, "notices-config", "",
 		"`file` that says who gets notices of releases, as docs/telemetry.md describes; it is read again when it changes (default none)")
 	registerGit(set, &f.app.Git, &f.app.Manifests, &f.app.Builds)

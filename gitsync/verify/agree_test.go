@@ -26,7 +26,7 @@ func odd() map[string]string {
 		"crlf message":   strings.ReplaceAll(plain, "change\n", "change\r\n\r\nmore\r\n"),
 		"in message":     strings.ReplaceAll(plain, "change", "gpgsig -----BEGIN SSH SIGNATURE-----\n\ntree "+emptyTree),
 		"old zone":       strings.ReplaceAll(plain, "+0000\n\n", "+051800\n\n"),
-		"merge":          strings.Replace(plain, "author", "parent "+nameOf([]byte("a"))+"\nparent "+nameOf([]byte("b"))+"\nauthor", 1),
+		"merge":          strings.Replace(plain, "author", "parent "+NameOf([]byte("a"))+"\nparent "+NameOf([]byte("b"))+"\nauthor", 1),
 	}
 }
 

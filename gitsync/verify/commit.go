@@ -48,7 +48,7 @@ func parse(c Commit) (parsed, error) {
 	if len(c.Raw) > maxCommit {
 		return parsed{}, fmt.Errorf("it has %d bytes; the limit is %d", len(c.Raw), maxCommit)
 	}
-	if nameOf(c.Raw) != c.Name {
+	if NameOf(c.Raw) != c.Name {
 		return parsed{}, errors.New("its content does not have its name")
 	}
 	header, message, ended := bytes.Cut(c.Raw, []byte("\n\n"))
@@ -69,7 +69,8 @@ func parse(c Commit) (parsed, error) {
 	return parsed{payload: []byte(payload), signature: signature, committed: committed}, nil
 }
 
-func nameOf(raw []byte) string {
+// NameOf returns the object name of a commit with that content.
+func NameOf(raw []byte) string {
 	h := sha1.New() //nolint:gosec // as Git has it
 	fmt.Fprintf(h, "commit %d\x00", len(raw))
 	h.Write(raw)

@@ -138,7 +138,7 @@ func signed(payload string, signatures ...string) Commit {
 	return commit(header + "\n\n" + message)
 }
 
-func commit(raw string) Commit { return Commit{Name: nameOf([]byte(raw)), Raw: []byte(raw)} }
+func commit(raw string) Commit { return Commit{Name: NameOf([]byte(raw)), Raw: []byte(raw)} }
 
 func keysOf(t *testing.T, files map[string]string) *Keys {
 	t.Helper()

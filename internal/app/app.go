@@ -94,6 +94,9 @@ type Options struct {
 	Traces    traces.Options
 	TracePage traces.Page
 
+	// AttestationKey is a file with the Ed25519 key that signs statements about gates; empty signs none.
+	AttestationKey string
+
 	// NoticesConfig is a file that says who gets notices of releases; empty sends none. Their record is
 	// in LeaseNamespace.
 	NoticesConfig string
@@ -118,6 +121,9 @@ func New(cfg *rest.Config, opts Options) (manager.Manager, error) {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
 	if err := addChecks(mgr); err != nil {
+		return nil, err
+	}
+	if err := checkKey(opts.AttestationKey); err != nil {
 		return nil, err
 	}
 	if err := addReconcilers(mgr, opts); err != nil {
@@ -235,6 +241,7 @@ func approvalOptions(opts Options, forges approvals.Forges) approvals.Options {
 		SharedNamespaces: opts.SharedNamespaces,
 		Cache:            cacheOptions(opts.Namespaces),
 		Forges:           forges,
+		Key:              keyIn(opts.AttestationKey),
 	}
 }
 

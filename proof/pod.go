@@ -1,0 +1,223 @@
+package proof
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/sluice-dev/sluice/internal/podtemplate"
+)
+
+// images checks that each image of the template is pinned by its digest, and that the node runs
+// that one.
+func (c *checking) images() {
+	running := map[string]string{}
+	for _, status := range slices.Concat(c.Pod.Status.InitContainerStatuses, c.Pod.Status.ContainerStatuses) {
+		running[status.Name] = status.ImageID
+	}
+	for _, container := range slices.Concat(c.Template.Spec.InitContainers, c.Template.Spec.Containers) {
+		pinned, runs := digestIn(container.Image), digestIn(running[container.Name])
+		name := line(container.Name)
+		switch {
+		case pinned != "" && runs != "" && pinned != runs:
+			c.refute(Image, "container %s runs %s, and the template has %s", name, line(running[container.Name]), line(container.Image))
+		case pinned != "" && runs != "":
+			c.prove(Image, "container %s runs %s", name, line(running[container.Name]))
+		case runs == "":
+			c.lack(Image, "the node does not say which image container %s runs: it has not started", name)
+		case c.roots.accept(MovingTags):
+			c.prove(Image, "container %s runs %s; the template has %s, which may move, as --accept %s allows",
+				name, line(running[container.Name]), line(container.Image), MovingTags)
+		default:
+			c.lack(Image, "container %s runs %s, but the template has %s, which may move: write NAME@sha256:DIGEST in Git, or --accept %s",
+				name, line(running[container.Name]), line(container.Image), MovingTags)
+		}
+	}
+}
+
+// digestIn returns the digest of an image; empty if it has none.
+func digestIn(image string) string {
+	_, digest, found := strings.Cut(image, "@")
+	if !found || !strings.HasPrefix(digest, "sha256:") {
+		return ""
+	}
+	return digest
+}
+
+// pod checks that the pod has what the template says, and nothing else than what the API server and
+// its usual admission add.
+func (c *checking) pod() {
+	if name := c.added(); name != "" {
+		c.refute(Pod, "container %s is not in the template: it was added to the pod; if admission does that, give --accept-container %s", line(name), line(name))
+		return
+	}
+	wanted := podtemplate.Canonical(&corev1.PodTemplateSpec{Spec: c.Template.Spec})
+	have := podtemplate.Canonical(&corev1.PodTemplateSpec{Spec: *c.asWritten()})
+	if !equality.Semantic.DeepEqual(wanted, have) {
+		c.refute(Pod, "the pod is not as the template has it: %s", difference(wanted, have))
+		return
+	}
+	for key, value := range c.Template.Labels {
+		if c.Pod.Labels[key] != value {
+			c.refute(Pod, "label %s of the pod is %q, and the template has %q", line(key), line(c.Pod.Labels[key]), line(value))
+			return
+		}
+	}
+	c.prove(Pod, "%s/%s, UID %s, has what the template says", line(c.Pod.Namespace), line(c.Pod.Name), line(string(c.Pod.UID)))
+}
+
+// added returns the name of a container that neither the template has nor admission adds.
+func (c *checking) added() string {
+	known := map[string]bool{}
+	for _, container := range slices.Concat(c.Template.Spec.InitContainers, c.Template.Spec.Containers) {
+		known[container.Name] = true
+	}
+	for _, container := range slices.Concat(c.Pod.Spec.InitContainers, c.Pod.Spec.Containers) {
+		if !known[container.Name] && !slices.Contains(c.roots.Containers, container.Name) {
+			return container.Name
+		}
+	}
+	for _, container := range c.Pod.Spec.EphemeralContainers {
+		if !slices.Contains(c.roots.Containers, container.Name) {
+			return container.Name
+		}
+	}
+	return ""
+}
+
+// The API server gives each pod its token by a volume of such a name, in this folder.
+const (
+	tokenVolume = "kube-api-access-"
+	tokenFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
+)
+
+// isToken reports whether a volume has a token, the authority of the API server and the name of the
+// namespace, and nothing else.
+func isToken(v corev1.Volume) bool {
+	if !strings.HasPrefix(v.Name, tokenVolume) || v.Projected == nil {
+		return false
+	}
+	return !slices.ContainsFunc(v.Projected.Sources, func(source corev1.VolumeProjection) bool {
+		switch {
+		case source.ServiceAccountToken != nil, source.DownwardAPI != nil:
+			return source.Secret != nil || source.ConfigMap != nil
+		case source.ConfigMap != nil:
+			return source.Secret != nil || source.ConfigMap.Name != "kube-root-ca.crt"
+		}
+		return true
+	})
+}
+
+// asWritten returns the spec of the pod without what the API server, its usual admission, the
+// scheduler and native controllers write into it: where the pod runs, as whom, its place in a set, and
+// what it may use. What runs in it stays.
+func (c *checking) asWritten() *corev1.PodSpec {
+	spec, template := c.Pod.Spec.DeepCopy(), &c.Template.Spec
+	spec.NodeName, spec.NodeSelector, spec.Affinity = template.NodeName, template.NodeSelector, template.Affinity
+	spec.Tolerations, spec.TopologySpreadConstraints = template.Tolerations, template.TopologySpreadConstraints
+	spec.Priority, spec.PriorityClassName, spec.PreemptionPolicy = template.Priority, template.PriorityClassName, template.PreemptionPolicy
+	spec.SchedulingGates, spec.Overhead, spec.EnableServiceLinks = template.SchedulingGates, template.Overhead, template.EnableServiceLinks
+	spec.EphemeralContainers, spec.Resources = nil, template.Resources
+	if template.ServiceAccountName == "" && spec.ServiceAccountName == "default" {
+		spec.ServiceAccountName = ""
+	}
+	spec.DeprecatedServiceAccount = template.DeprecatedServiceAccount
+	if len(template.ImagePullSecrets) == 0 {
+		spec.ImagePullSecrets = nil
+	}
+	if template.Hostname == "" && spec.Hostname == c.Pod.Name { // a StatefulSet's
+		spec.Hostname, spec.Subdomain = template.Hostname, template.Subdomain
+	}
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool {
+		claim := v.PersistentVolumeClaim
+		ofSet := claim != nil && claim.ClaimName == v.Name+"-"+c.Pod.Name && !slices.ContainsFunc(template.Volumes, func(t corev1.Volume) bool { return t.Name == v.Name })
+		return isToken(v) || ofSet
+	})
+	spec.InitContainers = c.containersAsWritten(spec.InitContainers, template.InitContainers)
+	spec.Containers = c.containersAsWritten(spec.Containers, template.Containers)
+	return spec
+}
+
+func (c *checking) containersAsWritten(have, template []corev1.Container) []corev1.Container {
+	var kept []corev1.Container
+	for _, container := range have {
+		at := slices.IndexFunc(template, func(t corev1.Container) bool { return t.Name == container.Name })
+		if at < 0 && slices.Contains(c.roots.Containers, container.Name) {
+			continue
+		}
+		container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
+			return strings.HasPrefix(m.Name, tokenVolume) && m.MountPath == tokenFolder && m.SubPath == "" && m.SubPathExpr == ""
+		})
+		if at >= 0 {
+			container.Resources = template[at].Resources
+			if container.ImagePullPolicy == corev1.PullAlways { // AlwaysPullImages
+				container.ImagePullPolicy = template[at].ImagePullPolicy
+			}
+		}
+		kept = append(kept, container)
+	}
+	return kept
+}
+
+// difference names the first field in which two values differ.
+func difference(wanted, have any) string {
+	a, b := decoded(wanted), decoded(have)
+	path, x, y := firstDifference("", a, b)
+	return fmt.Sprintf("%s is %s, and the template has %s", strings.TrimPrefix(path, "."), short(y), short(x))
+}
+
+func decoded(value any) (made any) {
+	encoded, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(encoded, &made)
+	}
+	if err != nil {
+		return nil // it came from JSON
+	}
+	return made
+}
+
+func firstDifference(path string, a, b any) (string, any, any) {
+	if x, is := a.(map[string]any); is {
+		y, _ := b.(map[string]any)
+		keys := slices.Sorted(maps.Keys(x))
+		for _, key := range slices.Sorted(maps.Keys(y)) {
+			if _, both := x[key]; !both {
+				keys = append(keys, key)
+			}
+		}
+		for _, key := range keys {
+			if y != nil && !reflect.DeepEqual(x[key], y[key]) {
+				return firstDifference(path+"."+key, x[key], y[key])
+			}
+		}
+	}
+	if x, is := a.([]any); is {
+		if y, is := b.([]any); is && len(x) == len(y) {
+			for i := range x {
+				if !reflect.DeepEqual(x[i], y[i]) {
+					return firstDifference(fmt.Sprintf("%s[%d]", path, i), x[i], y[i])
+				}
+			}
+		}
+	}
+	return path, a, b
+}
+
+// short returns a value as JSON for people.
+func short(value any) string {
+	if value == nil {
+		return "not set"
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return "unreadable"
+	}
+	return line(string(encoded))
+}
