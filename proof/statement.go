@@ -200,3 +200,17 @@ func strictly(from *structpb.Struct, into any) error {
 	decoder.DisallowUnknownFields()
 	return decoder.Decode(into)
 }
+
+// Ref is the ref of the repository that has the statements: each of its commits has the file of one
+// statement, and the one before it as its parent.
+const Ref = "refs/sluice/gates"
+
+// Path returns the path of the file of a statement. All statements on the gates of one attempt are in
+// one folder.
+func (s Statement) Path() string {
+	return fmt.Sprintf("%s/%d/%s.json", Folder(s.Release, s.Predicate.Revision), s.Attempt, s.Predicate.Place)
+}
+
+// Folder returns the folder of the statements on a revision of a release; NAMESPACE/NAME names the
+// release.
+func Folder(release, revision string) string { return release + "/" + revision }

@@ -765,6 +765,11 @@ func (in *GateStatus) DeepCopyInto(out *GateStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Contributors != nil {
+		in, out := &in.Contributors, &out.Contributors
+		*out = make([]int64, len(*in))
+		copy(*out, *in)
+	}
 	if in.PullRequest != nil {
 		in, out := &in.PullRequest, &out.PullRequest
 		*out = new(PullRequestReference)

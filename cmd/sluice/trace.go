@@ -19,6 +19,7 @@ import (
 type traceFlags struct {
 	kube   *kubeFlags
 	output *outputFlags
+	proof  proofFlags
 }
 
 // traceable is what can be traced.
@@ -31,13 +32,25 @@ func newTrace() *cobra.Command {
 		GroupID: groupLook,
 		Short:   "Find the commit and the approvals behind a pod",
 		Long: `Find the release, the commit with its author, and the gates with their evidence behind a pod or ReplicaSet, or behind each
-running version of a Deployment, StatefulSet or DaemonSet. With --output, print a List of these objects.`,
+running version of a Deployment, StatefulSet or DaemonSet. With --output, print a List of these objects.
+
+With --verify, check a pod: that it runs what a commit brought, who signed the commit, and that each gate passed by its rule, by
+statements that a controller signed. The exit code is 0 if that is proven, 1 if something contradicts it, and 2 if something is
+missing. With --bundle, check it without a cluster.`,
 		Example: `  sluice trace web-654cdc8b8d-2dn8h -n shop
   sluice trace deployment/web
   sluice trace statefulset/db
-  sluice trace pod/web-654cdc8b8d-2dn8h -o yaml`,
+  sluice trace pod/web-654cdc8b8d-2dn8h -o yaml
+  sluice trace --verify web-654cdc8b8d-2dn8h --attestation-keys=sluice.pub --signers=allowed_signers
+  sluice trace --verify --bundle=web.json --attestation-keys=sluice.pub --signers=allowed_signers`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.proof.check(args); err != nil {
+				return err
+			}
+			if flags.proof.bundle != "" {
+				return flags.proof.run(cmd, *flags.output.print.OutputFormat, nil)
+			}
 			if len(args) != 1 {
 				return usageError{errors.New("name one thing to trace: " + traceable)}
 			}
@@ -45,6 +58,7 @@ running version of a Deployment, StatefulSet or DaemonSet. With --output, print 
 		},
 	}
 	flags.output.register(command)
+	flags.proof.register(command.Flags())
 	flags.kube.register(command)
 	return command
 }
@@ -61,11 +75,24 @@ func (f *traceFlags) run(command *cobra.Command, argument string) error {
 	if name == "" || trace == nil {
 		return usageError{fmt.Errorf("%q is not "+traceable, argument)}
 	}
-	c, err := f.kube.connect(command.ErrOrStderr())
-	if err != nil {
-		return err
+	find := func() ([]*show.Trace, *cluster, error) {
+		c, err := f.kube.connect(command.ErrOrStderr())
+		if err != nil {
+			return nil, nil, err
+		}
+		traces, err := trace(command.Context(), c, client.ObjectKey{Namespace: c.namespace, Name: name})
+		return traces, c, err
 	}
-	traces, err := trace(command.Context(), c, client.ObjectKey{Namespace: c.namespace, Name: name})
+	if f.proof.verify {
+		return f.proof.run(command, *f.output.print.OutputFormat, func() (*show.Trace, error) {
+			traces, _, err := find()
+			if err != nil {
+				return nil, err
+			}
+			return traces[0], nil
+		})
+	}
+	traces, c, err := find()
 	if err != nil {
 		return err
 	}
