@@ -180,8 +180,8 @@ func ParseTrusted(text string) (Trusted, error) {
 // Open returns the statement of an envelope that one of the keys signed, and that key's
 // fingerprint.
 func (t Trusted) Open(envelope []byte) (Statement, string, error) {
-	if len(envelope) > MaxEnvelope {
-		return Statement{}, "", fmt.Errorf("the envelope has %d bytes; the limit is %d", len(envelope), MaxEnvelope)
+	if compacted, err := compact(envelope); err != nil || len(compacted) > MaxEnvelope {
+		return Statement{}, "", fmt.Errorf("read envelope: want JSON of at most %d bytes", MaxEnvelope)
 	}
 	var read dsse.Envelope
 	decoder := json.NewDecoder(bytes.NewReader(envelope))
