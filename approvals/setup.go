@@ -50,6 +50,11 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err := setupJobGates(mgr, newStore[*v1alpha1.Gate](in), options.Cache); err != nil {
 		return fmt.Errorf("set up gates of Jobs: %w", err)
 	}
+	if options.Key != nil {
+		if err := setupStatements(mgr, &Statements{gates: newStore[*v1alpha1.Gate](in), forges: forges}); err != nil {
+			return fmt.Errorf("set up statements: %w", err)
+		}
+	}
 	if err := setupReports(mgr, &Reports{
 		releases: newStore[*v1alpha1.BatchRelease](in), forges: forges, words: words, seen: &sightings{all: map[types.NamespacedName]types.UID{}},
 	}); err != nil {
@@ -103,6 +108,18 @@ func setupJobGates(mgr ctrl.Manager, gates store[*v1alpha1.Gate], options cache.
 		WatchesRawSource(jobs).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.BackOff()}).
 		Complete(&JobGates{gates: gates, jobs: jobs, logs: pods})
+}
+
+func setupStatements(mgr ctrl.Manager, r *Statements) error {
+	concerned := func(object client.Object) bool {
+		g, ok := object.(*v1alpha1.Gate)
+		return ok && unkept(g)
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("approvals-statements").
+		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(concerned))).
+		WithOptions(controller.Options{MaxConcurrentReconciles: forgeWorkers, RateLimiter: kube.BackOff()}).
+		Complete(r)
 }
 
 func setupReports(mgr ctrl.Manager, r *Reports) error {

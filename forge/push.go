@@ -47,6 +47,22 @@ type Head struct {
 	Parents []string
 }
 
+// KeptFile is a file that a commit of a ref has, and nothing else.
+type KeptFile struct {
+	// Ref is the whole name of the ref, such as refs/sluice/gates.
+	Ref, Path, Message string
+	Content            []byte
+	// At is the time of the commit.
+	At time.Time
+}
+
+// AppendedFile asks Git for the commit of a KeptFile on top of its ref.
+type AppendedFile struct {
+	KeptFile
+
+	Author Signature
+}
+
 // Git reads and moves branches over Git's own protocol, which no rate limit counts. It moves a
 // branch from the commit that is given, and from no other.
 type Git interface {
@@ -54,6 +70,9 @@ type Git interface {
 	Head(ctx context.Context, at Remote, branch string) (Head, error)
 	// Push makes a branch with its commit.
 	Push(ctx context.Context, at Remote, branch NewBranch) (MadeBranch, error)
+	// Append makes a commit with one file and nothing else on top of a ref, which it makes if there is
+	// none.
+	Append(ctx context.Context, at Remote, file AppendedFile) error
 	// Remove removes a branch that stands at a commit; without one, wherever it stands.
 	Remove(ctx context.Context, at Remote, branch, commit string) error
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hiddeco/sshsig"
@@ -62,14 +63,17 @@ func ParseKey(text []byte) (*Key, error) {
 // Fingerprint returns the fingerprint of the key, as ssh-keygen -l shows it.
 func (k *Key) Fingerprint() string { return ssh.FingerprintSHA256(k.signer.PublicKey()) }
 
+// Trusted returns the public key.
+func (k *Key) Trusted() Trusted { return Trusted{k.signer.PublicKey()} }
+
 // Sign returns the envelope of a statement, in JSON of at most MaxEnvelope bytes. It has two
 // signatures by the same key: a plain one, which tools for DSSE check, and one that ssh-keygen
-// checks. A statement that is too large goes without the policy, then without more of reviews than the
-// accounts, then without contributors.
+// checks. A statement that is too large goes without the details of reviews, then without the policy, then
+// without the names of reviewers, then without contributors.
 func (k *Key) Sign(s Statement) ([]byte, error) {
 	size := 0
 	for _, shorter := range []func(*Statement){
-		func(*Statement) {}, func(s *Statement) { s.Predicate.Policy = nil }, (*Statement).withoutNames, (*Statement).withoutContributors,
+		func(*Statement) {}, (*Statement).withoutDetails, (*Statement).withoutPolicy, (*Statement).withoutNames, (*Statement).withoutContributors,
 	} {
 		shorter(&s)
 		envelope, err := k.sign(s)
@@ -82,6 +86,19 @@ func (k *Key) Sign(s Statement) ([]byte, error) {
 	}
 	return nil, fmt.Errorf("the statement of gate %s has %d bytes; the limit is %d", s.Gate, size, MaxEnvelope)
 }
+
+// withoutDetails leaves of reviews who gave them.
+func (s *Statement) withoutDetails() {
+	facts := slices.Clone(s.Predicate.Evidence)
+	for i, fact := range facts {
+		if fact.Kind == gate.EvidenceReview {
+			facts[i] = Fact{Kind: fact.Kind, Actor: fact.Actor, ActorID: fact.ActorID}
+		}
+	}
+	s.Predicate.Evidence = facts
+}
+
+func (s *Statement) withoutPolicy() { s.Predicate.Policy = nil }
 
 // withoutNames leaves of reviews the numbers of the accounts, which say who they are.
 func (s *Statement) withoutNames() {

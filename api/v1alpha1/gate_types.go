@@ -335,6 +335,9 @@ type GateStatus struct {
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	Attestation string `json:"attestation,omitempty"`
+	// AttestationKept is set once the repository has the attestation too, on refs/sluice/gates.
+	// +optional
+	AttestationKept bool `json:"attestationKept,omitempty"`
 	// PullRequest is the pull request that was opened for this gate.
 	// +optional
 	PullRequest *PullRequestReference `json:"pullRequest,omitempty"`

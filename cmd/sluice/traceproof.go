@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"strconv"
 	"strings"
 
@@ -136,7 +135,7 @@ func (f *proofFlags) run(command *cobra.Command, format string, find func() (*sh
 	if err != nil {
 		return notEnough(err)
 	}
-	bundle, err := f.read(command.Context(), find)
+	bundle, err := f.read(command.Context(), roots.Controllers, find)
 	if err != nil {
 		return notEnough(err)
 	}
@@ -195,7 +194,7 @@ func checkFormat(format string) error {
 const maxBundle = 4 << 20
 
 // read returns the bundle to check.
-func (f *proofFlags) read(ctx context.Context, find func() (*show.Trace, error)) (*proof.Bundle, error) {
+func (f *proofFlags) read(ctx context.Context, trusted proof.Trusted, find func() (*show.Trace, error)) (*proof.Bundle, error) {
 	if f.bundle != "" {
 		return readBundle(f.bundle)
 	}
@@ -210,7 +209,7 @@ func (f *proofFlags) read(ctx context.Context, find func() (*show.Trace, error))
 	if err != nil {
 		return nil, fmt.Errorf("check pod %s: %w", trace.Pod.Name, err)
 	}
-	return bundle, f.complete(ctx, bundle, lookup.Commit(trace))
+	return bundle, f.complete(ctx, bundle, lookup.Commit(trace), trusted)
 }
 
 func readBundle(name string) (*proof.Bundle, error) {
@@ -244,7 +243,7 @@ func saveBundle(name string, bundle *proof.Bundle) error {
 }
 
 // complete adds the commit object and statements whose gates are gone, as far as a clone has them.
-func (f *proofFlags) complete(ctx context.Context, bundle *proof.Bundle, commit string) error {
+func (f *proofFlags) complete(ctx context.Context, bundle *proof.Bundle, commit string, trusted proof.Trusted) error {
 	local, err := gitrepo.OpenLocal(ctx, f.repository, os.Environ(), gitrepo.Limits{})
 	if gitrepo.KindOf(err) == gitrepo.RepositoryNotFound {
 		return nil
@@ -256,7 +255,7 @@ func (f *proofFlags) complete(ctx context.Context, bundle *proof.Bundle, commit 
 		bundle.Commit = snapshot.Object().Raw
 	}
 	if len(bundle.Gates) == 0 {
-		bundle.Gates = storedIn(local, bundle.Release, bundle.Revision)
+		bundle.Gates = storedIn(local, bundle.Release, bundle.Revision, trusted)
 	}
 	return nil
 }
@@ -264,23 +263,23 @@ func (f *proofFlags) complete(ctx context.Context, bundle *proof.Bundle, commit 
 // maxStatements is how many statements are looked through.
 const maxStatements = 50_000
 
-// storedIn returns the statements of a clone on the last attempt at a revision.
-func storedIn(local *gitrepo.Local, release, revision string) []proof.BundledGate {
+// storedIn returns the statements of a clone on the last attempt at a revision. Anyone who may push may
+// have put others there, so those that no trusted key signed are left out.
+func storedIn(local *gitrepo.Local, release, revision string, trusted proof.Trusted) []proof.BundledGate {
 	var found []proof.BundledGate
-	attempt := ""
+	attempt, seen := int64(0), map[proof.Place]bool{}
 	at, err := local.At(proof.Ref)
 	for range maxStatements {
 		if err != nil {
 			break
 		}
-		name, text := statementIn(at, proof.Folder(release, revision))
-		if name != "" {
-			if attempt == "" {
-				attempt = path.Dir(name)
-			}
-			if path.Dir(name) != attempt {
-				break
-			}
+		text := statementIn(at, proof.Folder(release, revision))
+		statement, _, err := trusted.Open(text)
+		if err == nil && attempt == 0 {
+			attempt = statement.Attempt
+		}
+		if err == nil && statement.Attempt == attempt && !seen[statement.Predicate.Place] {
+			seen[statement.Predicate.Place] = true
 			found = append(found, proof.BundledGate{Envelope: text})
 		}
 		if at.IsFirst() {
@@ -292,15 +291,15 @@ func storedIn(local *gitrepo.Local, release, revision string) []proof.BundledGat
 }
 
 // statementIn returns the file of a commit's statement, if it is in a folder.
-func statementIn(at *gitrepo.Snapshot, folder string) (name string, text []byte) {
+func statementIn(at *gitrepo.Snapshot, folder string) (text []byte) {
 	_ = fs.WalkDir(at.FS(), folder, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || name != "" {
+		if err != nil || entry.IsDir() || text != nil {
 			return err
 		}
 		if read, err := fs.ReadFile(at.FS(), file); err == nil && len(read) <= proof.MaxEnvelope {
-			name, text = file, read
+			text = read
 		}
 		return nil
 	})
-	return name, text
+	return text
 }

@@ -124,6 +124,27 @@ func (b *Branches) keep(r forge.ChangeRequest, made forge.MadeBranch) {
 	keep("head "+r.Branch, made.Commit)
 }
 
+// Keep puts a file into a commit of its own on top of a ref. A server that refuses that may well take
+// branches.
+func (b *Branches) Keep(ctx context.Context, file forge.KeptFile) error {
+	if b.Git == nil {
+		return &forge.Error{Kind: forge.Misconfigured, Message: "there is no Git to write " + file.Ref + " with"}
+	}
+	author, err := b.Author(ctx, file.At)
+	if err != nil {
+		return err
+	}
+	at, err := b.Remote(ctx)
+	if err != nil {
+		return err
+	}
+	err = b.Git.Append(ctx, at, forge.AppendedFile{KeptFile: file, Author: author})
+	if err != nil && ctx.Err() == nil && forge.KindOf(err) == "" {
+		err = &forge.Error{Kind: forge.Transient, Message: "write " + file.Ref + ": " + err.Error()}
+	}
+	return err
+}
+
 // Head returns the last commit of a branch.
 func (b *Branches) Head(ctx context.Context, branch string) (head forge.Head, err error) {
 	err = b.do(ctx, func(at forge.Remote) (err error) {

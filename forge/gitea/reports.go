@@ -60,3 +60,8 @@ func (*Client) OpenDeployment(context.Context, forge.DeploymentRequest) (forge.D
 func (*Client) PostDeploymentStatus(context.Context, forge.DeploymentStatusRequest) error {
 	return wire.Invalid("Gitea has no deployments: remove spec.forge.environment")
 }
+
+// Keep puts a file into a commit of its own on top of a ref, with Git.
+func (c *Client) Keep(ctx context.Context, file forge.KeptFile) error {
+	return c.api.Explain(c.branches.Keep(ctx, file), "write %s", file.Ref)
+}

@@ -167,3 +167,8 @@ func optional(s string) *string {
 	}
 	return &s
 }
+
+// Keep puts a file into a commit of its own on top of a ref, with Git.
+func (c *Client) Keep(ctx context.Context, file forge.KeptFile) error {
+	return c.explain(c.branches.Keep(ctx, file), "write %s", file.Ref)
+}

@@ -2,6 +2,7 @@ package gitrepo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -73,7 +74,7 @@ func (r *Reader) Push(ctx context.Context, at forge.Remote, p forge.NewBranch) (
 	if KindOf(refused) != Refused {
 		return made, refused
 	}
-	standing, err := r.standing(ctx, at, p.Change.Branch)
+	standing, err := r.standing(ctx, at, command.Name)
 	switch {
 	case err != nil:
 		return made, err
@@ -93,19 +94,20 @@ func conflict(format string, args ...any) error {
 // Remove removes a branch that stands at a commit; one that is gone is removed. Without a commit it
 // looks where the branch stands.
 func (r *Reader) Remove(ctx context.Context, at forge.Remote, branch, commit string) error {
+	name := plumbing.NewBranchReferenceName(branch)
 	for range 2 {
 		if commit == "" {
 			var err error
-			if commit, err = r.standing(ctx, at, branch); err != nil || commit == "" {
+			if commit, err = r.standing(ctx, at, name); err != nil || commit == "" {
 				return err
 			}
 		}
-		command := &packp.Command{Name: plumbing.NewBranchReferenceName(branch), Old: plumbing.NewHash(commit)}
+		command := &packp.Command{Name: name, Old: plumbing.NewHash(commit)}
 		err := r.move(ctx, at, command, nil)
 		if KindOf(err) != Refused {
 			return err
 		}
-		standing, problem := r.standing(ctx, at, branch)
+		standing, problem := r.standing(ctx, at, name)
 		if problem != nil || standing == "" {
 			return problem
 		}
@@ -117,10 +119,38 @@ func (r *Reader) Remove(ctx context.Context, at forge.Remote, branch, commit str
 	return newError(Refused, "branch %s is moved again and again", branch)
 }
 
-// standing returns the commit of a branch; empty if there is no such branch.
-func (r *Reader) standing(ctx context.Context, at forge.Remote, branch string) (string, error) {
+// Append makes a commit with one file and nothing else on top of a ref, which it makes if there is
+// none. If the ref moves meanwhile, the error is of kind Conflict.
+func (r *Reader) Append(ctx context.Context, at forge.Remote, file forge.AppendedFile) error {
+	name := plumbing.ReferenceName(file.Ref)
+	standing, err := r.standing(ctx, at, name)
+	if err != nil {
+		return err
+	}
+	var parents []plumbing.Hash
+	if standing != "" {
+		parents = append(parents, plumbing.NewHash(standing))
+	}
+	change := change{path: file.Path, content: file.Content, message: file.Message, by: file.Author, parents: parents}
+	sent, err := change.onTop(nil)
+	if err != nil {
+		return err
+	}
+	refused := r.move(ctx, at, &packp.Command{Name: name, Old: plumbing.NewHash(standing), New: sent.commit}, sent.pack)
+	if KindOf(refused) != Refused {
+		return refused
+	}
+	now, err := r.standing(ctx, at, name)
+	if err == nil && now != standing {
+		err = conflict("%s has moved from %s to %s", file.Ref, standing, now)
+	}
+	return cmp.Or(err, refused)
+}
+
+// standing returns the commit of a ref; empty if there is no such ref.
+func (r *Reader) standing(ctx context.Context, at forge.Remote, ref plumbing.ReferenceName) (string, error) {
 	found := ""
-	err := r.onServer(ctx, at, branch, func(ctx context.Context, c *httpConnector, m *meter) error {
+	err := r.onServer(ctx, at, ref, func(ctx context.Context, c *httpConnector, m *meter) error {
 		s, err := c.open(ctx, m)
 		if err != nil {
 			return err
@@ -141,7 +171,7 @@ func (r *Reader) standing(ctx context.Context, at forge.Remote, branch string) (
 // move has the server move a branch, if it stands where the command says. A server that does not is
 // an error of kind Refused.
 func (r *Reader) move(ctx context.Context, at forge.Remote, command *packp.Command, pack []byte) error {
-	return r.onServer(ctx, at, command.Name.Short(), func(ctx context.Context, c *httpConnector, m *meter) error {
+	return r.onServer(ctx, at, command.Name, func(ctx context.Context, c *httpConnector, m *meter) error {
 		endpoint := *c.endpoint
 		s, err := githttp.NewClient(c.client(m)).NewReceivePackSession(&endpoint, c.auth)
 		if err != nil {
@@ -168,9 +198,9 @@ func (r *Reader) move(ctx context.Context, at forge.Remote, command *packp.Comma
 	})
 }
 
-// onServer runs one request about a branch, with what it takes of connections and time.
-func (r *Reader) onServer(ctx context.Context, at forge.Remote, branch string, step func(context.Context, *httpConnector, *meter) error) error {
-	src := sourceOf(at, branch)
+// onServer runs one request about a ref, with what it takes of connections and time.
+func (r *Reader) onServer(ctx context.Context, at forge.Remote, ref plumbing.ReferenceName, step func(context.Context, *httpConnector, *meter) error) error {
+	src := sourceOf(at, ref.Short())
 	opened, err := newConnector(src, r.opts)
 	if err != nil {
 		return src.Auth.explain(err)
@@ -184,7 +214,7 @@ func (r *Reader) onServer(ctx context.Context, at forge.Remote, branch string, s
 		return err
 	}
 	defer release()
-	m := &meter{limits: r.opts.Limits, branch: plumbing.NewBranchReferenceName(branch)}
+	m := &meter{limits: r.opts.Limits, branch: ref}
 	timeout := src.timeout()
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -201,22 +231,37 @@ type newObjects struct {
 
 // newCommit makes a commit on top of another that changes one file.
 func newCommit(on *Snapshot, p forge.NewBranch) (*newObjects, error) {
+	change := change{path: p.Change.Path, content: p.Change.Content, message: p.Change.Message, by: p.Author, parents: []plumbing.Hash{on.hash}}
+	made, err := change.onTop(on.root)
+	if err == nil && made.tree.String() == on.Tree {
+		err = conflict("branch %s holds this %s already", p.Change.Base, p.Change.Path)
+	}
+	return made, err
+}
+
+// change is a commit that changes one file.
+type change struct {
+	path, message string
+	content       []byte
+	by            forge.Signature
+	parents       []plumbing.Hash
+}
+
+// onTop makes the commit of a change on top of a tree, nil for an empty one.
+func (c change) onTop(root *object) (*newObjects, error) {
 	made := &newObjects{storage: gitmemory.NewStorage()}
 	file := &plumbing.MemoryObject{}
 	file.SetType(plumbing.BlobObject)
-	_, _ = file.Write(p.Change.Content) // it appends to a slice: it can't fail
+	_, _ = file.Write(c.content) // it appends to a slice: it can't fail
 	blob, err := made.add(file)
 	if err != nil {
 		return nil, err
 	}
-	if made.tree, err = made.put(on.root, strings.Split(p.Change.Path, "/"), blob); err != nil {
+	if made.tree, err = made.put(root, strings.Split(c.path, "/"), blob); err != nil {
 		return nil, err
 	}
-	if made.tree.String() == on.Tree {
-		return nil, conflict("branch %s holds this %s already", p.Change.Base, p.Change.Path)
-	}
-	by := gitobject.Signature{Name: p.Author.Name, Email: p.Author.Address, When: p.Author.At.UTC()}
-	commit := &gitobject.Commit{Author: by, Committer: by, Message: p.Change.Message, TreeHash: made.tree, ParentHashes: []plumbing.Hash{on.hash}}
+	by := gitobject.Signature{Name: c.by.Name, Email: c.by.Address, When: c.by.At.UTC()}
+	commit := &gitobject.Commit{Author: by, Committer: by, Message: c.message, TreeHash: made.tree, ParentHashes: c.parents}
 	if made.commit, err = made.encode(commit); err != nil {
 		return nil, err
 	}

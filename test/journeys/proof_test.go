@@ -13,9 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/app"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
+	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // byDigest is an image by its digest.
@@ -71,7 +74,8 @@ func (w *world) wantSluice(code int, words []string, args ...string) {
 
 // TestProof: a pod is proven from its image to the signature of the commit and to the reviewer,
 // with the cluster and without; a bundle that was changed is refuted, and without a key nothing is
-// proven. ssh-keygen and a page of shell find the same.
+// proven. ssh-keygen and a page of shell find the same. Once the gates are gone, the repository has what
+// they said.
 func TestProof(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{MinApprovals: 1, ForbidSelfApproval: true, Approvers: []string{"grace"}})), step("50%", soak(time.Second)), step("100%"))
 	s := w.sign("ada", "controller", "mallory")
@@ -108,6 +112,28 @@ func TestProof(t *testing.T) {
 	forged := file("forged.json", strings.ReplaceAll(string(text), "5891b5b5", "5891b5b6"))
 	w.wantSluice(1, []string{"Refuted   Template"}, trace("--bundle", forged, "--attestation-keys", controllers, "--signers", signers)...)
 	w.shellAgrees(s, controllers, signers)
+
+	cptest.Eventually(w, soon, func() error {
+		for _, gate := range w.now().gates {
+			if gate.Spec.Commit != "" && !gate.Status.AttestationKept {
+				return fmt.Errorf("want the statement about gate %s kept", gate.Name)
+			}
+		}
+		return nil
+	})
+	if err := w.DeleteAllOf(t.Context(), &v1alpha1.Gate{}, client.InNamespace(w.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	cptest.Eventually(w, soon, func() error {
+		if left := len(w.now().gates); left > 0 {
+			return fmt.Errorf("want no gates, got %d", left)
+		}
+		return nil
+	})
+	checked := trace(pod, "--attestation-keys", controllers, "--signers", signers, "--repository", s.folder)
+	w.wantSluice(2, []string{"no statement says"}, checked...)
+	s.git(s.folder, "fetch", "--quiet", "origin", "refs/sluice/*:refs/sluice/*")
+	w.wantSluice(0, []string{"approved by grace, ", "gate 1 after batch 2 (soak)"}, checked...)
 }
 
 // shellAgrees requires that the page of shell in docs/proof.md accepts the statement of the first
