@@ -109,8 +109,8 @@ type Reports interface {
 	OpenDeployment(ctx context.Context, r DeploymentRequest) (Deployment, error)
 	// PostDeploymentStatus gives a deployment a new state.
 	PostDeploymentStatus(ctx context.Context, r DeploymentStatusRequest) error
-	// Keep puts a file into a commit of its own on top of a ref, with Git. If the answer is lost it may be
-	// there twice.
+	// Keep puts a file into a commit of its own on top of a ref, with Git. If the answer is lost it
+	// may be there twice.
 	Keep(ctx context.Context, file KeptFile) error
 }
 

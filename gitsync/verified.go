@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/forge/record"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
 	"github.com/sluice-dev/sluice/gitsync/verify"
 	"github.com/sluice-dev/sluice/internal/plain"
@@ -56,14 +59,14 @@ func (r *Reconciler) verify(ctx context.Context, source *v1alpha1.ReleaseSource,
 		m.verified, m.verify, m.object = nil, nil, gitrepo.Commit{}
 		return nil, nil
 	}
-	c := claim{want: want, known: verifiedOf(source, m), head: head.Object(), now: r.clock.Now()}
+	c := claim{want: want, known: verifiedOf(source, m), name: head.Commit, head: head.Object(), now: r.clock.Now()}
 	if c.head.Raw == nil {
 		c.head = m.object
 	}
 	if runs := m.runs(source); len(c.known.heads) == 0 && want.Keys.File == "" && runs != "" {
 		c.known.heads = []v1alpha1.Verification{{Commit: runs, At: metav1.NewTime(c.now)}}
 	}
-	next, err := r.settle(ctx, source, repository, head, c)
+	next, err := r.settle(ctx, source, repository, head, &c)
 	switch _, refused := errors.AsType[*unverifiedError](err); {
 	case refused:
 		return unread{cause: unsigned, err: err}, nil
@@ -77,14 +80,14 @@ func (r *Reconciler) verify(ctx context.Context, source *v1alpha1.ReleaseSource,
 }
 
 // settle reads what a claim is checked with, and returns what is known once it holds.
-func (r *Reconciler) settle(ctx context.Context, source *v1alpha1.ReleaseSource, repository gitrepo.Source, head *gitrepo.Snapshot, c claim) (verified, error) {
+func (r *Reconciler) settle(ctx context.Context, source *v1alpha1.ReleaseSource, repository gitrepo.Source, head *gitrepo.Snapshot, c *claim) (verified, error) {
 	keys, err := r.keysOf(ctx, source, c.known.keys)
 	if err != nil {
 		return verified{}, err
 	}
 	made := v1alpha1.Verification{Commit: head.Commit, At: metav1.NewTime(c.now)}
 	if !c.takenAsItIs() {
-		by, err := r.signer(ctx, repository, head, c, keys)
+		by, err := r.signer(ctx, source, repository, head, c, keys)
 		if err != nil {
 			return verified{}, err
 		}
@@ -102,16 +105,47 @@ func (r *Reconciler) settle(ctx context.Context, source *v1alpha1.ReleaseSource,
 	return known, nil
 }
 
-// signer returns who signed the head, if all commits are signed that must be.
-func (r *Reconciler) signer(ctx context.Context, repository gitrepo.Source, head *gitrepo.Snapshot, c claim, keys *verify.Keys) (verify.Signer, error) {
+// signer returns who signed the head, if all commits are signed that must be. Where a forge says
+// who approved, commits that bring nothing but records of approvals need no signature: the forge
+// makes them, and gates judge them. Of a head that is one the commit beneath counts.
+//
+//nolint:revive // what is read, and what it is checked with
+func (r *Reconciler) signer(ctx context.Context, source *v1alpha1.ReleaseSource, repository gitrepo.Source, head *gitrepo.Snapshot, c *claim, keys *verify.Keys) (verify.Signer, error) {
 	commits := []gitrepo.Commit{c.head}
 	if from := c.since(); len(from) > 0 {
 		var err error
-		if commits, err = r.commitsSince(ctx, repository, head, c, from); err != nil {
+		if commits, err = r.commitsSince(ctx, repository, head, *c, from); err != nil {
 			return verify.Signer{}, err
 		}
 	}
+	by, err := c.check(keys, commits)
+	if err == nil || head.FS() == nil || !recordsApart(source) {
+		return by, err
+	}
+	aside, problem := r.git.Aside(ctx, repository, head, commits, record.Folder)
+	if gitrepo.KindOf(problem) == gitrepo.LimitExceeded {
+		return by, err
+	}
+	if problem != nil {
+		return by, problem
+	}
+	commits = slices.DeleteFunc(commits, func(commit gitrepo.Commit) bool { return aside.Commits[commit.Name] })
+	if aside.Commits[c.name] {
+		c.head = aside.Beneath
+		if known := c.known.heads; len(known) > 0 && known[0].Commit == c.head.Name && known[0].Key == "" || c.head.Name == c.want.Since {
+			_, err := c.check(keys, commits)
+			return verify.Signer{}, err
+		}
+		commits = append([]gitrepo.Commit{c.head}, slices.DeleteFunc(commits, func(commit gitrepo.Commit) bool { return commit.Name == c.head.Name })...)
+	}
 	return c.check(keys, commits)
+}
+
+// recordsApart reports whether the records of approvals are judged by a forge, and are nothing
+// else: neither keys nor what the source applies.
+func recordsApart(source *v1alpha1.ReleaseSource) bool {
+	within := func(name string) bool { return strings.HasPrefix(path.Clean("/"+name)+"/", "/"+record.Folder+"/") }
+	return source.Spec.Forge != nil && !within(source.Spec.Verify.Keys.File) && !within(source.Spec.Path)
 }
 
 // commitsSince returns the commits that must be signed, the head first.
@@ -150,26 +184,28 @@ func (v *verified) add(made v1alpha1.Verification) {
 type claim struct {
 	want  *v1alpha1.Verify
 	known verified
-	head  gitrepo.Commit
-	now   time.Time
+	// name is that of the head, and head the commit whose signature is checked for it.
+	name string
+	head gitrepo.Commit
+	now  time.Time
 }
 
 // takenAsItIs reports whether the head needs no signature: it was released before spec.verify was
 // set, or spec.verify.since names it, or it brings the first keys.
 func (c claim) takenAsItIs() bool {
 	switch {
-	case c.head.Name == c.want.Since, c.want.Keys.File != "" && c.known.keys == "":
+	case c.name == c.want.Since, c.want.Keys.File != "" && c.known.keys == "":
 		return true
 	case len(c.known.heads) == 0:
 		return false
 	}
-	return c.known.heads[0].Commit == c.head.Name && c.known.heads[0].Key == ""
+	return c.known.heads[0].Commit == c.name && c.known.heads[0].Key == ""
 }
 
 // since returns the commits that count as verified, with all before them, if others must be signed
 // than the head. The newest is first.
 func (c claim) since() []string {
-	if c.want.Mode == v1alpha1.VerifyHead || len(c.known.heads) > 0 && c.known.heads[0].Commit == c.head.Name {
+	if c.want.Mode == v1alpha1.VerifyHead || len(c.known.heads) > 0 && c.known.heads[0].Commit == c.name {
 		return nil
 	}
 	var from []string
@@ -211,11 +247,11 @@ func (c claim) refused(err error) error {
 	}
 	commit := plain.Commit(refused.Commit)
 	switch {
-	case len(c.known.heads) > 0 && refused.Commit == c.known.heads[0].Commit:
+	case len(c.known.heads) > 0 && c.name == c.known.heads[0].Commit && refused.Commit == c.head.Name:
 		return notVerified(reason, "commit %s is not verified any more: %s; what runs stays, and nothing more of it is applied: "+
 			"push a commit on top that is signed with a key that counts", commit, refused.Why)
-	case refused.Commit != c.head.Name:
-		commit += " before the head " + plain.Commit(c.head.Name)
+	case refused.Commit != c.name:
+		commit += " before the head " + plain.Commit(c.name)
 	}
 	return notVerified(reason, "commit %s is not verified: %s; %s, or set spec.verify.since to %s to accept it and all before it",
 		commit, refused.Why, remedy, refused.Commit)

@@ -228,8 +228,8 @@ func (t *Trace) gates(attempt int64) []v1alpha1.Gate {
 	return gates
 }
 
-// Passed returns the gates that the version has passed, in their order. Gates of earlier attempts may
-// be gone.
+// Passed returns the gates that the version has passed, in their order. Gates of earlier attempts
+// may be gone.
 func (t *Trace) Passed() []v1alpha1.Gate {
 	return slices.DeleteFunc(t.gates(t.origin().attempt), func(g v1alpha1.Gate) bool { return g.Status.Decision != v1alpha1.DecisionPassed })
 }

@@ -61,7 +61,7 @@ const (
 	exitNotEnough = 2
 )
 
-// notEnough is the end of a check that could not be made.
+// notEnough returns the error of a check that could not be made.
 func notEnough(err error) error {
 	if err == nil || errors.As(err, new(usageError)) {
 		return err
@@ -263,8 +263,8 @@ func (f *proofFlags) complete(ctx context.Context, bundle *proof.Bundle, commit 
 // maxStatements is how many statements are looked through.
 const maxStatements = 50_000
 
-// storedIn returns the statements of a clone on the last attempt at a revision. Anyone who may push may
-// have put others there, so those that no trusted key signed are left out.
+// storedIn returns the statements of a clone on the last attempt at a revision. Anyone who may push
+// may have put others there, so those that no trusted key signed are left out.
 func storedIn(local *gitrepo.Local, release, revision string, trusted proof.Trusted) []proof.BundledGate {
 	var found []proof.BundledGate
 	attempt, seen := int64(0), map[proof.Place]bool{}

@@ -124,8 +124,8 @@ func (b *Branches) keep(r forge.ChangeRequest, made forge.MadeBranch) {
 	keep("head "+r.Branch, made.Commit)
 }
 
-// Keep puts a file into a commit of its own on top of a ref. A server that refuses that may well take
-// branches.
+// Keep puts a file into a commit of its own on top of a ref. A server that refuses that may well
+// take branches.
 func (b *Branches) Keep(ctx context.Context, file forge.KeptFile) error {
 	if b.Git == nil {
 		return &forge.Error{Kind: forge.Misconfigured, Message: "there is no Git to write " + file.Ref + " with"}

@@ -30,8 +30,8 @@ type unpacker struct {
 	account *account
 	// base returns objects that the server knows us to have, for thin packs.
 	base func(plumbing.Hash) *object
-	// commitsOnly drops trees and files.
-	commitsOnly bool
+	// commitsOnly drops trees and files, and withoutFiles drops files.
+	commitsOnly, withoutFiles bool
 
 	// nameless is set when files of unknown hash were dropped, also the deltas of a file that is too
 	// large.
@@ -197,7 +197,7 @@ func (u *unpacker) baseOf(header packfile.ObjectHeader) *object {
 // object that is too large is an error.
 func (u *unpacker) wanted(kind plumbing.ObjectType, size int64) (bool, error) {
 	switch {
-	case u.commitsOnly && kind != plumbing.CommitObject:
+	case u.commitsOnly && kind != plumbing.CommitObject, u.withoutFiles && kind == plumbing.BlobObject:
 		return false, nil
 	case kind == plumbing.BlobObject && size > u.limits.FileBytes:
 		return false, nil

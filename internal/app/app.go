@@ -94,7 +94,8 @@ type Options struct {
 	Traces    traces.Options
 	TracePage traces.Page
 
-	// AttestationKey is a file with the Ed25519 key that signs statements about gates; empty signs none.
+	// AttestationKey is a file with the Ed25519 key that signs statements about gates; empty signs
+	// none.
 	AttestationKey string
 
 	// NoticesConfig is a file that says who gets notices of releases; empty sends none. Their record is

@@ -56,6 +56,14 @@ func (s *signedWorld) signs(by string, files map[string]string) string {
 		s.folder = s.clone()
 	}
 	s.git(s.folder, "pull", "--quiet", "--ff-only")
+	made := s.commits(by, files)
+	s.git(s.folder, "push", "--quiet", "origin", "main")
+	return made
+}
+
+// commits makes a commit in the clone, and pushes nothing.
+func (s *signedWorld) commits(by string, files map[string]string) string {
+	s.Helper()
 	for name, text := range files {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(s.folder, name)), 0o755); err != nil {
 			s.Fatal(err)
@@ -70,7 +78,6 @@ func (s *signedWorld) signs(by string, files map[string]string) string {
 		args = append([]string{"-c", "gpg.format=ssh", "-c", "user.signingkey=" + s.keys[by].File}, append(args, "-S")...)
 	}
 	s.git(s.folder, args...)
-	s.git(s.folder, "push", "--quiet", "origin", "main")
 	return strings.TrimSpace(s.git(s.folder, "rev-parse", "HEAD"))
 }
 
@@ -150,30 +157,56 @@ func TestSignedCommits(t *testing.T) {
 	w.await(all(web.rolledBack(v1alpha1.TriggerAnnotation, "rollback=true"), web.serves("web:2", 10)))
 }
 
-// TestUnsignedApproval: the forge does not sign the merge of an approval here. The release waits,
-// and the source says what to do. A person accepts the merge, and the release goes on; so does the
-// next signed commit.
+// TestUnsignedApproval: the forge does not sign the merge of an approval, and need not: it brings a
+// record alone. A merge that hides an unsigned commit is refused, though it changes no file. So is
+// an unsigned commit that brings a record and more. Once the key is taken away the merge counts no
+// more than what it was merged onto.
 func TestUnsignedApproval(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{})), step("100%"))
 	s := w.sign("ada")
 	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "signers"}, Data: map[string]string{"allowed_signers": s.lines("ada")}})
-	w.startWithForge(time.Second)
+	c := w.startWithForge(time.Second)
 	w.editSource(`{"spec":{"verify":{"keys":{"configMapRef":{"name":"signers"}}}}}`)
 	w.awaitVerified(metav1.ConditionTrue, v1alpha1.ReasonCommitVerified)
 	s.signs("ada", s.image("web:2"))
 	number := w.awaitPull(0)
 	merged := w.as("grace").Merge(number, "merge")
-	w.awaitVerified(metav1.ConditionFalse, v1alpha1.ReasonNotSigned, "before the head "+merged[:7], "set spec.verify.since")
-	if err := all(web.blocksAt(0), web.runs(pods{"web:1": 9, "web:2": 1}))(w.now()); err != nil {
-		t.Errorf("a record that is not verified has approved: %v", err)
-	}
-	w.editSource(fmt.Sprintf(`{"spec":{"verify":{"since":%q}}}`, merged))
 	w.await(all(web.completed, web.serves("web:2", 10)))
-	w.awaitVerified(metav1.ConditionTrue, v1alpha1.ReasonCommitVerified, "taken as it is")
+	w.awaitVerified(metav1.ConditionTrue, v1alpha1.ReasonCommitVerified, merged[:7], "ada@example.com")
 
-	s.signs("ada", s.image("web:3"))
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:2": 9, "web:3": 1})))
-	w.awaitVerified(metav1.ConditionTrue, v1alpha1.ReasonCommitVerified, "ada@example.com")
+	s.git(s.folder, "pull", "--quiet", "--ff-only")
+	evil := s.commits("", s.image("web:evil"))
+	s.git(s.folder, "reset", "--quiet", "--hard", "HEAD~1")
+	s.git(s.folder, "merge", "--quiet", "--no-ff", "-s", "ours", "-m", "Hide it", evil)
+	s.git(s.folder, "push", "--quiet", "origin", "main")
+	w.awaitVerified(metav1.ConditionFalse, v1alpha1.ReasonNotSigned, evil[:7]+" before the head")
+	s.git(s.folder, "reset", "--quiet", "--hard", merged)
+	files := s.image("web:evil")
+	files[".sluice/approvals/shop/web.yaml"] = "x"
+	s.commits("", files)
+	s.git(s.folder, "push", "--quiet", "--force", "origin", "main")
+	w.awaitVerified(metav1.ConditionFalse, v1alpha1.ReasonNotSigned, "not signed")
+	s.git(s.folder, "reset", "--quiet", "--hard", merged)
+	s.git(s.folder, "push", "--quiet", "--force", "origin", "main")
+	w.awaitVerified(metav1.ConditionTrue, v1alpha1.ReasonCommitVerified, merged[:7])
+	if err := web.serves("web:2", 10)(w.now()); err != nil {
+		t.Errorf("a commit that is not verified has moved pods: %v", err)
+	}
+
+	c.kill()
+	w.startController()
+	w.edit(named[corev1.ConfigMap]("signers"), mergePatch(fmt.Sprintf(`{"data":{"allowed_signers":%q}}`, s.otherLine())), "kubectl-edit")
+	w.awaitVerified(metav1.ConditionFalse, v1alpha1.ReasonKeyNotTrusted, "not among the keys")
+}
+
+// otherLine returns the line of somebody who has signed nothing.
+func (s *signedWorld) otherLine() string {
+	s.Helper()
+	key, err := gittest.NewSigner(s.TempDir(), "other")
+	if err != nil {
+		s.Fatal(err)
+	}
+	return "other@example.com " + key.Public + "\n"
 }
 
 // TestKeysOfTheRepository: a commit can't bring the key that it is signed with.

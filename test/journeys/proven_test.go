@@ -72,11 +72,11 @@ func (w *world) wantSluice(code int, words []string, args ...string) {
 	}
 }
 
-// TestProof: a pod is proven from its image to the signature of the commit and to the reviewer,
+// TestProvenPod: a pod is proven from its image to the signature of the commit and to the reviewer,
 // with the cluster and without; a bundle that was changed is refuted, and without a key nothing is
-// proven. ssh-keygen and a page of shell find the same. Once the gates are gone, the repository has what
-// they said.
-func TestProof(t *testing.T) {
+// proven. ssh-keygen and a page of shell find the same. Once the gates are gone, the repository has
+// what they said.
+func TestProvenPod(t *testing.T) {
 	w := newForgeWorld(t, step(1, pullRequest(v1alpha1.PullRequestGate{MinApprovals: 1, ForbidSelfApproval: true, Approvers: []string{"grace"}})), step("50%", soak(time.Second)), step("100%"))
 	s := w.sign("ada", "controller", "mallory")
 	w.options = func(o *app.Options) { o.AttestationKey = s.keys["controller"].File }
@@ -148,7 +148,7 @@ func (w *forgeWorld) shellAgrees(s *signedWorld, controllers, signers string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	_, script, _ := strings.Cut(string(text), "```sh\n")
+	_, script, _ := strings.Cut(string(text), "```sh\n#!/bin/sh\n")
 	script, _, _ = strings.Cut(script, "```")
 	dir := w.TempDir()
 	var envelope string
