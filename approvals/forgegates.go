@@ -111,7 +111,7 @@ func (a *asking) gatherAsked(ctx context.Context, facts lifecycle.GateFacts, onB
 		return facts, err
 	}
 	facts.Forge = known
-	a.polls.done(g, onBranch, a.gates.clock.Now().Add(intervalOf(facts.Source)))
+	a.polls.done(g, onBranch, a.gates.clock.Now().Add(pollAfter(facts.Source, a.gates.clock.Now())))
 	if known.Approval != nil && known.Approval.PullRequest.State == forge.PullOpen {
 		if facts.Text, err = a.gates.textOf(ctx, g, facts.Release); err != nil {
 			return facts, err

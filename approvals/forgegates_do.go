@@ -93,7 +93,7 @@ func (a *asking) open(ctx context.Context, facts lifecycle.GateFacts, intent lif
 		return err
 	})
 	if err == nil && pull.State == forge.PullOpen { // people may have answered any other: ask at once
-		a.polls.done(g, gate.RecordOnBranch(g, facts.Source), a.gates.clock.Now().Add(intervalOf(facts.Source)))
+		a.polls.done(g, gate.RecordOnBranch(g, facts.Source), a.gates.clock.Now().Add(pollAfter(facts.Source, a.gates.clock.Now())))
 	}
 	return a.recordAfter(ctx, err, func(s *v1alpha1.GateStatus) { *s = lifecycle.OpenedStatus(a.gate.object, facts.Source, intent, pull) })
 }

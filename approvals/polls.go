@@ -59,8 +59,23 @@ func (p *polls) forget(uid types.UID) {
 
 func requestedAt(g *v1alpha1.Gate) string { return g.Annotations[v1alpha1.RequestedAtAnnotation] }
 
-// defaultInterval is that of the CRD, for sources that were made without it.
-const defaultInterval = time.Minute
+const (
+	// defaultInterval is that of the CRD, for sources that were made without it.
+	defaultInterval = 5 * time.Minute
+	// seldomWithWebhooks is how many times less often something is asked that webhooks tell: some may be lost.
+	seldomWithWebhooks = 24
+	// webhooksWork is the time for which a webhook shows that others arrive too.
+	webhooksWork = 7 * 24 * time.Hour
+)
+
+// pollAfter returns the time to the next poll of a gate.
+func pollAfter(source *v1alpha1.ReleaseSource, now time.Time) time.Duration {
+	at, err := time.Parse(time.RFC3339Nano, source.Annotations[v1alpha1.WebhookAtAnnotation])
+	if source.Spec.WebhookSecretRef != nil && err == nil && now.Sub(at).Abs() < webhooksWork {
+		return seldomWithWebhooks * intervalOf(source)
+	}
+	return intervalOf(source)
+}
 
 // intervalOf returns the time between two requests of the same thing, spread so that gates don't
 // fall into step.

@@ -89,6 +89,9 @@ const (
 	GitTemplateAnnotation = Prefix + "git-template"
 	// RequestedAtAnnotation requests a sync of a ReleaseSource now, and a check of a Gate on the forge.
 	RequestedAtAnnotation = Prefix + "requestedAt"
+	// WebhookAtAnnotation on a ReleaseSource is the time of the last webhook about its branch, in RFC
+	// 3339. While webhooks arrive, the forge is polled seldom.
+	WebhookAtAnnotation = Prefix + "webhookAt"
 
 	// CurrentStableAnnotation and LastStableAnnotation on a BatchRelease name the revisions to which a
 	// rollback returns.

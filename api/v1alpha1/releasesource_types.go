@@ -248,8 +248,9 @@ type Forge struct {
 	SecretRef LocalReference `json:"secretRef"`
 
 	// Interval is the time between two checks of a gate's evidence on the forge, if no webhook
-	// arrives; spread by up to a tenth. Default 1m, at least 5s.
-	// +kubebuilder:default="1m"
+	// arrives; spread by up to a tenth. While webhooks arrive, it is 24 times as long. Default 5m, at
+	// least 5s.
+	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5s')",message="must be at least 5s"
 	// +optional
 	Interval metav1.Duration `json:"interval,omitzero"`

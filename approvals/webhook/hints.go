@@ -141,9 +141,11 @@ func (r *Receiver) isFrom(ctx context.Context, g *v1alpha1.Gate, source *v1alpha
 // hint asks for a look at an object. Several hints before the next look are one.
 func (r *Receiver) hint(ctx context.Context, object client.Object) error {
 	now := r.options.Clock.Now().UTC().Format(time.RFC3339Nano)
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"annotations": map[string]string{v1alpha1.RequestedAtAnnotation: now},
-	}})
+	annotations := map[string]string{v1alpha1.RequestedAtAnnotation: now}
+	if _, is := object.(*v1alpha1.ReleaseSource); is {
+		annotations[v1alpha1.WebhookAtAnnotation] = now
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return fmt.Errorf("write a patch: %w", err)
 	}

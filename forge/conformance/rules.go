@@ -30,6 +30,7 @@ var rules = map[string]rule{
 	"statuses":          {hold: statuses},
 	"people":            {hold: people},
 	"few-requests":      {hold: fewRequests},
+	"a-quiet-hour":      {hold: quietHour},
 	"faults-open":       {needs: func(a Abilities) bool { return a.Faults }, hold: faultsOpen},
 	"faults-read":       {needs: func(a Abilities) bool { return a.Faults }, hold: faultsRead},
 }
@@ -287,6 +288,24 @@ func faultsOpen(s *Scene) {
 		if pull := s.open(); pull.State != forge.PullOpen || s.Pulls(record.Branch(s.gate)) != 1 {
 			s.Errorf("%d: want one pull request, got %+v of %d", status, pull, s.Pulls(record.Branch(s.gate)))
 		}
+	}
+}
+
+// quietHour asks about an approval that nobody answers as often as the default interval has it in
+// an hour: 12 requests.
+func quietHour(s *Scene) {
+	stable := s.Head("main")
+	s.Commit("ada", "ada", "main", "web.yaml", "image: web:2\n")
+	s.Wait(stable, reviewed)
+	if s.Judge().Decision != waiting {
+		s.Error("want it to wait")
+	}
+	before, _ := s.Requests()
+	for range 12 {
+		s.Judge()
+	}
+	if after, _ := s.Requests(); after >= 0 && after-before > 12 {
+		s.Errorf("want at most 12 requests, got %d", after-before)
 	}
 }
 
