@@ -40,6 +40,7 @@ func TestDemo(t *testing.T) {
 		"OutlivesConnections":                   outlivesConnections,
 		"EndsWithoutReader":                     endsWithoutReader,
 		"InterruptedInMidRelease":               interruptedAt("batch 1/3 done"),
+		"OnGitea":                               interruptedAt("version 2 (nginx:1.28) is released to all 10 pods", "--forge=gitea"),
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -173,9 +174,9 @@ func endsWithoutReader(d *demo) {
 }
 
 // interruptedAt sends what Ctrl-C sends as soon as a line with text is there.
-func interruptedAt(text string) func(*demo) {
+func interruptedAt(text string, args ...string) func(*demo) {
 	return func(d *demo) {
-		d.start()
+		d.start(args...)
 		d.await(text)
 		d.interrupt()
 		d.exits(130)

@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/dashboard"
 	"github.com/sluice-dev/sluice/dashboard/access"
 	"github.com/sluice-dev/sluice/gitsync/gitrepo"
@@ -24,7 +25,6 @@ import (
 	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane"
-	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
 // nodes of the cluster: the DaemonSet of the second act has a pod on each.
@@ -39,7 +39,9 @@ type environment struct {
 	screen *screen
 	log    *slog.Logger
 	plane  *controlplane.ControlPlane
-	forge  *devforge.Forge
+	forge  hub
+	// forgeType is the type of the forge.
+	forgeType v1alpha1.ForgeType
 	// first is the stage of the first act.
 	first *stage
 	// metrics is the address of the controller's metrics, none if empty.

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"slices"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/testbed/devforge"
 )
 
@@ -26,17 +28,9 @@ const (
 	releaser = "sluice"
 )
 
-// rights are what the token of each is good for; nil is all that its account may do.
-var rights = map[string]devforge.Permissions{
-	developer: nil,
-	approver:  nil,
-	tester:    {"statuses": "write"},
-	releaser:  {"contents": "write", "pull_requests": "write", "statuses": "write"},
-}
-
 // startForge has everybody sign up, and opens the first stage.
 func (e *environment) startForge(ctx context.Context) error {
-	forge, err := devforge.Start(ctx, devforge.Options{Dir: e.state.join("forge"), Logger: e.log})
+	forge, err := e.newForge(ctx)
 	if err != nil {
 		return fmt.Errorf("start forge: %w", err)
 	}
@@ -44,8 +38,8 @@ func (e *environment) startForge(ctx context.Context) error {
 	e.stops = append(e.stops, forge.Close)
 	e.tokens = map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(rights)) {
-		if e.tokens[name], err = signUp(forge, name); err != nil {
-			return err
+		if e.tokens[name], err = forge.SignUp(ctx, name); err != nil {
+			return fmt.Errorf("sign up: %w", err)
 		}
 	}
 	if err := e.open(ctx, e.first); err != nil {
@@ -55,16 +49,20 @@ func (e *environment) startForge(ctx context.Context) error {
 	return nil
 }
 
-// signUp makes an account, and a token for it.
-func signUp(forge *devforge.Forge, name string) (string, error) {
-	if _, err := forge.CreateUser(name); err != nil {
-		return "", fmt.Errorf("sign up: %w", err)
+// newForge starts the forge that was asked for.
+func (e *environment) newForge(ctx context.Context) (hub, error) {
+	dir := e.state.join("forge")
+	if e.forgeType == v1alpha1.ForgeGitea {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, err
+		}
+		return startGitea(ctx, dir, e.screen.progress())
 	}
-	token, err := forge.CreateToken(name, rights[name])
+	forge, err := devforge.Start(ctx, devforge.Options{Dir: dir, Logger: e.log})
 	if err != nil {
-		return "", fmt.Errorf("sign up: %w", err)
+		return nil, err
 	}
-	return token, nil
+	return devHub{forge}, nil
 }
 
 // webhooks holds the URL and the secret that forge and controller share.
@@ -87,8 +85,8 @@ func agreeOnWebhooks(ctx context.Context) (webhooks, error) {
 // addHook has the forge tell the controller what happens, as somebody does once in the
 // repository's settings.
 func (e *environment) addHook(ctx context.Context, at *stage) error {
-	hook := devforge.Hook{URL: fmt.Sprintf("http://%s/hooks/%s/%s", e.webhooks.address, at.namespace, at.source), Secret: e.webhooks.secret}
-	if _, err := e.forge.AddHook(ctx, at.repository, hook); err != nil {
+	address := fmt.Sprintf("http://%s/hooks/%s/%s", e.webhooks.address, at.namespace, at.source)
+	if err := e.forge.AddHook(ctx, at.repository, address, e.webhooks.secret); err != nil {
 		return fmt.Errorf("add webhook: %w", err)
 	}
 	return nil

@@ -72,7 +72,7 @@ func (s *story) approve(ctx context.Context, v *version, gate *v1alpha1.Gate) er
 	if err := s.claim(ctx, v, gate, approver, fmt.Sprintf("#%d", pull.Number)); err != nil {
 		return err
 	}
-	if err := s.people[approver].approve(ctx, pull.Number, remark); err != nil {
+	if err := s.forge.Approve(ctx, s.people[approver], pull.Number, remark); err != nil {
 		return err
 	}
 	s.screen.say("%s: approves and merges #%d, %s", approver, pull.Number, pull.URL)
@@ -120,7 +120,7 @@ func (s *story) hold(ctx context.Context, v *version, gate *v1alpha1.Gate, state
 // test reports the status of CI for a commit.
 func (s *story) test(ctx context.Context, gate *v1alpha1.Gate, state string) error {
 	status := commitStatus{Context: gate.Spec.Policy.CommitStatus.Context, State: state, Description: "smoke test of the new pods"}
-	if err := s.people[tester].post(ctx, gate.Spec.Commit, status); err != nil {
+	if err := s.forge.Post(ctx, s.people[tester], gate.Spec.Commit, status); err != nil {
 		return err
 	}
 	s.screen.say("%s: posts %s on %s: %s", tester, status.Context, plain.Commit(gate.Spec.Commit), state)
@@ -180,7 +180,7 @@ func (s *story) revision(ctx context.Context) (uint64, error) {
 
 // listStatuses prints what the forge lists of a version's commit, newest first.
 func (s *story) listStatuses(ctx context.Context, v *version) error {
-	statuses, err := s.people[developer].statuses(ctx, v.commit)
+	statuses, err := s.forge.Statuses(ctx, s.people[developer], v.commit)
 	if err != nil {
 		return err
 	}

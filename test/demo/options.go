@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	forgetypes "github.com/sluice-dev/sluice/forge"
 )
 
 // options holds the flags of the command line.
@@ -20,6 +23,8 @@ type options struct {
 	pause time.Duration
 	// timeout is how long any one thing may take to come about.
 	timeout time.Duration
+	// forge is the type of the forge.
+	forge v1alpha1.ForgeType
 	// metrics is the address of the controller's metrics, none if empty.
 	metrics string
 }
@@ -46,9 +51,11 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	flags.DurationVar(&o.pause, "pause", 2*time.Second, "how long to show each gate before confirming it")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "how long a batch may take")
 	flags.StringVar(&o.metrics, "metrics-address", "", "the `host:port` to serve the controller's metrics on (default: none)")
+	forge := flags.String("forge", "github", "the `type` of the forge: github, for one with GitHub's API, or gitea, for a real Gitea, which takes a C compiler to build")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
+	o.forge = v1alpha1.ForgeType(forgetypes.ParseType(*forge))
 	err := o.validate(flags.Args())
 	if err != nil {
 		fmt.Fprintln(out, "demo:", err)
@@ -60,6 +67,8 @@ func (o options) validate(rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q", rest[0])
+	case o.forge != v1alpha1.ForgeGitHub && o.forge != v1alpha1.ForgeGitea:
+		return errors.New("--forge must be github or gitea")
 	case o.pause < 0:
 		return errors.New("--pause must not be negative")
 	case o.timeout <= 0:

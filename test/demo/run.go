@@ -31,7 +31,7 @@ func run(ctx context.Context, o options, screen *screen) (err error) {
 	interrupted := func() bool { return ctx.Err() != nil }
 	defer func() { err = state.close(err, interrupted()) }()
 	defer screen.close()
-	env := &environment{state: state, screen: screen, first: oneDeployment(), metrics: o.metrics}
+	env := &environment{state: state, screen: screen, first: oneDeployment(), metrics: o.metrics, forgeType: o.forge}
 	defer func() { err = errors.Join(err, env.stop()) }()
 	screen.chapter("Starting what the story takes place on")
 	life, err := env.start(ctx)

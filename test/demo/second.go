@@ -175,7 +175,7 @@ func (e *ensemble) passGate(ctx context.Context, step int) error {
 
 // showPull prints which members the pull request lists.
 func (e *ensemble) showPull(ctx context.Context) error {
-	pulls, err := e.people[approver].pulls(ctx)
+	pulls, err := e.forge.Pulls(ctx, e.people[approver])
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (e *ensemble) conclude(ctx context.Context) error {
 	if err := e.stories[0].listStatuses(ctx, v); err != nil {
 		return err
 	}
-	pulls, err := e.people[approver].pulls(ctx)
+	pulls, err := e.forge.Pulls(ctx, e.people[approver])
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,7 @@ func (e *environment) releaseSource(at *stage) *v1alpha1.ReleaseSource {
 			Timeout:   metav1.Duration{Duration: pollTimeout},
 			SecretRef: &v1alpha1.LocalReference{Name: credentialsName},
 			Forge: &v1alpha1.Forge{
+				Type:      e.forge.Type(),
 				BaseURL:   e.forge.URL(),
 				Owner:     owner,
 				Repo:      repository,

@@ -7,8 +7,6 @@ import (
 	"net/url"
 
 	"github.com/sluice-dev/sluice/examples"
-	"github.com/sluice-dev/sluice/internal/testbed/devforge"
-	"github.com/sluice-dev/sluice/internal/testbed/devforge/person"
 )
 
 // stage is the place of an act: a namespace that a ReleaseSource fills from a repository on the
@@ -45,10 +43,10 @@ func (e *environment) open(ctx context.Context, at *stage) error {
 	}
 	at.people = map[string]account{}
 	for name, token := range e.tokens {
-		if err := e.forge.Grant(at.repository, name, devforge.RoleWrite); err != nil {
+		if err := e.forge.Invite(ctx, at.repository, name); err != nil {
 			return fmt.Errorf("invite: %w", err)
 		}
-		at.people[name] = account{person.New(e.forge, at.repository, name, token)}
+		at.people[name] = account{at.repository, name, token}
 	}
 	return nil
 }

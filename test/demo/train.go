@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -15,15 +13,6 @@ import (
 type pull struct {
 	Number int64  `json:"number"`
 	Body   string `json:"body"`
-}
-
-// pulls lists all pull requests, merged ones too.
-func (p account) pulls(ctx context.Context) ([]pull, error) {
-	var listed []pull
-	if err := p.Call(ctx, http.MethodGet, "/pulls?state=all", nil, &listed); err != nil {
-		return nil, fmt.Errorf("list pull requests: %w", err)
-	}
-	return listed, nil
 }
 
 // table returns the members that a pull request lists, a line each.
