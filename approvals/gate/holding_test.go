@@ -30,23 +30,25 @@ func TestAMergeThatKeepsEveryRulePasses(t *testing.T) {
 		scene   approving
 		message string
 		facts   []v1alpha1.Evidence
+		// behind are the numbers of the contributors.
+		behind []int64
 	}{
 		"the merge alone": {
-			merged(v1alpha1.PullRequestGate{}), "pull request #12 was merged by carol", []v1alpha1.Evidence{mergedBy(carol)},
+			merged(v1alpha1.PullRequestGate{}), "pull request #12 was merged by carol", []v1alpha1.Evidence{mergedBy(carol)}, nil,
 		},
 		"a merge by one who may": {
-			mergeAlone(), "pull request #12 was merged by carol", []v1alpha1.Evidence{mergedBy(carol)},
+			mergeAlone(), "pull request #12 was merged by carol", []v1alpha1.Evidence{mergedBy(carol)}, []int64{2, 10},
 		},
 		"reviews": {
 			reviewed(), "pull request #12 was merged by ada with 2 of 2 approvals",
-			[]v1alpha1.Evidence{mergedBy(ada), reviewBy(100, carol), reviewBy(101, dave)},
+			[]v1alpha1.Evidence{mergedBy(ada), reviewBy(100, carol), reviewBy(101, dave)}, []int64{2, 10},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := Decision{Status: v1alpha1.GateStatus{
-				Decision: v1alpha1.DecisionPassed, Message: tc.message, Evidence: tc.facts,
+				Decision: v1alpha1.DecisionPassed, Message: tc.message, Evidence: tc.facts, Contributors: tc.behind,
 				PullRequest: tc.scene.gate.Status.PullRequest, DecidedAt: new(metav1.NewTime(made.Add(time.Hour))),
 			}}
 			if diff := cmp.Diff(want, tc.scene.evaluate()); diff != "" {

@@ -296,16 +296,19 @@ func (a approval) recordsAlone(sha string) bool {
 	return result.Commit.SHA == sha && len(result.Files) > 0 && !result.More && !slices.ContainsFunc(result.Files, elsewhere)
 }
 
-// pushesOfRelease returns all moves of the branch since the stable commit, up to the one that
-// brought the release.
+// pushesOfRelease returns all moves of the branch since the stable commit first came, as far as the
+// forge listed them, up to the one that brought the release. Somebody may have pushed the release,
+// and then moved the branch to before the stable commit and back.
 func (a approval) pushesOfRelease() []forge.Push {
 	from := slices.IndexFunc(a.Pushes, func(p forge.Push) bool { return p.After == a.Release.Head })
 	if from < 0 {
 		return nil
 	}
 	pushes := a.Pushes[from:]
-	if until := slices.IndexFunc(pushes, func(p forge.Push) bool { return p.Brought(a.Release.Stable) }); until >= 0 {
-		pushes = pushes[:until]
+	for until, push := range slices.Backward(pushes) {
+		if push.Brought(a.Release.Stable) {
+			return pushes[:until]
+		}
 	}
 	return pushes
 }

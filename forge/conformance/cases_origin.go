@@ -100,6 +100,20 @@ var attacks = map[string]Case{
 		},
 		Act: merged("eve", Merge),
 	},
+	"pushed-below-and-back": {
+		Reason: "nor by moving it to before what ran", Policy: another, Want: waiting, Says: "eve",
+		Earlier: func(s *Scene) { s.Commit("ada", "ada", "main", "README", "docs\n") },
+		Before: func(s *Scene) {
+			stable := s.Head("main")
+			forges("main", "ada")(s)
+			evil := s.Head("main")
+			s.Git("eve", "push", "-q", "-f", "origin", stable+"~1:refs/heads/main")
+			s.Git("eve", "push", "-q", "origin", stable+":refs/heads/main")
+			s.Git("ada", "fetch", "-q", "origin")
+			s.Git("ada", "push", "-q", "origin", evil+":refs/heads/main")
+		},
+		Act: merged("eve", Merge),
+	},
 	"rides-in-another-merge": {
 		Reason: "an approval that comes along with something else approves nothing", Policy: named, Want: waiting, Says: "",
 		Act: func(s *Scene) bool {

@@ -17,6 +17,8 @@ type Case struct {
 	Needs func(Abilities) bool
 	// Before brings the release to the tracked branch. Default: ada pushes it.
 	Before func(s *Scene)
+	// Earlier brings what ran before; nil for the first commit.
+	Earlier func(s *Scene)
 	Policy v1alpha1.PullRequestGate
 	// Act has people act once the pull request is open. It reports false if the forge lacks the method
 	// of merging.
@@ -55,6 +57,9 @@ func (c Case) play(t *testing.T, f Forge, name string) {
 		t.Skip("the forge has no such thing")
 	}
 	s := newScene(t, f, name)
+	if c.Earlier != nil {
+		c.Earlier(s)
+	}
 	stable := s.Head("main")
 	if c.Before == nil {
 		c.Before = by("ada")
