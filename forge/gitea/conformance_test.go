@@ -8,6 +8,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,31 @@ func TestConformance(t *testing.T) {
 		f.account(t, login)
 	}
 	conformance.Run(t, f)
+	t.Run("hooks", f.showsHooks)
+}
+
+// showsHooks has an administrator of a repository see that its webhook sends what is needed.
+func (f *giteaForge) showsHooks(t *testing.T) {
+	t.Parallel()
+	r, _ := f.New(t, "hooks").(*giteaRepository)
+	r.Join("admin", "sluice")
+	r.do("", http.MethodPost, "/hooks", map[string]any{
+		"type": "gitea", "active": true, "events": []string{"push", "pull_request", "pull_request_review", "status"},
+		"config": map[string]string{"url": "http://127.0.0.1:1/hooks/shop/shop", "content_type": "json", "secret": "secret"},
+	}, nil)
+	inspection, is := r.Client(t).(forge.Inspection)
+	if !is {
+		t.Fatal("want a client that inspects")
+	}
+	hooks, err := inspection.Hooks(t.Context())
+	if err != nil || len(hooks) != 1 {
+		t.Fatalf("want one webhook, got %v, %v", hooks, err)
+	}
+	for _, event := range []string{"push", "pull_request", "pull_request_review", "status", "check_run", "check_suite"} {
+		if !slices.Contains(hooks[0].Events, event) {
+			t.Errorf("want %s among the events, got %v", event, hooks[0].Events)
+		}
+	}
 }
 
 // proxy is between the clients and the server: it counts requests, and fails some.

@@ -3,6 +3,7 @@ package gitea
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/wire"
@@ -80,7 +81,20 @@ func (c *Client) Hooks(ctx context.Context) ([]forge.Hook, error) {
 	found, err := wire.List[hook](ctx, c.api, "hooks", nil)
 	hooks := make([]forge.Hook, 0, len(found))
 	for _, h := range found { // Gitea shows no secret, and signs with an empty one, too
-		hooks = append(hooks, forge.Hook{URL: h.Config.URL, ContentType: h.Config.ContentType, Events: h.Events, Active: h.Active, Signed: true})
+		hooks = append(hooks, forge.Hook{URL: h.Config.URL, ContentType: h.Config.ContentType, Events: eventsOf(h.Events), Active: h.Active, Signed: true})
 	}
 	return hooks, c.api.Explain(err, "list webhooks")
+}
+
+// eventsOf returns events by GitHub's names. Gitea tells kinds of reviews apart, and has no checks to
+// tell of.
+func eventsOf(events []string) []string {
+	named := []string{"check_run", "check_suite"}
+	for _, event := range events {
+		if strings.HasPrefix(event, "pull_request_review_") {
+			event = "pull_request_review"
+		}
+		named = append(named, event)
+	}
+	return named
 }
