@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/bygit"
+	"github.com/sluice-dev/sluice/forge/proposals"
 	"github.com/sluice-dev/sluice/forge/wire"
 	"github.com/sluice-dev/sluice/internal/lru"
 )
@@ -38,6 +39,8 @@ func NewClients(c wire.Common) *Clients {
 
 // Client works on one repository. It is safe for use by many goroutines at once.
 type Client struct {
+	proposals.Proposals
+
 	api         *wire.API
 	owner, name string
 	server      *url.URL
@@ -96,6 +99,7 @@ func (c *Clients) connect(a forge.Access, server *url.URL, token string) (*Clien
 		},
 	}
 	made.branches = bygit.New(bygit.Options{Git: c.common.Git, Now: c.common.Now, Remote: made.remote, Author: made.author})
+	made.Proposals = proposals.Proposals{Forge: changes{made}, Branches: made.branches}
 	return made, nil
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/coauthors"
+	"github.com/sluice-dev/sluice/forge/proposals"
 )
 
 // The parts of Gitea's answers that are of use.
@@ -189,4 +190,8 @@ func (s *status) status(sha string) forge.Status {
 		ID: s.ID, SHA: sha, Context: s.Context, State: state, Description: s.Description, TargetURL: s.TargetURL,
 		Creator: s.Creator.account(), CreatedAt: s.Created,
 	}
+}
+
+func (c *comment) comment() proposals.Comment {
+	return proposals.Comment{By: c.User.account(), Text: c.Body}
 }

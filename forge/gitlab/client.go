@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-dev/sluice/forge"
 	"github.com/sluice-dev/sluice/forge/bygit"
+	"github.com/sluice-dev/sluice/forge/proposals"
 	"github.com/sluice-dev/sluice/forge/wire"
 	"github.com/sluice-dev/sluice/internal/lru"
 )
@@ -45,6 +46,8 @@ func NewClients(c wire.Common) *Clients {
 
 // Client works on one project. It is safe for use by many goroutines at once.
 type Client struct {
+	proposals.Proposals
+
 	api         *wire.API
 	owner, name string
 	server      *url.URL
@@ -107,6 +110,7 @@ func (c *Clients) connect(a forge.Access, server *url.URL, token string) (*Clien
 		api: &wire.API{Base: base, Wire: opened, Secrets: wire.Scrubber{Secret: token}, Total: "X-Total", PerPage: "per_page"},
 	}
 	made.branches = bygit.New(bygit.Options{Git: c.common.Git, Now: c.common.Now, Remote: made.remote, Author: made.author})
+	made.Proposals = proposals.Proposals{Forge: changes{made}, Branches: made.branches}
 	return made, nil
 }
 
