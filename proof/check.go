@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -41,10 +42,16 @@ type BundledGate struct {
 // ParseBundle reads a bundle.
 func ParseBundle(text []byte) (*Bundle, error) {
 	b := &Bundle{}
+	if err := checkAmounts(text); err != nil {
+		return nil, fmt.Errorf("read bundle: %w", err)
+	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(b); err != nil {
 		return nil, fmt.Errorf("read bundle: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("read bundle: something follows it: check each bundle by itself")
 	}
 	if b.Pod == nil || b.Template == nil {
 		return nil, errors.New("read bundle: it has no pod, or no template")

@@ -288,9 +288,10 @@ func (s sshVerifier) Verify(_ context.Context, data, signature []byte) error {
 func (sshVerifier) KeyID() (string, error)     { return sshKeyID, nil }
 func (s sshVerifier) Public() crypto.PublicKey { return s.raw }
 
-// policyDigest returns the SHA-256 of a policy's JSON, in hex.
+// policyDigest returns the SHA-256 of a policy's JSON with sorted keys, in hex. Numbers are as a
+// statement can hold them.
 func policyDigest(policy *v1alpha1.GatePolicy) string {
-	encoded, err := json.Marshal(policy)
+	encoded, err := json.Marshal(decoded(policy))
 	if err != nil {
 		return "" // a policy comes from JSON
 	}

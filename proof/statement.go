@@ -10,6 +10,7 @@ import (
 	intoto "github.com/in-toto/attestation/go/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -49,7 +50,7 @@ type Gate struct {
 	Type  v1alpha1.GateType `json:"type"`
 	// Policy is the policy of the gate; nil if it does not fit.
 	Policy *v1alpha1.GatePolicy `json:"policy,omitempty"`
-	// PolicyDigest is the SHA-256 of the policy's JSON.
+	// PolicyDigest is the SHA-256 of the policy's JSON with sorted keys.
 	PolicyDigest string `json:"policySHA256"`
 	// Opened and Decided are when the gate was created, and when it passed, in whole seconds.
 	Opened  time.Time `json:"opened"`
@@ -82,17 +83,24 @@ type Fact struct {
 
 // StatementOf returns the statement about a gate as it passes, with its new status. The release is
 // the one that waits for the gate. It returns false where there is nothing to say: the release
-// brings no commit of a source, or its template is not known.
+// brings no commit of a source, its template is not known, or the gate is not as the release asks for
+// it. Whoever may make Gates may have made that one.
 func StatementOf(g *v1alpha1.Gate, status v1alpha1.GateStatus, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) (Statement, bool) {
 	if release == nil || source == nil || g.Spec.Commit == "" || release.Status.Resolved == nil || release.Status.Resolved.Revision != g.Spec.Revision {
+		return Statement{}, false
+	}
+	place := placeOf(g.Spec.Step, g.Spec.Index)
+	places, policies := gatesOf(release)
+	policy, found := policies[place]
+	if g.Spec.Commit != release.Status.Commit || !found || !equality.Semantic.DeepEqual(policy, g.Spec.Policy) {
 		return Statement{}, false
 	}
 	s := Statement{
 		Commit: g.Spec.Commit, Source: source.Namespace + "/" + source.Name, URL: source.Spec.URL,
 		Release: g.Namespace + "/" + g.Spec.ReleaseRef.Name, Gate: g.Name, Attempt: g.Spec.Attempt,
 		Predicate: Gate{
-			UID: string(g.Spec.ReleaseRef.UID), Revision: g.Spec.Revision, Template: release.Status.Resolved.Digest, Gates: gatesOf(release),
-			Place: placeOf(g.Spec.Step, g.Spec.Index), Type: g.Spec.Type, Policy: &g.Spec.Policy, PolicyDigest: policyDigest(&g.Spec.Policy),
+			UID: string(g.Spec.ReleaseRef.UID), Revision: g.Spec.Revision, Template: release.Status.Resolved.Digest, Gates: places,
+			Place: place, Type: g.Spec.Type, Policy: &g.Spec.Policy, PolicyDigest: policyDigest(&g.Spec.Policy),
 			Opened: seconds(g.CreationTimestamp.Time), Contributors: status.Contributors,
 		},
 	}
@@ -111,17 +119,20 @@ func StatementOf(g *v1alpha1.Gate, status v1alpha1.GateStatus, release *v1alpha1
 
 func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// gatesOf returns the places of the gates that need an object.
-func gatesOf(release *v1alpha1.BatchRelease) []Place {
-	places := []Place{}
-	for step, of := range release.Spec.Strategy.Steps {
-		for index, policy := range of.Gates {
+// gatesOf returns the gates that need an object, by their places: those of the release's steps, or of
+// the steps back in a rollback.
+func gatesOf(release *v1alpha1.BatchRelease) (places []Place, policies map[Place]v1alpha1.GatePolicy) {
+	policies = map[Place]v1alpha1.GatePolicy{}
+	rollback := release.Status.Rollback != nil
+	for step := range release.Spec.Steps(rollback) {
+		for index, policy := range release.Spec.Gates(rollback, step) {
 			if policy.Type() != v1alpha1.GateNone {
-				places = append(places, placeOf(int32(step), int32(index)))
+				place := placeOf(int32(step), int32(index))
+				places, policies[place] = append(places, place), policy
 			}
 		}
 	}
-	return places
+	return places, policies
 }
 
 // encode returns a statement as in-toto has it.
