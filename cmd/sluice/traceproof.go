@@ -246,7 +246,7 @@ func saveBundle(name string, bundle *proof.Bundle) error {
 
 // complete adds the commit object and statements whose gates are gone, as far as a clone has them.
 func (f *proofFlags) complete(ctx context.Context, bundle *proof.Bundle, commit string, trusted proof.Trusted) error {
-	local, err := gitrepo.OpenLocal(ctx, f.repository, os.Environ(), gitrepo.Limits{FileBytes: proof.MaxEnvelope})
+	local, err := gitrepo.OpenLocal(ctx, f.repository, os.Environ(), gitrepo.Limits{FileBytes: proof.MaxEnvelope, InflatedBytes: maxStored})
 	if gitrepo.KindOf(err) == gitrepo.RepositoryNotFound {
 		return nil
 	}
@@ -264,6 +264,9 @@ func (f *proofFlags) complete(ctx context.Context, bundle *proof.Bundle, commit 
 
 // maxStatements is how many statements are looked through.
 const maxStatements = 50_000
+
+// maxStored limits what is read of a clone for that, in bytes. Honest statements take 3 KiB each.
+const maxStored = 256 << 20
 
 // storedIn returns the statements of a clone on the attempt at a revision in which a gate passed last.
 // Anyone who may push may have put others there, in any order: only those count that a trusted key
@@ -290,7 +293,7 @@ func storedIn(local *gitrepo.Local, release, revision string, trusted proof.Trus
 			}
 			places[of][s.Predicate.Place] = true
 			found[of] = append(found[of], proof.BundledGate{Envelope: text})
-			if !s.Predicate.Decided.Before(decided) {
+			if s.Predicate.Decided.After(decided) {
 				last, decided = of, s.Predicate.Decided
 			}
 		}
@@ -302,13 +305,13 @@ func storedIn(local *gitrepo.Local, release, revision string, trusted proof.Trus
 // statementIn returns the file of a commit's statement, if it is in a folder.
 func statementIn(at *gitrepo.Snapshot, folder string) (text []byte) {
 	_ = fs.WalkDir(at.FS(), folder, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || text != nil {
+		if err != nil || entry.IsDir() {
 			return err
 		}
 		if read, err := fs.ReadFile(at.FS(), file); err == nil && len(read) <= proof.MaxEnvelope {
 			text = read
 		}
-		return nil
+		return fs.SkipAll // a commit has one statement
 	})
 	return text
 }
