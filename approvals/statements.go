@@ -38,8 +38,8 @@ func (r *Statements) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	key, err := r.gates.key()
-	if err != nil { // its file is being changed
-		return reconcile.Result{RequeueAfter: keepAgain}, nil //nolint:nilerr // an event says so where it has to sign
+	if err != nil {
+		return reconcile.Result{}, err
 	}
 	statement, is := own(g, key)
 	if !is || statement.Source != source.Namespace+"/"+source.Name {
@@ -56,7 +56,7 @@ func (r *Statements) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	})
 	switch {
 	case err != nil:
-		return reconcile.Result{RequeueAfter: max(r.gates.until(retryAt(err)), time.Second)}, nil
+		return reconcile.Result{RequeueAfter: max(r.gates.until(retryAt(err)), time.Second)}, nil //nolint:nilerr // the source's status has it
 	case forge.KindOf(refused) == forge.Conflict:
 		return reconcile.Result{}, refused
 	case refused != nil:

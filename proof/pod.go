@@ -100,7 +100,7 @@ func (c *checking) added() string {
 // The API server gives each pod its token by a volume of such a name, in this folder.
 const (
 	tokenVolume = "kube-api-access-"
-	tokenFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
+	tokenFolder = "/var/run/secrets/kubernetes.io/serviceaccount" //nolint:gosec // a folder
 )
 
 // tokenSources are what is in such a volume (TokenVolumeSource in plugin/pkg/admission/serviceaccount

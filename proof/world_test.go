@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -120,9 +121,7 @@ func podOf(template *corev1.PodTemplateSpec) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7f9c-x2x4", UID: "pod", Labels: map[string]string{"pod-template-hash": "7f9c"}},
 		Spec:       *template.Spec.DeepCopy(),
 	}
-	for key, value := range template.Labels {
-		pod.Labels[key] = value
-	}
+	maps.Copy(pod.Labels, template.Labels)
 	pod.Spec.NodeName, pod.Spec.ServiceAccountName, pod.Spec.DeprecatedServiceAccount = "node-1", "default", "default"
 	pod.Spec.EnableServiceLinks, pod.Spec.Priority = new(true), new(int32(0))
 	pod.Spec.Tolerations = []corev1.Toleration{{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists}}

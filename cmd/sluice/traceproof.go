@@ -285,9 +285,9 @@ func storedIn(local *gitrepo.Local, release, revision string, trusted proof.Trus
 			break
 		}
 		text := statementIn(at, proof.Folder(release, revision))
-		s, _, err := trusted.Open(text)
+		s, _, untrusted := trusted.Open(text)
 		of := attempt{s.Predicate.UID, s.Attempt}
-		if err == nil && s.Release == release && s.Predicate.Revision == revision && !places[of][s.Predicate.Place] {
+		if untrusted == nil && s.Release == release && s.Predicate.Revision == revision && !places[of][s.Predicate.Place] {
 			if places[of] == nil {
 				places[of] = map[proof.Place]bool{}
 			}

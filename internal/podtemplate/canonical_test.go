@@ -45,15 +45,11 @@ func TestDigestTakesQuantitiesForWhatTheyAre(t *testing.T) {
 }
 
 // TestDigestOfLargeAmounts: an amount with a large exponent, which the API server takes, does not hold
-// up those of others.
+// up those of others: one that writes the digits ends at the time limit of the tests.
 func TestDigestOfLargeAmounts(t *testing.T) {
 	t.Parallel()
-	began := time.Now()
 	for _, memory := range []string{"1e1000", "1e1000000000", "-1e1000000000", "0e1000000000", "123456789012345678901e100000"} {
 		digestOf(t, read(t, `{"spec":{"containers":[{"name":"a","resources":{"limits":{"memory":"`+memory+`"}}}]}}`))
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("want the digests at once, got them in %s", took)
 	}
 }
 
