@@ -12,8 +12,8 @@ import (
 // amountFields are the fields of pods in which resource.Quantity is read.
 var amountFields = []string{"limits", "requests", "overhead", "sizeLimit", "divisor", "capacity", "allocatedResources"}
 
-// largeExponent matches an amount with an exponent of more than three digits. To read or write one can
-// take any time and memory: 1e1000000000 has a billion digits.
+// largeExponent matches an amount with an exponent of more than three digits. To read or write one
+// can take any time and memory: 1e1000000000 has a billion digits.
 var largeExponent = regexp.MustCompile(`[eE][-+]?[0-9]{4,}$`)
 
 // level is an object or list around a value, and the field of the object that is being read.
@@ -22,8 +22,8 @@ type level struct {
 	name          string
 }
 
-// checkAmounts refuses amounts with large exponents. It goes by tokens: of a field that is there twice,
-// both are read.
+// checkAmounts refuses amounts with large exponents. It goes by tokens, because the decoder reads
+// both values of a field that is there twice.
 func checkAmounts(text []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

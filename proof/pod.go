@@ -103,8 +103,8 @@ const (
 	tokenFolder = "/var/run/secrets/kubernetes.io/serviceaccount" //nolint:gosec // a folder
 )
 
-// tokenSources are what is in such a volume (TokenVolumeSource in plugin/pkg/admission/serviceaccount
-// of Kubernetes), but for the time for which the token holds.
+// tokenSources lists the sources of such a volume without the time for which the token is valid
+// (TokenVolumeSource in plugin/pkg/admission/serviceaccount of Kubernetes).
 var tokenSources = []corev1.VolumeProjection{
 	{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
 	{ConfigMap: &corev1.ConfigMapProjection{
@@ -115,8 +115,8 @@ var tokenSources = []corev1.VolumeProjection{
 	}}},
 }
 
-// isToken reports whether a volume has a token for the API server, its authority and the name of the
-// namespace, and nothing else.
+// isToken reports whether a volume has a token for the API server, its authority and the name of
+// the namespace, and nothing else.
 func isToken(v corev1.Volume) bool {
 	if !strings.HasPrefix(v.Name, tokenVolume) || v.Projected == nil {
 		return false
@@ -130,8 +130,8 @@ func isToken(v corev1.Volume) bool {
 	})
 }
 
-// tokens returns the names of the volumes that the API server has added for tokens. It adds none where
-// the template forbids that.
+// tokens returns the names of the volumes that the API server has added for tokens. It adds none
+// where the template forbids that.
 func (c *checking) tokens() map[string]bool {
 	added := map[string]bool{}
 	if mounts := c.Template.Spec.AutomountServiceAccountToken; mounts != nil && !*mounts {
@@ -218,8 +218,8 @@ func (c *checking) containersAsWritten(have, template []corev1.Container, tokens
 	return kept
 }
 
-// withoutHostPorts removes the ports of the node that the API server gives pods with its network, and not
-// their templates.
+// withoutHostPorts removes the ports of the node that the API server gives pods with the network of
+// their node, and not their templates.
 func withoutHostPorts(container, wanted *corev1.Container, hostNetwork bool) {
 	for i := range min(len(container.Ports), len(wanted.Ports)) {
 		if port := &container.Ports[i]; hostNetwork && port.HostPort == port.ContainerPort {

@@ -268,9 +268,9 @@ const maxStatements = 50_000
 // maxStored limits what is read of a clone for that, in bytes. Honest statements take 3 KiB each.
 const maxStored = 256 << 20
 
-// storedIn returns the statements of a clone on the attempt at a revision in which a gate passed last.
-// Anyone who may push may have put others there, in any order: only those count that a trusted key
-// signed.
+// storedIn returns the statements of a clone on the attempt at a revision in which a gate passed
+// last. Anyone who may push may have added others, in any order: those without the signature of a
+// trusted key don't count.
 func storedIn(local *gitrepo.Local, release, revision string, trusted proof.Trusted) []proof.BundledGate {
 	type attempt struct {
 		uid    string

@@ -37,7 +37,8 @@ func keyOf(t *testing.T, seed byte) *proof.Key {
 	return key
 }
 
-// statementOf returns a statement about a gate of release shop/web, decided some minutes after noon.
+// statementOf returns a statement about a gate of release shop/web that passed some minutes after
+// noon.
 func statementOf(uid string, attempt int64, place proof.Place, minutes int) proof.Statement {
 	at := time.Date(2026, 11, 30, 12, minutes, 0, 0, time.UTC)
 	return proof.Statement{
@@ -63,8 +64,8 @@ func (w *workingTree) push(file string, content []byte) {
 	w.git("update-ref", proof.Ref, "gates")
 }
 
-// TestPushedStatements: whoever may push can't hide the statements about a release behind others, nor
-// those of the last attempt behind earlier ones.
+// TestPushedStatements: users who may push can't hide the statements about a release behind others,
+// nor the last attempt behind earlier ones.
 func TestPushedStatements(t *testing.T) {
 	t.Parallel()
 	key, foreign := keyOf(t, 1), keyOf(t, 2)
@@ -139,7 +140,7 @@ func TestEndlessBundle(t *testing.T) {
 	}
 }
 
-// TestHostileBundle: what a bundle says stays on its line, and steers no terminal.
+// TestHostileBundle: the texts of a bundle stay on their lines, and steer no terminal.
 func TestHostileBundle(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -70,8 +70,8 @@ func settleMap(v reflect.Value) {
 }
 
 // shortest returns a quantity in the shorter of its decimal and its binary notation, which is how
-// people mostly write it: 1Gi, 500m, 1G. Larger ones than any computer has are all one amount: to write
-// the digits of 1e1000000 takes half a minute.
+// people mostly write it: 1Gi, 500m, 1G. All amounts above 1e40 are one amount: to write the digits
+// of 1e1000000 takes half a minute.
 func shortest(q resource.Quantity) resource.Quantity {
 	switch size := q.AsApproximateFloat64(); {
 	case q.IsZero():

@@ -44,8 +44,8 @@ func TestDigestTakesQuantitiesForWhatTheyAre(t *testing.T) {
 	}
 }
 
-// TestDigestOfLargeAmounts: an amount with a large exponent, which the API server takes, does not hold
-// up those of others: one that writes the digits ends at the time limit of the tests.
+// TestDigestOfLargeAmounts: an amount with a large exponent does not hold up other templates. With
+// all its digits written, the test would end at the time limit.
 func TestDigestOfLargeAmounts(t *testing.T) {
 	t.Parallel()
 	for _, memory := range []string{"1e1000", "1e1000000000", "-1e1000000000", "0e1000000000", "123456789012345678901e100000"} {
