@@ -30,8 +30,8 @@ func attestationKey(t *testing.T, seed byte) *proof.Key {
 	return key
 }
 
-// TestOwn: a repository gets the statement that the controller has signed about the gate, and nothing
-// else that users write into the gate's status.
+// TestOwn: a repository gets the statement that the controller has signed about the gate, and
+// nothing else that users write into the gate's status.
 func TestOwn(t *testing.T) {
 	t.Parallel()
 	key := attestationKey(t, 1)

@@ -28,8 +28,8 @@ func outcomeOf(verdict proof.Verdict, about proof.Subject) (worst proof.Outcome,
 // tokenVolume returns the volume that admission adds.
 func tokenVolume(pod *corev1.Pod) *corev1.Volume { return &pod.Spec.Volumes[len(pod.Spec.Volumes)-1] }
 
-// TestPods: a pod that has anything else than its template is refuted, and one with what the API server,
-// its admission and native controllers add is proven.
+// TestPods: a pod that has anything else than its template is refuted, and a pod with additions of
+// the API server, its admission and native controllers is proven.
 func TestPods(t *testing.T) {
 	t.Parallel()
 	k := newKeys(t, rand.NewChaCha8([32]byte{4}))
@@ -196,7 +196,7 @@ func TestImages(t *testing.T) {
 }
 
 // TestOnlyWhatTheReleaseAsksFor: there is no statement about a gate that its release does not have:
-// whoever may make Gates could have it pass by a rule of theirs.
+// users who may make Gates could have it pass by a rule of their own.
 func TestOnlyWhatTheReleaseAsksFor(t *testing.T) {
 	t.Parallel()
 	k := newKeys(t, rand.NewChaCha8([32]byte{6}))
@@ -221,8 +221,7 @@ func TestOnlyWhatTheReleaseAsksFor(t *testing.T) {
 	}
 }
 
-// TestGatesOfAnyRelease: the gates that steps have by default, and those of a rollback, can't be left
-// out.
+// TestGatesOfAnyRelease: the default gates of steps, and the gates of a rollback, can't be left out.
 func TestGatesOfAnyRelease(t *testing.T) {
 	t.Parallel()
 	k := newKeys(t, rand.NewChaCha8([32]byte{7}))
@@ -289,8 +288,8 @@ func TestMixed(t *testing.T) {
 	}
 }
 
-// TestEnvelopes: JSON that parsers read in different ways is refused, or read in the one way that was
-// signed.
+// TestEnvelopes: JSON that parsers read in different ways is refused, or read in the one way that
+// was signed.
 func TestEnvelopes(t *testing.T) {
 	t.Parallel()
 	k := newKeys(t, rand.NewChaCha8([32]byte{9}))

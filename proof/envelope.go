@@ -68,8 +68,8 @@ func (k *Key) Trusted() Trusted { return Trusted{k.signer.PublicKey()} }
 
 // Sign returns the envelope of a statement, in JSON of at most MaxEnvelope bytes. It has two
 // signatures by the same key: a plain one, which tools for DSSE check, and one that ssh-keygen
-// checks. A statement that is too large goes without the details of reviews, then without the policy,
-// then without the names of reviewers, then without contributors.
+// checks. A statement that is too large goes without the details of reviews, then without the
+// policy, then without the names of reviewers, then without contributors.
 func (k *Key) Sign(s Statement) ([]byte, error) {
 	size := 0
 	for _, shorter := range []func(*Statement){

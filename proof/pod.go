@@ -147,8 +147,8 @@ func (c *checking) tokens() map[string]bool {
 }
 
 // asWritten returns the spec of the pod without what the API server, its usual admission, the
-// scheduler and native controllers write into it: where the pod runs, as whom, its place in a set, and
-// what it may use. What runs in it stays.
+// scheduler and native controllers write into it: where the pod runs, its place in a set, and the
+// resources that it may use.
 func (c *checking) asWritten() *corev1.PodSpec {
 	spec, template := c.Pod.Spec.DeepCopy(), &c.Template.Spec
 	spec.NodeName, spec.NodeSelector, spec.Affinity = template.NodeName, template.NodeSelector, template.Affinity

@@ -57,16 +57,16 @@ type Gate struct {
 	Decided time.Time `json:"decided"`
 	// Evidence lists the facts on which the gate passed.
 	Evidence []Fact `json:"evidence"`
-	// Reviewers are the accounts whose reviews count, by the forge's numbers, where Evidence has no room
-	// for them.
+	// Reviewers are the accounts whose reviews count, by the forge's numbers, where Evidence has no
+	// room for them.
 	Reviewers []int64 `json:"reviewers,omitempty"`
 	// Contributors are the accounts that contributed to the release, by the forge's numbers, if the
 	// policy excludes them.
 	Contributors []int64 `json:"contributors,omitempty"`
 }
 
-// Place is the place of a gate as STEP.INDEX: the batch before it, and its place in the list of that
-// step, both from 0.
+// Place is the place of a gate as STEP.INDEX: the batch before it, and its place in the list of
+// that step, both from 0.
 type Place string
 
 func placeOf(step, index int32) Place { return Place(fmt.Sprintf("%d.%d", step, index)) }
@@ -83,8 +83,8 @@ type Fact struct {
 
 // StatementOf returns the statement about a gate as it passes, with its new status. The release is
 // the one that waits for the gate. It returns false where there is nothing to say: the release
-// brings no commit of a source, its template is not known, or the gate is not as the release asks for
-// it. Whoever may make Gates may have made that one.
+// brings no commit of a source, its template is not known, or the gate is not as the release asks
+// for it. Any user who may make Gates may have made that one.
 func StatementOf(g *v1alpha1.Gate, status v1alpha1.GateStatus, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) (Statement, bool) {
 	if release == nil || source == nil || g.Spec.Commit == "" || release.Status.Resolved == nil || release.Status.Resolved.Revision != g.Spec.Revision {
 		return Statement{}, false
@@ -119,8 +119,8 @@ func StatementOf(g *v1alpha1.Gate, status v1alpha1.GateStatus, release *v1alpha1
 
 func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// gatesOf returns the gates that need an object, by their places: those of the release's steps, or of
-// the steps back in a rollback.
+// gatesOf returns the gates that need an object, by their places: the gates of the release's steps,
+// or of the steps back in a rollback.
 func gatesOf(release *v1alpha1.BatchRelease) (places []Place, policies map[Place]v1alpha1.GatePolicy) {
 	policies = map[Place]v1alpha1.GatePolicy{}
 	rollback := release.Status.Rollback != nil
@@ -176,8 +176,8 @@ func structOf(value any) (*structpb.Struct, error) {
 	return made, nil
 }
 
-// decode reads a statement. It refuses fields that it does not know: what a later version says
-// there may matter.
+// decode reads a statement. It refuses fields that it does not know: a later version may say
+// something there that matters.
 func decode(payload []byte) (Statement, error) {
 	read := &intoto.Statement{}
 	if err := protojson.Unmarshal(payload, read); err != nil {
@@ -216,8 +216,8 @@ func strictly(from *structpb.Struct, into any) error {
 // statement, and the one before it as its parent.
 const Ref = "refs/sluice/gates"
 
-// Path returns the path of the file of a statement. All statements on the gates of one attempt are in
-// one folder.
+// Path returns the path of the file of a statement. All statements on the gates of one attempt are
+// in one folder.
 func (s Statement) Path() string {
 	return fmt.Sprintf("%s/%d/%s.json", Folder(s.Release, s.Predicate.Revision), s.Attempt, s.Predicate.Place)
 }

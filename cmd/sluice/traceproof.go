@@ -269,8 +269,8 @@ const maxStatements = 50_000
 const maxStored = 256 << 20
 
 // storedIn returns the statements of a clone on the attempt at a revision in which a gate passed
-// last. Anyone who may push may have added others, in any order: those without the signature of a
-// trusted key don't count.
+// last. Anyone who may push may have added others, in any order: statements without the signature
+// of a trusted key don't count.
 func storedIn(local *gitrepo.Local, release, revision string, trusted proof.Trusted) []proof.BundledGate {
 	type attempt struct {
 		uid    string
