@@ -221,7 +221,7 @@ func TestOnlyWhatTheReleaseAsksFor(t *testing.T) {
 	}
 }
 
-// TestGatesOfAnyRelease: the default gates of steps, and the gates of a rollback, can't be left out.
+// TestGatesOfAnyRelease: the default gates of steps, and the gates of rollbacks count, too.
 func TestGatesOfAnyRelease(t *testing.T) {
 	t.Parallel()
 	k := newKeys(t, rand.NewChaCha8([32]byte{7}))
