@@ -37,8 +37,12 @@ func (r *Statements) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil || source == nil || source.Spec.Forge == nil {
 		return reconcile.Result{}, err
 	}
-	statement, err := r.own(g)
-	if err != nil || statement.Source != source.Namespace+"/"+source.Name {
+	key, err := r.gates.key()
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	statement, is := own(g, key)
+	if !is || statement.Source != source.Namespace+"/"+source.Name {
 		return reconcile.Result{}, nil
 	}
 	file := forge.KeptFile{
@@ -52,7 +56,7 @@ func (r *Statements) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	})
 	switch {
 	case err != nil:
-		return reconcile.Result{RequeueAfter: max(r.gates.until(retryAt(err)), time.Second)}, nil
+		return reconcile.Result{RequeueAfter: max(r.gates.until(retryAt(err)), time.Second)}, nil //nolint:nilerr // the source's status has it
 	case forge.KindOf(refused) == forge.Conflict:
 		return reconcile.Result{}, refused
 	case refused != nil:
@@ -68,13 +72,11 @@ func (r *Statements) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // unkept reports whether a gate has a statement that its repository lacks.
 func unkept(g *v1alpha1.Gate) bool { return g.Status.Attestation != "" && !g.Status.AttestationKept }
 
-// own reads the statement about a gate. It refuses one that this controller's key has not signed:
-// anyone may have written the status.
-func (r *Statements) own(g *v1alpha1.Gate) (proof.Statement, error) {
-	key, err := r.gates.key()
-	if err != nil {
-		return proof.Statement{}, err
-	}
+// own reads the statement about a gate. It reports false for one that this controller's key has not
+// signed, or about another gate: anyone may have written the status.
+func own(g *v1alpha1.Gate, key *proof.Key) (proof.Statement, bool) {
 	statement, _, err := key.Trusted().Open([]byte(g.Status.Attestation))
-	return statement, err
+	is := err == nil && statement.Gate == g.Name && statement.Release == g.Namespace+"/"+g.Spec.ReleaseRef.Name &&
+		statement.Attempt == g.Spec.Attempt && statement.Predicate.UID == string(g.Spec.ReleaseRef.UID)
+	return statement, is
 }

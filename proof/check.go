@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ import (
 // Bundle holds all that a pod is checked by. Nothing in it is trusted.
 type Bundle struct {
 	Pod *corev1.Pod `json:"pod"`
-	// Revision and Template are those of the ReplicaSet or ControllerRevision of the pod.
+	// Revision and Template come from the ReplicaSet or ControllerRevision of the pod.
 	Revision string                  `json:"revision"`
 	Template *corev1.PodTemplateSpec `json:"template"`
 	// Release names the BatchRelease, as NAMESPACE/NAME.
@@ -41,10 +42,16 @@ type BundledGate struct {
 // ParseBundle reads a bundle.
 func ParseBundle(text []byte) (*Bundle, error) {
 	b := &Bundle{}
+	if err := checkAmounts(text); err != nil {
+		return nil, fmt.Errorf("read bundle: %w", err)
+	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(b); err != nil {
 		return nil, fmt.Errorf("read bundle: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("read bundle: something follows it: check each bundle by itself")
 	}
 	if b.Pod == nil || b.Template == nil {
 		return nil, errors.New("read bundle: it has no pod, or no template")
@@ -52,7 +59,7 @@ func ParseBundle(text []byte) (*Bundle, error) {
 	return b, nil
 }
 
-// Roots are what the person who checks trusts, and lets pass.
+// Roots holds the keys that the checking person trusts, and the exceptions.
 type Roots struct {
 	Controllers Trusted
 	// Signers are the keys of those who may sign commits; nil for none.
@@ -91,7 +98,7 @@ type checking struct {
 // opened is a statement that a trusted key signed.
 type opened struct {
 	Statement
-	// policies are those of the statement and of the bundle; nil if it has none.
+	// policies come from the statement and from the bundle; nil where one has none.
 	policies []*v1alpha1.GatePolicy
 	key      string
 }

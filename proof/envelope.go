@@ -68,8 +68,8 @@ func (k *Key) Trusted() Trusted { return Trusted{k.signer.PublicKey()} }
 
 // Sign returns the envelope of a statement, in JSON of at most MaxEnvelope bytes. It has two
 // signatures by the same key: a plain one, which tools for DSSE check, and one that ssh-keygen
-// checks. A statement that is too large goes without the details of reviews, then without the policy, then
-// without the names of reviewers, then without contributors.
+// checks. A statement that is too large goes without the details of reviews, then without the
+// policy, then without the names of reviewers, then without contributors.
 func (k *Key) Sign(s Statement) ([]byte, error) {
 	size := 0
 	for _, shorter := range []func(*Statement){
@@ -288,9 +288,10 @@ func (s sshVerifier) Verify(_ context.Context, data, signature []byte) error {
 func (sshVerifier) KeyID() (string, error)     { return sshKeyID, nil }
 func (s sshVerifier) Public() crypto.PublicKey { return s.raw }
 
-// policyDigest returns the SHA-256 of a policy's JSON, in hex.
+// policyDigest returns the SHA-256 of a policy's JSON with sorted keys, in hex. Numbers are as a
+// statement can hold them.
 func policyDigest(policy *v1alpha1.GatePolicy) string {
-	encoded, err := json.Marshal(policy)
+	encoded, err := json.Marshal(decoded(policy))
 	if err != nil {
 		return "" // a policy comes from JSON
 	}

@@ -69,6 +69,12 @@ func (c *checking) pod() {
 			return
 		}
 	}
+	for key, value := range c.Template.Annotations {
+		if c.Pod.Annotations[key] != value {
+			c.refute(Pod, "annotation %s of the pod is %q, and the template has %q", line(key), line(c.Pod.Annotations[key]), line(value))
+			return
+		}
+	}
 	c.prove(Pod, "%s/%s, UID %s, has what the template says", line(c.Pod.Namespace), line(c.Pod.Name), line(string(c.Pod.UID)))
 }
 
@@ -94,35 +100,64 @@ func (c *checking) added() string {
 // The API server gives each pod its token by a volume of such a name, in this folder.
 const (
 	tokenVolume = "kube-api-access-"
-	tokenFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
+	tokenFolder = "/var/run/secrets/kubernetes.io/serviceaccount" //nolint:gosec // a folder
 )
 
-// isToken reports whether a volume has a token, the authority of the API server and the name of the
-// namespace, and nothing else.
+// tokenSources lists the sources of such a volume without the time for which the token is valid
+// (TokenVolumeSource in plugin/pkg/admission/serviceaccount of Kubernetes).
+var tokenSources = []corev1.VolumeProjection{
+	{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
+	{ConfigMap: &corev1.ConfigMapProjection{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"}, Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
+	}},
+	{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
+		{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}},
+	}}},
+}
+
+// isToken reports whether a volume has a token for the API server, its authority and the name of
+// the namespace, and nothing else.
 func isToken(v corev1.Volume) bool {
 	if !strings.HasPrefix(v.Name, tokenVolume) || v.Projected == nil {
 		return false
 	}
 	return !slices.ContainsFunc(v.Projected.Sources, func(source corev1.VolumeProjection) bool {
-		switch {
-		case source.ServiceAccountToken != nil, source.DownwardAPI != nil:
-			return source.Secret != nil || source.ConfigMap != nil
-		case source.ConfigMap != nil:
-			return source.Secret != nil || source.ConfigMap.Name != "kube-root-ca.crt"
+		source = *source.DeepCopy()
+		if source.ServiceAccountToken != nil {
+			source.ServiceAccountToken.ExpirationSeconds = nil
 		}
-		return true
+		return !slices.ContainsFunc(tokenSources, func(t corev1.VolumeProjection) bool { return equality.Semantic.DeepEqual(source, t) })
 	})
 }
 
+// tokens returns the names of the volumes that the API server has added for tokens. It adds none
+// where the template forbids that.
+func (c *checking) tokens() map[string]bool {
+	added := map[string]bool{}
+	if mounts := c.Template.Spec.AutomountServiceAccountToken; mounts != nil && !*mounts {
+		return added
+	}
+	for _, v := range c.Pod.Spec.Volumes {
+		added[v.Name] = isToken(v)
+	}
+	for _, v := range c.Template.Spec.Volumes {
+		delete(added, v.Name)
+	}
+	return added
+}
+
 // asWritten returns the spec of the pod without what the API server, its usual admission, the
-// scheduler and native controllers write into it: where the pod runs, as whom, its place in a set, and
-// what it may use. What runs in it stays.
+// scheduler and native controllers write into it: where the pod runs, its place in a set, and the
+// resources that it may use.
 func (c *checking) asWritten() *corev1.PodSpec {
 	spec, template := c.Pod.Spec.DeepCopy(), &c.Template.Spec
 	spec.NodeName, spec.NodeSelector, spec.Affinity = template.NodeName, template.NodeSelector, template.Affinity
 	spec.Tolerations, spec.TopologySpreadConstraints = template.Tolerations, template.TopologySpreadConstraints
 	spec.Priority, spec.PriorityClassName, spec.PreemptionPolicy = template.Priority, template.PriorityClassName, template.PreemptionPolicy
-	spec.SchedulingGates, spec.Overhead, spec.EnableServiceLinks = template.SchedulingGates, template.Overhead, template.EnableServiceLinks
+	spec.SchedulingGates, spec.Overhead = template.SchedulingGates, template.Overhead
+	if template.EnableServiceLinks == nil { // true is the default of pods, and not of templates
+		spec.EnableServiceLinks = nil
+	}
 	spec.EphemeralContainers, spec.Resources = nil, template.Resources
 	if template.ServiceAccountName == "" && spec.ServiceAccountName == "default" {
 		spec.ServiceAccountName = ""
@@ -134,35 +169,63 @@ func (c *checking) asWritten() *corev1.PodSpec {
 	if template.Hostname == "" && spec.Hostname == c.Pod.Name { // a StatefulSet's
 		spec.Hostname, spec.Subdomain = template.Hostname, template.Subdomain
 	}
+	tokens := c.tokens()
+	spec.InitContainers = c.containersAsWritten(spec.InitContainers, template.InitContainers, tokens)
+	spec.Containers = c.containersAsWritten(spec.Containers, template.Containers, tokens)
+	known, used := map[string]bool{}, map[string]bool{}
+	for _, v := range template.Volumes {
+		known[v.Name] = true
+	}
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		for _, mount := range container.VolumeMounts {
+			used[mount.Name] = true
+		}
+		for _, device := range container.VolumeDevices {
+			used[device.Name] = true
+		}
+	}
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool {
 		claim := v.PersistentVolumeClaim
-		ofSet := claim != nil && claim.ClaimName == v.Name+"-"+c.Pod.Name && !slices.ContainsFunc(template.Volumes, func(t corev1.Volume) bool { return t.Name == v.Name })
-		return isToken(v) || ofSet
+		ofSet := claim != nil && claim.ClaimName == v.Name+"-"+c.Pod.Name
+		return !known[v.Name] && (!used[v.Name] || ofSet) // only containers that admission adds have the others
 	})
-	spec.InitContainers = c.containersAsWritten(spec.InitContainers, template.InitContainers)
-	spec.Containers = c.containersAsWritten(spec.Containers, template.Containers)
 	return spec
 }
 
-func (c *checking) containersAsWritten(have, template []corev1.Container) []corev1.Container {
+func (c *checking) containersAsWritten(have, template []corev1.Container, tokens map[string]bool) []corev1.Container {
+	places := map[string]*corev1.Container{}
+	for i := range template {
+		places[template[i].Name] = &template[i]
+	}
 	var kept []corev1.Container
 	for _, container := range have {
-		at := slices.IndexFunc(template, func(t corev1.Container) bool { return t.Name == container.Name })
-		if at < 0 && slices.Contains(c.roots.Containers, container.Name) {
+		wanted := places[container.Name]
+		if wanted == nil && slices.Contains(c.roots.Containers, container.Name) {
 			continue
 		}
 		container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
-			return strings.HasPrefix(m.Name, tokenVolume) && m.MountPath == tokenFolder && m.SubPath == "" && m.SubPathExpr == ""
+			return tokens[m.Name] && m.MountPath == tokenFolder && m.SubPath == "" && m.SubPathExpr == ""
 		})
-		if at >= 0 {
-			container.Resources = template[at].Resources
+		if wanted != nil {
+			container.Resources, container.ResizePolicy = wanted.Resources, wanted.ResizePolicy
 			if container.ImagePullPolicy == corev1.PullAlways { // AlwaysPullImages
-				container.ImagePullPolicy = template[at].ImagePullPolicy
+				container.ImagePullPolicy = wanted.ImagePullPolicy
 			}
+			withoutHostPorts(&container, wanted, c.Template.Spec.HostNetwork)
 		}
 		kept = append(kept, container)
 	}
 	return kept
+}
+
+// withoutHostPorts removes the ports of the node that the API server gives pods with the network of
+// their node, and not their templates.
+func withoutHostPorts(container, wanted *corev1.Container, hostNetwork bool) {
+	for i := range min(len(container.Ports), len(wanted.Ports)) {
+		if port := &container.Ports[i]; hostNetwork && port.HostPort == port.ContainerPort {
+			port.HostPort = wanted.Ports[i].HostPort
+		}
+	}
 }
 
 // difference names the first field in which two values differ.

@@ -37,9 +37,6 @@ func recheck(g *Gate, policy *v1alpha1.GatePolicy, commit string) (Outcome, stri
 	if len(g.Evidence) == 0 {
 		return Refuted, "it has no evidence"
 	}
-	if g.Decided.Before(g.Opened) {
-		return Refuted, "it passed before it was opened"
-	}
 	switch {
 	case policy.PullRequest != nil:
 		return pullRequest(g, policy.PullRequest, commit)
@@ -99,7 +96,7 @@ func posted(g *Gate, rule postedRule) (Outcome, string) {
 		return Refuted, fmt.Sprintf("%s is of commit %s, not of %s", line(rule.of), line(fact.SHA), line(rule.commit))
 	case !listed(rule.by, fact):
 		return Refuted, fmt.Sprintf("%s was posted by %s, who is not named by its policy", line(rule.of), who(fact))
-	case rule.since && fact.Time != nil && fact.Time.Before(g.Opened):
+	case rule.since && (fact.Time == nil || fact.Time.Before(g.Opened)):
 		return Refuted, line(rule.of) + " was posted before the gate opened"
 	}
 	return Proven, fmt.Sprintf("%s was posted by %s", line(rule.of), who(fact))
@@ -136,6 +133,8 @@ func pullRequest(g *Gate, policy *v1alpha1.PullRequestGate, commit string) (Outc
 	switch {
 	case len(seen) < int(policy.MinApprovals):
 		return Refuted, fmt.Sprintf("%d approved it, and its policy asks for %d", len(seen), policy.MinApprovals)
+	case len(policy.Approvers) > 0 && len(policy.Teams) == 0 && slices.ContainsFunc(approvers, func(f Fact) bool { return f.Actor == "" && !listed(policy.Approvers, f) }):
+		return NotEnough, "the statement has no room for the names of who approved it, by which its policy lists them: list them as LOGIN#NUMBER"
 	case policy.ForbidSelfApproval && len(g.Contributors) == 0:
 		return NotEnough, "who contributed to the release is not stated"
 	}
@@ -152,10 +151,18 @@ func unfit(g *Gate, policy *v1alpha1.PullRequestGate, fact Fact) string {
 		return "gave no review"
 	case policy.ForbidSelfApproval && slices.Contains(g.Contributors, fact.ActorID):
 		return "contributed to the release and approved it"
-	case len(policy.Approvers) > 0 && len(policy.Teams) == 0 && fact.Actor != "" && !listed(policy.Approvers, fact):
+	case len(policy.Approvers) > 0 && len(policy.Teams) == 0 && !listed(policy.Approvers, fact) && (fact.Actor != "" || allNumbered(policy.Approvers)):
 		return "is none of the approvers"
 	}
 	return ""
+}
+
+// allNumbered reports whether all names have the number of their account.
+func allNumbered(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		_, _, numbered := forge.Numbered(name)
+		return !numbered
+	})
 }
 
 // listed reports whether names have the account of a fact.

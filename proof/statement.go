@@ -10,6 +10,7 @@ import (
 	intoto "github.com/in-toto/attestation/go/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
@@ -49,23 +50,23 @@ type Gate struct {
 	Type  v1alpha1.GateType `json:"type"`
 	// Policy is the policy of the gate; nil if it does not fit.
 	Policy *v1alpha1.GatePolicy `json:"policy,omitempty"`
-	// PolicyDigest is the SHA-256 of the policy's JSON.
+	// PolicyDigest is the SHA-256 of the policy's JSON with sorted keys.
 	PolicyDigest string `json:"policySHA256"`
 	// Opened and Decided are when the gate was created, and when it passed, in whole seconds.
 	Opened  time.Time `json:"opened"`
 	Decided time.Time `json:"decided"`
 	// Evidence lists the facts on which the gate passed.
 	Evidence []Fact `json:"evidence"`
-	// Reviewers are the accounts whose reviews count, by the forge's numbers, where Evidence has no room
-	// for them.
+	// Reviewers are the accounts whose reviews count, by the forge's numbers, where Evidence has no
+	// room for them.
 	Reviewers []int64 `json:"reviewers,omitempty"`
 	// Contributors are the accounts that contributed to the release, by the forge's numbers, if the
 	// policy excludes them.
 	Contributors []int64 `json:"contributors,omitempty"`
 }
 
-// Place is the place of a gate as STEP.INDEX: the batch before it, and its place in the list of that
-// step, both from 0.
+// Place is the place of a gate as STEP.INDEX: the batch before it, and its place in the list of
+// that step, both from 0.
 type Place string
 
 func placeOf(step, index int32) Place { return Place(fmt.Sprintf("%d.%d", step, index)) }
@@ -82,17 +83,24 @@ type Fact struct {
 
 // StatementOf returns the statement about a gate as it passes, with its new status. The release is
 // the one that waits for the gate. It returns false where there is nothing to say: the release
-// brings no commit of a source, or its template is not known.
+// brings no commit of a source, its template is not known, or the gate is not as the release asks
+// for it. Any user who may make Gates may have made that one.
 func StatementOf(g *v1alpha1.Gate, status v1alpha1.GateStatus, release *v1alpha1.BatchRelease, source *v1alpha1.ReleaseSource) (Statement, bool) {
 	if release == nil || source == nil || g.Spec.Commit == "" || release.Status.Resolved == nil || release.Status.Resolved.Revision != g.Spec.Revision {
+		return Statement{}, false
+	}
+	place := placeOf(g.Spec.Step, g.Spec.Index)
+	places, policies := gatesOf(release)
+	policy, found := policies[place]
+	if g.Spec.Commit != release.Status.Commit || !found || !equality.Semantic.DeepEqual(policy, g.Spec.Policy) {
 		return Statement{}, false
 	}
 	s := Statement{
 		Commit: g.Spec.Commit, Source: source.Namespace + "/" + source.Name, URL: source.Spec.URL,
 		Release: g.Namespace + "/" + g.Spec.ReleaseRef.Name, Gate: g.Name, Attempt: g.Spec.Attempt,
 		Predicate: Gate{
-			UID: string(g.Spec.ReleaseRef.UID), Revision: g.Spec.Revision, Template: release.Status.Resolved.Digest, Gates: gatesOf(release),
-			Place: placeOf(g.Spec.Step, g.Spec.Index), Type: g.Spec.Type, Policy: &g.Spec.Policy, PolicyDigest: policyDigest(&g.Spec.Policy),
+			UID: string(g.Spec.ReleaseRef.UID), Revision: g.Spec.Revision, Template: release.Status.Resolved.Digest, Gates: places,
+			Place: place, Type: g.Spec.Type, Policy: &g.Spec.Policy, PolicyDigest: policyDigest(&g.Spec.Policy),
 			Opened: seconds(g.CreationTimestamp.Time), Contributors: status.Contributors,
 		},
 	}
@@ -111,17 +119,20 @@ func StatementOf(g *v1alpha1.Gate, status v1alpha1.GateStatus, release *v1alpha1
 
 func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// gatesOf returns the places of the gates that need an object.
-func gatesOf(release *v1alpha1.BatchRelease) []Place {
-	places := []Place{}
-	for step, of := range release.Spec.Strategy.Steps {
-		for index, policy := range of.Gates {
+// gatesOf returns the gates that need an object, by their places: the gates of the release's steps,
+// or of the steps back in a rollback.
+func gatesOf(release *v1alpha1.BatchRelease) (places []Place, policies map[Place]v1alpha1.GatePolicy) {
+	policies = map[Place]v1alpha1.GatePolicy{}
+	rollback := release.Status.Rollback != nil
+	for step := range release.Spec.Steps(rollback) {
+		for index, policy := range release.Spec.Gates(rollback, step) {
 			if policy.Type() != v1alpha1.GateNone {
-				places = append(places, placeOf(int32(step), int32(index)))
+				place := placeOf(int32(step), int32(index))
+				places, policies[place] = append(places, place), policy
 			}
 		}
 	}
-	return places
+	return places, policies
 }
 
 // encode returns a statement as in-toto has it.
@@ -165,8 +176,8 @@ func structOf(value any) (*structpb.Struct, error) {
 	return made, nil
 }
 
-// decode reads a statement. It refuses fields that it does not know: what a later version says
-// there may matter.
+// decode reads a statement. It refuses fields that it does not know: a later version may say
+// something there that matters.
 func decode(payload []byte) (Statement, error) {
 	read := &intoto.Statement{}
 	if err := protojson.Unmarshal(payload, read); err != nil {
@@ -205,8 +216,8 @@ func strictly(from *structpb.Struct, into any) error {
 // statement, and the one before it as its parent.
 const Ref = "refs/sluice/gates"
 
-// Path returns the path of the file of a statement. All statements on the gates of one attempt are in
-// one folder.
+// Path returns the path of the file of a statement. All statements on the gates of one attempt are
+// in one folder.
 func (s Statement) Path() string {
 	return fmt.Sprintf("%s/%d/%s.json", Folder(s.Release, s.Predicate.Revision), s.Attempt, s.Predicate.Place)
 }

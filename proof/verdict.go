@@ -32,7 +32,7 @@ type Finding struct {
 	Detail string `json:"detail"`
 }
 
-// Subject is what a check is about.
+// Subject names the thing that a check is about.
 type Subject string
 
 // The subjects.

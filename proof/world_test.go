@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -120,15 +121,16 @@ func podOf(template *corev1.PodTemplateSpec) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7f9c-x2x4", UID: "pod", Labels: map[string]string{"pod-template-hash": "7f9c"}},
 		Spec:       *template.Spec.DeepCopy(),
 	}
-	for key, value := range template.Labels {
-		pod.Labels[key] = value
-	}
+	maps.Copy(pod.Labels, template.Labels)
 	pod.Spec.NodeName, pod.Spec.ServiceAccountName, pod.Spec.DeprecatedServiceAccount = "node-1", "default", "default"
 	pod.Spec.EnableServiceLinks, pod.Spec.Priority = new(true), new(int32(0))
 	pod.Spec.Tolerations = []corev1.Toleration{{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists}}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "kube-api-access-abcde", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
-		{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"}}}, {DownwardAPI: &corev1.DownwardAPIProjection{}},
+		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: new(int64(3607))}},
+		{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"}, Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}}},
+		{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
+			{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}},
+		}}},
 	}}}})
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]
@@ -162,7 +164,7 @@ func newWorld(t testing.TB, k keys, tmpl *corev1.PodTemplateSpec, policies ...v1
 		},
 		release: &v1alpha1.BatchRelease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid-web"},
-			Status:     v1alpha1.BatchReleaseStatus{Resolved: &v1alpha1.ResolvedTemplate{Digest: digest, Revision: "7f9c"}},
+			Status:     v1alpha1.BatchReleaseStatus{Commit: verify.NameOf(raw), Resolved: &v1alpha1.ResolvedTemplate{Digest: digest, Revision: "7f9c"}},
 		},
 		bundle: &proof.Bundle{Pod: podOf(tmpl), Revision: "7f9c", Template: tmpl, Release: "shop/web", Commit: raw},
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +27,7 @@ func Bundle(trace *show.Trace) (*proof.Bundle, error) {
 		return nil, err
 	}
 	b := &proof.Bundle{
-		Pod: claimOf(trace.Pod), Revision: show.VersionName(trace.Version), Template: template, Release: trace.Release.Namespace + "/" + trace.Release.Name,
+		Pod: claimOf(trace.Pod, template), Revision: show.VersionName(trace.Version), Template: template, Release: trace.Release.Namespace + "/" + trace.Release.Name,
 	}
 	for _, gate := range trace.Passed() {
 		if gate.Status.Attestation != "" {
@@ -55,8 +56,10 @@ func templateOf(version show.Object) (*corev1.PodTemplateSpec, error) {
 	return nil, errors.New("it has no template")
 }
 
-// claimOf returns what a check reads of a pod.
-func claimOf(pod *corev1.Pod) *corev1.Pod {
+// claimOf returns what a check reads of a pod of a template.
+func claimOf(pod *corev1.Pod, template *corev1.PodTemplateSpec) *corev1.Pod {
+	annotations := maps.Clone(pod.Annotations)
+	maps.DeleteFunc(annotations, func(key, _ string) bool { _, has := template.Annotations[key]; return !has })
 	of := func(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 		var made []corev1.ContainerStatus
 		for _, status := range statuses {
@@ -65,7 +68,7 @@ func claimOf(pod *corev1.Pod) *corev1.Pod {
 		return made
 	}
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Labels: pod.Labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Labels: pod.Labels, Annotations: annotations},
 		Spec:       *pod.Spec.DeepCopy(),
 		Status: corev1.PodStatus{
 			ContainerStatuses: of(pod.Status.ContainerStatuses), InitContainerStatuses: of(pod.Status.InitContainerStatuses),

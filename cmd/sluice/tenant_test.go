@@ -99,6 +99,9 @@ func TestTenants(t *testing.T) {
 		rescuer: {
 			"decide a gate":            {gate, true, passed, "only the controller decides a gate"},
 			"make up evidence":         {gate, true, `{"status":{"evidence":[{"kind":"Review","actor":"grace"}]}}`, "only the controller decides a gate"},
+			"take its statement away":  {gate, true, `{"status":{"attestation":"x"}}`, "only the controller decides a gate"},
+			"keep it from Git":         {gate, true, `{"status":{"attestationKept":true}}`, "only the controller decides a gate"},
+			"say who contributed":      {gate, true, `{"status":{"contributors":[7]}}`, "only the controller decides a gate"},
 			"force in another's name":  {gate, true, forced("grace"), `status.force.by must be "` + rescuer + `"`},
 			"force":                    {gate, true, forced(rescuer), ""},
 			"answer":                   {release, true, answers(rescuer, 1), noRight},

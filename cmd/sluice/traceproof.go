@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -213,16 +214,17 @@ func (f *proofFlags) read(ctx context.Context, trusted proof.Trusted, find func(
 }
 
 func readBundle(name string) (*proof.Bundle, error) {
-	info, err := os.Stat(name)
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("--bundle: %w", err)
 	}
-	if info.Size() > maxBundle {
-		return nil, fmt.Errorf("--bundle: %s has %d bytes; the limit is %d", name, info.Size(), maxBundle)
-	}
-	text, err := os.ReadFile(name)
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxBundle+1)) // a device has no size
 	if err != nil {
 		return nil, fmt.Errorf("--bundle: %w", err)
+	}
+	if len(text) > maxBundle {
+		return nil, fmt.Errorf("--bundle: %s has more than %d bytes", name, maxBundle)
 	}
 	bundle, err := proof.ParseBundle(text)
 	if err != nil {
@@ -244,7 +246,7 @@ func saveBundle(name string, bundle *proof.Bundle) error {
 
 // complete adds the commit object and statements whose gates are gone, as far as a clone has them.
 func (f *proofFlags) complete(ctx context.Context, bundle *proof.Bundle, commit string, trusted proof.Trusted) error {
-	local, err := gitrepo.OpenLocal(ctx, f.repository, os.Environ(), gitrepo.Limits{})
+	local, err := gitrepo.OpenLocal(ctx, f.repository, os.Environ(), gitrepo.Limits{FileBytes: proof.MaxEnvelope, InflatedBytes: maxStored})
 	if gitrepo.KindOf(err) == gitrepo.RepositoryNotFound {
 		return nil
 	}
@@ -263,43 +265,53 @@ func (f *proofFlags) complete(ctx context.Context, bundle *proof.Bundle, commit 
 // maxStatements is how many statements are looked through.
 const maxStatements = 50_000
 
-// storedIn returns the statements of a clone on the last attempt at a revision. Anyone who may push
-// may have put others there, so those that no trusted key signed are left out.
+// maxStored limits what is read of a clone for that, in bytes. Honest statements take 3 KiB each.
+const maxStored = 256 << 20
+
+// storedIn returns the statements of a clone on the attempt at a revision in which a gate passed
+// last. Anyone who may push may have added others, in any order: statements without the signature
+// of a trusted key don't count.
 func storedIn(local *gitrepo.Local, release, revision string, trusted proof.Trusted) []proof.BundledGate {
-	var found []proof.BundledGate
-	attempt, seen := int64(0), map[proof.Place]bool{}
+	type attempt struct {
+		uid    string
+		number int64
+	}
+	found, places := map[attempt][]proof.BundledGate{}, map[attempt]map[proof.Place]bool{}
+	var last attempt
+	var decided time.Time
 	at, err := local.At(proof.Ref)
 	for range maxStatements {
-		if err != nil {
+		if err != nil || at == nil {
 			break
 		}
 		text := statementIn(at, proof.Folder(release, revision))
-		statement, _, err := trusted.Open(text)
-		if err == nil && attempt == 0 {
-			attempt = statement.Attempt
-		}
-		if err == nil && statement.Attempt == attempt && !seen[statement.Predicate.Place] {
-			seen[statement.Predicate.Place] = true
-			found = append(found, proof.BundledGate{Envelope: text})
-		}
-		if at.IsFirst() {
-			break
+		s, _, untrusted := trusted.Open(text)
+		of := attempt{s.Predicate.UID, s.Attempt}
+		if untrusted == nil && s.Release == release && s.Predicate.Revision == revision && !places[of][s.Predicate.Place] {
+			if places[of] == nil {
+				places[of] = map[proof.Place]bool{}
+			}
+			places[of][s.Predicate.Place] = true
+			found[of] = append(found[of], proof.BundledGate{Envelope: text})
+			if s.Predicate.Decided.After(decided) {
+				last, decided = of, s.Predicate.Decided
+			}
 		}
 		at, err = local.Parent(at)
 	}
-	return found
+	return found[last]
 }
 
 // statementIn returns the file of a commit's statement, if it is in a folder.
 func statementIn(at *gitrepo.Snapshot, folder string) (text []byte) {
 	_ = fs.WalkDir(at.FS(), folder, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || text != nil {
+		if err != nil || entry.IsDir() {
 			return err
 		}
 		if read, err := fs.ReadFile(at.FS(), file); err == nil && len(read) <= proof.MaxEnvelope {
 			text = read
 		}
-		return nil
+		return fs.SkipAll // a commit has one statement
 	})
 	return text
 }

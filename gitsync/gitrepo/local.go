@@ -15,8 +15,9 @@ import (
 type Local struct {
 	store  store
 	limits Limits
-	// objects that were read before: commits share most of them.
+	// objects that were read before: commits share most of them. They have so many bytes.
 	objects objects
+	bytes   int64
 }
 
 // store reads the objects of a repository. Names of objects that are longer than a Hash are cut to
@@ -215,8 +216,7 @@ func (l *Local) load(hash plumbing.Hash, kind plumbing.ObjectType) (*object, err
 	case loaded.data == nil:
 		return nil, newError(LimitExceeded, "%s is larger than the limit of %s", what, bytesText(treeBytes))
 	}
-	l.objects[hash] = loaded
-	return loaded, nil
+	return loaded, l.keep(hash, loaded)
 }
 
 // file reads a file, unless it was read before.
@@ -228,6 +228,14 @@ func (l *Local) file(name string, hash plumbing.Hash) (*object, error) {
 	if err != nil {
 		return nil, l.missing("file "+name, err)
 	}
-	l.objects[hash] = read
-	return read, nil
+	return read, l.keep(hash, read)
+}
+
+// keep keeps an object that was read, within the limit on all.
+func (l *Local) keep(hash plumbing.Hash, o *object) error {
+	if l.bytes += int64(len(o.data)) + objectBytes; l.bytes > l.limits.InflatedBytes {
+		return newError(LimitExceeded, "more than %s of the repository were read", bytesText(l.limits.InflatedBytes))
+	}
+	l.objects[hash] = o
+	return nil
 }

@@ -1,6 +1,7 @@
 package podtemplate
 
 import (
+	"math"
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,8 +70,15 @@ func settleMap(v reflect.Value) {
 }
 
 // shortest returns a quantity in the shorter of its decimal and its binary notation, which is how
-// people mostly write it: 1Gi, 500m, 1G.
+// people mostly write it: 1Gi, 500m, 1G. All amounts above 1e40 are one amount: to write the digits
+// of 1e1000000 takes half a minute.
 func shortest(q resource.Quantity) resource.Quantity {
+	switch size := q.AsApproximateFloat64(); {
+	case q.IsZero():
+		return resource.MustParse("0")
+	case math.Abs(size) > 1e40:
+		return *resource.NewQuantity(int64(math.Copysign(math.MaxInt64, size)), resource.DecimalSI)
+	}
 	amount := q.DeepCopy()
 	decimal := resource.NewDecimalQuantity(*amount.AsDec(), resource.DecimalSI).String()
 	binary := resource.NewDecimalQuantity(*amount.AsDec(), resource.BinarySI).String()

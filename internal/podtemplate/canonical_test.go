@@ -44,6 +44,15 @@ func TestDigestTakesQuantitiesForWhatTheyAre(t *testing.T) {
 	}
 }
 
+// TestDigestOfLargeAmounts: an amount with a large exponent does not hold up other templates. With
+// all its digits written, the test would end at the time limit.
+func TestDigestOfLargeAmounts(t *testing.T) {
+	t.Parallel()
+	for _, memory := range []string{"1e1000", "1e1000000000", "-1e1000000000", "0e1000000000", "123456789012345678901e100000"} {
+		digestOf(t, read(t, `{"spec":{"containers":[{"name":"a","resources":{"limits":{"memory":"`+memory+`"}}}]}}`))
+	}
+}
+
 func TestDigestLeavesTheTemplateAlone(t *testing.T) {
 	t.Parallel()
 	template := read(t, `{"spec":{"nodeSelector":{},"containers":[{"name":"a","resources":{"limits":{"memory":"1073741824"}}}]}}`)
