@@ -86,8 +86,8 @@ func (c *Client) Hooks(ctx context.Context) ([]forge.Hook, error) {
 	return hooks, c.api.Explain(err, "list webhooks")
 }
 
-// eventsOf returns events by GitHub's names. Gitea tells kinds of reviews apart, and has no checks to
-// tell of.
+// eventsOf returns events by GitHub's names. Gitea tells kinds of reviews apart, and has no checks
+// to tell of.
 func eventsOf(events []string) []string {
 	named := []string{"check_run", "check_suite"}
 	for _, event := range events {

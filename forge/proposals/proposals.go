@@ -16,8 +16,8 @@ type Forge interface {
 	Self(ctx context.Context) (forge.Account, error)
 	// PullRequest reads one pull request.
 	PullRequest(ctx context.Context, number int) (forge.PullRequest, error)
-	// Create opens the pull request of a request. If there is one already, the error is of kind Conflict
-	// or Invalid.
+	// Create opens the pull request of a request. If there is one already, the error is of kind
+	// Conflict or Invalid.
 	Create(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error)
 	// Visit shows pull requests, all those of the branch of a request among them, until it is told to
 	// stop.
@@ -32,8 +32,8 @@ type Forge interface {
 	Say(ctx context.Context, number int, text string) error
 	// BlobAt returns the name of a file's content at a commit; empty if there is no such file.
 	BlobAt(ctx context.Context, path, ref string) (string, error)
-	// Stays reports whether a branch that was made on a commit can stay as it is, with the tracked one at
-	// a tip.
+	// Stays reports whether a branch that was made on a commit can stay as it is, with the tracked one
+	// at a tip.
 	Stays(ctx context.Context, madeOn, tip string) (bool, error)
 	// Plain returns text of which the forge carries nothing out. People read the same.
 	Plain(text string) string
