@@ -297,8 +297,8 @@ func (a approval) recordsAlone(sha string) bool {
 }
 
 // pushesOfRelease returns all moves of the branch since the stable commit first came, as far as the
-// forge listed them, up to the one that brought the release. A contributor can push the release, and
-// then move the branch to before the stable commit and back.
+// forge listed them, up to the one that brought the release. A contributor can push the release,
+// and then move the branch to before the stable commit and back.
 func (a approval) pushesOfRelease() []forge.Push {
 	from := slices.IndexFunc(a.Pushes, func(p forge.Push) bool { return p.After == a.Release.Head })
 	if from < 0 {
