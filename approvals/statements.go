@@ -56,13 +56,13 @@ func (r *Statements) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	})
 	switch {
 	case err != nil:
-		return reconcile.Result{RequeueAfter: max(r.gates.until(retryAt(err)), time.Second)}, nil //nolint:nilerr // the source's status has it
+		return reconcile.Result{RequeueAfter: max(r.gates.until(retryAt(err)), time.Second)}, nil
 	case forge.KindOf(refused) == forge.Conflict:
 		return reconcile.Result{}, refused
 	case refused != nil:
 		r.gates.events.Eventf(release, g, corev1.EventTypeWarning, "NotKept", "KeepStatement", "%s", plain.UpTo(fmt.Sprintf(
 			"the statement about gate %s is in its status alone: %s", g.Name, plain.Line(refused.Error())), longestNote))
-		return reconcile.Result{RequeueAfter: keepAgain}, nil
+		return reconcile.Result{RequeueAfter: keepAgain}, nil //nolint:nilerr // the event has it
 	}
 	on := &subject[*v1alpha1.Gate]{store: r.gates, object: g}
 	_, err = on.changeStatus(ctx, "record that the statement is kept", func(g *v1alpha1.Gate) { g.Status.AttestationKept = true })

@@ -72,10 +72,10 @@ func (k *Key) Trusted() Trusted { return Trusted{k.signer.PublicKey()} }
 // policy, then without the names of reviewers, then without contributors.
 func (k *Key) Sign(s Statement) ([]byte, error) {
 	size := 0
-	for _, shorter := range []func(*Statement){
-		func(*Statement) {}, (*Statement).withoutDetails, (*Statement).withoutPolicy, (*Statement).withoutNames, (*Statement).withoutContributors,
+	for _, shorter := range []func(*Gate){
+		func(*Gate) {}, withoutDetails, withoutPolicy, withoutNames, withoutContributors,
 	} {
-		shorter(&s)
+		shorter(&s.Predicate)
 		envelope, err := k.sign(s)
 		if err != nil {
 			return nil, err
@@ -88,32 +88,32 @@ func (k *Key) Sign(s Statement) ([]byte, error) {
 }
 
 // withoutDetails leaves of reviews who gave them.
-func (s *Statement) withoutDetails() {
-	facts := slices.Clone(s.Predicate.Evidence)
+func withoutDetails(g *Gate) {
+	facts := slices.Clone(g.Evidence)
 	for i, fact := range facts {
 		if fact.Kind == gate.EvidenceReview {
 			facts[i] = Fact{Kind: fact.Kind, Actor: fact.Actor, ActorID: fact.ActorID}
 		}
 	}
-	s.Predicate.Evidence = facts
+	g.Evidence = facts
 }
 
-func (s *Statement) withoutPolicy() { s.Predicate.Policy = nil }
+func withoutPolicy(g *Gate) { g.Policy = nil }
 
 // withoutNames leaves of reviews the numbers of the accounts, which say who they are.
-func (s *Statement) withoutNames() {
+func withoutNames(g *Gate) {
 	var facts []Fact
-	for _, fact := range s.Predicate.Evidence {
+	for _, fact := range g.Evidence {
 		if fact.Kind == gate.EvidenceReview && fact.ActorID != 0 {
-			s.Predicate.Reviewers = append(s.Predicate.Reviewers, fact.ActorID)
+			g.Reviewers = append(g.Reviewers, fact.ActorID)
 			continue
 		}
 		facts = append(facts, fact)
 	}
-	s.Predicate.Evidence = facts
+	g.Evidence = facts
 }
 
-func (s *Statement) withoutContributors() { s.Predicate.Contributors = nil }
+func withoutContributors(g *Gate) { g.Contributors = nil }
 
 func (k *Key) sign(s Statement) ([]byte, error) {
 	payload, err := s.encode()

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -230,9 +229,17 @@ func withoutHostPorts(container, wanted *corev1.Container, hostNetwork bool) {
 
 // difference names the first field in which two values differ.
 func difference(wanted, have any) string {
-	a, b := decoded(wanted), decoded(have)
-	path, x, y := firstDifference("", a, b)
-	return fmt.Sprintf("%s is %s, and the template has %s", strings.TrimPrefix(path, "."), short(y), short(x))
+	a, b := map[string]any{}, map[string]any{}
+	flatten("", decoded(wanted), a)
+	flatten("", decoded(have), b)
+	paths := slices.Sorted(maps.Keys(a))
+	paths = append(paths, slices.Sorted(maps.Keys(b))...)
+	for _, path := range paths {
+		if a[path] != b[path] {
+			return fmt.Sprintf("%s is %s, and the template has %s", strings.TrimPrefix(path, "."), short(b[path]), short(a[path]))
+		}
+	}
+	return "it can't be compared"
 }
 
 func decoded(value any) (made any) {
@@ -246,31 +253,20 @@ func decoded(value any) (made any) {
 	return made
 }
 
-func firstDifference(path string, a, b any) (string, any, any) {
-	if x, is := a.(map[string]any); is {
-		y, _ := b.(map[string]any)
-		keys := slices.Sorted(maps.Keys(x))
-		for _, key := range slices.Sorted(maps.Keys(y)) {
-			if _, both := x[key]; !both {
-				keys = append(keys, key)
-			}
+// flatten puts the leaves of decoded JSON into a map by their paths.
+func flatten(path string, value any, into map[string]any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, field := range value {
+			flatten(path+"."+key, field, into)
 		}
-		for _, key := range keys {
-			if y != nil && !reflect.DeepEqual(x[key], y[key]) {
-				return firstDifference(path+"."+key, x[key], y[key])
-			}
+	case []any:
+		for i, element := range value {
+			flatten(fmt.Sprintf("%s[%d]", path, i), element, into)
 		}
+	default:
+		into[path] = value
 	}
-	if x, is := a.([]any); is {
-		if y, is := b.([]any); is && len(x) == len(y) {
-			for i := range x {
-				if !reflect.DeepEqual(x[i], y[i]) {
-					return firstDifference(fmt.Sprintf("%s[%d]", path, i), x[i], y[i])
-				}
-			}
-		}
-	}
-	return path, a, b
 }
 
 // short returns a value as JSON for people.

@@ -10,11 +10,11 @@ import (
 	"github.com/sluice-dev/sluice/forge/wire"
 )
 
-// changes changes pull requests.
-type changes struct{ *Client }
+// edits changes pull requests.
+type edits struct{ *Client }
 
 // Create opens the pull request of a request.
-func (c changes) Create(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {
+func (c edits) Create(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {
 	var made pull
 	err := c.api.Send(ctx, http.MethodPost, "pulls", map[string]string{"title": r.Title, "body": r.Body, "head": r.Branch, "base": r.Base}, &made)
 	if err == nil && made.Number == 0 {
@@ -24,7 +24,7 @@ func (c changes) Create(ctx context.Context, r forge.ChangeRequest) (forge.PullR
 }
 
 // Visit shows our pull requests into the tracked branch.
-func (c changes) Visit(ctx context.Context, r forge.ChangeRequest, show func(forge.PullRequest) bool) error {
+func (c edits) Visit(ctx context.Context, r forge.ChangeRequest, show func(forge.PullRequest) bool) error {
 	self, err := c.Self(ctx)
 	if err != nil {
 		return err
@@ -42,46 +42,46 @@ func (c changes) Visit(ctx context.Context, r forge.ChangeRequest, show func(for
 }
 
 // Edit gives a pull request another title and body.
-func (c changes) Edit(ctx context.Context, number int, title, body string) (forge.PullRequest, error) {
+func (c edits) Edit(ctx context.Context, number int, title, body string) (forge.PullRequest, error) {
 	var changed pull
 	err := c.api.Send(ctx, http.MethodPatch, at("pulls/%s", number), map[string]string{"title": title, "body": body}, &changed)
 	return changed.pullRequest(), c.Explain(err, "update pull request #%d", number)
 }
 
 // Shut closes a pull request.
-func (c changes) Shut(ctx context.Context, number int) error {
+func (c edits) Shut(ctx context.Context, number int) error {
 	err := c.api.Send(ctx, http.MethodPatch, at("pulls/%s", number), map[string]string{"state": "closed"}, nil)
 	return c.Explain(err, "close pull request #%d", number)
 }
 
 // Comments returns the comments below a pull request, which Gitea lists all.
-func (c changes) Comments(ctx context.Context, number int) ([]proposals.Comment, error) {
+func (c edits) Comments(ctx context.Context, number int) ([]proposals.Comment, error) {
 	var said []comment
 	err := c.api.Get(ctx, at("issues/%s/comments", number), nil, &said)
 	return wire.Convert(said, (*comment).comment), c.Explain(err, "read comments of pull request #%d", number)
 }
 
 // Say adds a comment.
-func (c changes) Say(ctx context.Context, number int, text string) error {
+func (c edits) Say(ctx context.Context, number int, text string) error {
 	err := c.api.Send(ctx, http.MethodPost, at("issues/%s/comments", number), map[string]string{"body": text}, nil)
 	return c.Explain(err, "comment on pull request #%d", number)
 }
 
 // BlobAt returns the name of a file's content at a commit; empty if there is no such file.
-func (c changes) BlobAt(ctx context.Context, path, ref string) (string, error) {
+func (c edits) BlobAt(ctx context.Context, path, ref string) (string, error) {
 	return c.blobAt(ctx, path, ref)
 }
 
 // Stays reports whether the tracked branch still has the commit that a branch was made on.
-func (c changes) Stays(ctx context.Context, madeOn, tip string) (bool, error) {
+func (c edits) Stays(ctx context.Context, madeOn, tip string) (bool, error) {
 	return proposals.Descends(c.facts, madeOn, tip, func() (bool, error) { return c.isAncestor(ctx, madeOn, tip) })
 }
 
 // Plain returns text as it is: Gitea carries nothing out.
-func (changes) Plain(text string) string { return text }
+func (edits) Plain(text string) string { return text }
 
 // Explain says what failed.
-func (c changes) Explain(err error, format string, args ...any) error {
+func (c edits) Explain(err error, format string, args ...any) error {
 	return c.api.Explain(err, format, args...)
 }
 

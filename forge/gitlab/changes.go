@@ -17,11 +17,11 @@ var action = regexp.MustCompile(`(?m)^([ \t>]*)/`)
 // text returns text of which GitLab carries nothing out. People read the same.
 func text(said string) string { return action.ReplaceAllString(said, `$1\/`) }
 
-// changes changes merge requests.
-type changes struct{ *Client }
+// edits changes merge requests.
+type edits struct{ *Client }
 
 // Create opens the merge request of a request.
-func (c changes) Create(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {
+func (c edits) Create(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error) {
 	var made mergeRequest
 	body := map[string]string{"title": r.Title, "description": text(r.Body), "source_branch": r.Branch, "target_branch": r.Base}
 	err := c.api.Send(ctx, http.MethodPost, "merge_requests", body, &made)
@@ -32,7 +32,7 @@ func (c changes) Create(ctx context.Context, r forge.ChangeRequest) (forge.PullR
 }
 
 // Visit shows the merge requests of the branch.
-func (c changes) Visit(ctx context.Context, r forge.ChangeRequest, show func(forge.PullRequest) bool) error {
+func (c edits) Visit(ctx context.Context, r forge.ChangeRequest, show func(forge.PullRequest) bool) error {
 	query := url.Values{"state": {"all"}, "scope": {"all"}, "source_branch": {r.Branch}, "target_branch": {r.Base}}
 	found, err := wire.List[mergeRequest](ctx, c.api, "merge_requests", query)
 	if err != nil {
@@ -47,20 +47,20 @@ func (c changes) Visit(ctx context.Context, r forge.ChangeRequest, show func(for
 }
 
 // Edit gives a merge request another title and body.
-func (c changes) Edit(ctx context.Context, number int, title, body string) (forge.PullRequest, error) {
+func (c edits) Edit(ctx context.Context, number int, title, body string) (forge.PullRequest, error) {
 	var changed mergeRequest
 	err := c.api.Send(ctx, http.MethodPut, at("merge_requests/%s", number), map[string]string{"title": title, "description": body}, &changed)
 	return changed.pullRequest(), c.Explain(err, "update merge request !%d", number)
 }
 
 // Shut closes a merge request.
-func (c changes) Shut(ctx context.Context, number int) error {
+func (c edits) Shut(ctx context.Context, number int) error {
 	err := c.api.Send(ctx, http.MethodPut, at("merge_requests/%s", number), map[string]string{"state_event": "close"}, nil)
 	return c.Explain(err, "close merge request !%d", number)
 }
 
 // Comments returns the comments below a merge request, without what GitLab notes itself.
-func (c changes) Comments(ctx context.Context, number int) ([]proposals.Comment, error) {
+func (c edits) Comments(ctx context.Context, number int) ([]proposals.Comment, error) {
 	notes, err := wire.List[note](ctx, c.api, at("merge_requests/%s/notes", number), url.Values{"activity_filter": {"only_comments"}})
 	var said []proposals.Comment
 	for _, one := range notes {
@@ -72,20 +72,20 @@ func (c changes) Comments(ctx context.Context, number int) ([]proposals.Comment,
 }
 
 // Say adds a comment.
-func (c changes) Say(ctx context.Context, number int, said string) error {
+func (c edits) Say(ctx context.Context, number int, said string) error {
 	err := c.api.Send(ctx, http.MethodPost, at("merge_requests/%s/notes", number), map[string]string{"body": said}, nil)
 	return c.Explain(err, "comment on merge request !%d", number)
 }
 
 // BlobAt returns the name of a file's content at a commit; empty if there is no such file.
-func (c changes) BlobAt(ctx context.Context, path, ref string) (string, error) {
+func (c edits) BlobAt(ctx context.Context, path, ref string) (string, error) {
 	return c.blobAt(ctx, path, ref)
 }
 
 // Stays reports whether the tracked branch still has the commit that a branch was made on. Where
 // merges have to follow on the tip, that must be the commit: GitLab would have people rebase any
 // other, and what they approve then is not our commit.
-func (c changes) Stays(ctx context.Context, madeOn, tip string) (bool, error) {
+func (c edits) Stays(ctx context.Context, madeOn, tip string) (bool, error) {
 	found, err := c.readProject(ctx, false)
 	if err != nil {
 		return false, err
@@ -97,9 +97,9 @@ func (c changes) Stays(ctx context.Context, madeOn, tip string) (bool, error) {
 }
 
 // Plain returns text of which GitLab carries nothing out.
-func (changes) Plain(said string) string { return text(said) }
+func (edits) Plain(said string) string { return text(said) }
 
 // Explain says what failed.
-func (c changes) Explain(err error, format string, args ...any) error {
+func (c edits) Explain(err error, format string, args ...any) error {
 	return c.api.Explain(err, format, args...)
 }

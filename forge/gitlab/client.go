@@ -110,7 +110,7 @@ func (c *Clients) connect(a forge.Access, server *url.URL, token string) (*Clien
 		api: &wire.API{Base: base, Wire: opened, Secrets: wire.Scrubber{Secret: token}, Total: "X-Total", PerPage: "per_page"},
 	}
 	made.branches = bygit.New(bygit.Options{Git: c.common.Git, Now: c.common.Now, Remote: made.remote, Author: made.author})
-	made.Proposals = proposals.Proposals{Forge: changes{made}, Branches: made.branches}
+	made.Proposals = proposals.Proposals{Forge: edits{made}, Branches: made.branches}
 	return made, nil
 }
 
