@@ -19,7 +19,7 @@ type Case struct {
 	Before func(s *Scene)
 	// Earlier brings what ran before; nil for the first commit.
 	Earlier func(s *Scene)
-	Policy v1alpha1.PullRequestGate
+	Policy  v1alpha1.PullRequestGate
 	// Act has people act once the pull request is open. It reports false if the forge lacks the method
 	// of merging.
 	Act func(s *Scene) bool

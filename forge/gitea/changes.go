@@ -75,7 +75,7 @@ func (c *Client) findChange(ctx context.Context, r forge.ChangeRequest) (forge.P
 	var found forge.PullRequest
 	var problem error
 	query := url.Values{"state": {"all"}, "base_branch": {r.Base}, "poster": {self.Login}}
-	_, err = wire.Walk(ctx, c.api, "pulls", query, func(some []pull) bool {
+	err = wire.Walk(ctx, c.api, "pulls", query, func(some []pull) bool {
 		for i := range some {
 			one := some[i].pullRequest()
 			if one.Head.Ref != r.Branch || one.Base.Ref != r.Base || one.Head.RepositoryID != one.Base.RepositoryID || !one.Author.Same(self) {

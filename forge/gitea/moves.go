@@ -46,7 +46,7 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 		return moves{}, err
 	}
 	var log []activity
-	_, err := wire.Walk(ctx, c.api, "activities/feeds", url.Values{}, func(some []activity) bool {
+	err := wire.Walk(ctx, c.api, "activities/feeds", url.Values{}, func(some []activity) bool {
 		log = append(log, some...)
 		return enough(movesOf(log, branch).pushes) || len(log) >= mostActivities
 	})

@@ -30,7 +30,7 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 	}
 	var log []event
 	cut := false
-	_, err := wire.Walk(ctx, c.api, "events", url.Values{"action": {"pushed"}}, func(some []event) bool {
+	err := wire.Walk(ctx, c.api, "events", url.Values{"action": {"pushed"}}, func(some []event) bool {
 		log = append(log, some...)
 		cut = enough(movesOf(log, branch, enough).pushes) || len(log) >= mostEvents
 		return cut
