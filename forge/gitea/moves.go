@@ -55,7 +55,7 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 	}
 	found := movesOf(log, branch)
 	forge.MarkReturns(found.pushes)
-	return found, c.markMerges(ctx, found.pushes)
+	return found, c.markMerges(ctx, branch, found.pushes)
 }
 
 // movesOf returns the moves of a branch that the log tells, up to the one that made it.
@@ -112,9 +112,9 @@ func (a *activity) push() (forge.Push, bool) {
 	return made, true
 }
 
-// markMerges marks the moves by which the forge itself merged pull requests. Where people can have
-// a push pass for a merge, none is marked.
-func (c *Client) markMerges(ctx context.Context, pushes []forge.Push) error {
+// markMerges marks the moves by which the forge itself merged pull requests into the branch. Where
+// people can have a push pass for a merge, none is marked.
+func (c *Client) markMerges(ctx context.Context, branch string, pushes []forge.Push) error {
 	if _, err := c.Repository(ctx); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (c *Client) markMerges(ctx context.Context, pushes []forge.Push) error {
 		if err != nil {
 			return err
 		}
-		if merged.Merged && merged.MergedBy.Same(pushes[i].Actor) {
+		if merged.Merged && merged.Base.Ref == branch && merged.MergedBy.Same(pushes[i].Actor) {
 			pushes[i].Kind = forge.PushMerge
 		}
 	}
