@@ -62,7 +62,8 @@ func requestedAt(g *v1alpha1.Gate) string { return g.Annotations[v1alpha1.Reques
 const (
 	// defaultInterval is that of the CRD, for sources that were made without it.
 	defaultInterval = 5 * time.Minute
-	// seldomWithWebhooks is how many times less often something is asked that webhooks tell: some may be lost.
+	// seldomWithWebhooks is how many times less often something is asked that webhooks tell: some may
+	// be lost.
 	seldomWithWebhooks = 24
 	// webhooksWork is the time for which a webhook shows that others arrive too.
 	webhooksWork = 7 * 24 * time.Hour

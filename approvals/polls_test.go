@@ -10,7 +10,7 @@ import (
 )
 
 // TestPolls: a gate that waits is asked about at most 12 times in an hour by default, and never in
-// an hour in which webhooks tell what happens. Those that do not arrive any more do not count.
+// an hour in which webhooks tell what happens. Webhooks of more than a week ago do not count.
 func TestPolls(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
