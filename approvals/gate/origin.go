@@ -297,8 +297,8 @@ func (a approval) recordsAlone(sha string) bool {
 }
 
 // pushesOfRelease returns all moves of the branch since the stable commit first came, as far as the
-// forge listed them, up to the one that brought the release. The branch may have gone back to before
-// the stable commit, and forth again.
+// forge listed them, up to the one that brought the release. The branch may have gone back to
+// before the stable commit, and forth again.
 func (a approval) pushesOfRelease() []forge.Push {
 	from := slices.IndexFunc(a.Pushes, func(p forge.Push) bool { return p.After == a.Release.Head })
 	if from < 0 {

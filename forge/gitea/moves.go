@@ -1,6 +1,7 @@
 package gitea
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -61,7 +62,7 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 // movesOf returns the moves of a branch that the log tells, up to the one that made it.
 func movesOf(log []activity, branch string) moves {
 	log = slices.Clone(log)
-	slices.SortStableFunc(log, func(a, b activity) int { return int(b.ID - a.ID) })
+	slices.SortStableFunc(log, func(a, b activity) int { return cmp.Compare(b.ID, a.ID) })
 	var found moves
 	for _, one := range log {
 		if one.Type == "create_repo" { // nothing was before that

@@ -1,6 +1,7 @@
 package gitea
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -28,7 +29,7 @@ func (c *Client) CommitStatuses(ctx context.Context, sha, name string, creators 
 	if err != nil {
 		return nil, c.api.Explain(err, "read statuses of commit %s", sha)
 	}
-	slices.SortStableFunc(statuses, func(a, b forge.Status) int { return int(b.ID - a.ID) })
+	slices.SortStableFunc(statuses, func(a, b forge.Status) int { return cmp.Compare(b.ID, a.ID) })
 	return statuses, nil
 }
 
