@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/forge/record"
 	"github.com/sluice-dev/sluice/gitsync"
 	"github.com/sluice-dev/sluice/internal/testbed/gittest"
 )
@@ -354,4 +355,32 @@ func TestTooManyCommits(t *testing.T) {
 	s.wantRefused(v1alpha1.ReasonTooManyCommits, first, "web:1", "more than 1000", "set spec.verify.since to "+last)
 	s.change(func(source *v1alpha1.ReleaseSource) { source.Spec.Verify.Since = last })
 	s.wantVerified(last, "web:2")
+}
+
+// TestMergeOfApprovalBringsNothingBack: a merge of the branch into an older commit leaves out what
+// the branch has. It looks like the merge of an approval, and nobody signed it.
+func TestMergeOfApprovalBringsNothingBack(t *testing.T) {
+	for _, mode := range []v1alpha1.VerifyMode{v1alpha1.VerifyEvery, v1alpha1.VerifyHead} {
+		t.Run(string(mode), func(t *testing.T) {
+			s := newSigning(t)
+			s.keys(s.lines("ada"))
+			first := s.pushes(s.ada, "web:1")
+			s.controller(gitsync.Options{})
+			s.source(func(source *v1alpha1.ReleaseSource) {
+				byConfigMap(source)
+				source.Spec.Verify.Mode = mode
+				source.Spec.Forge = &v1alpha1.Forge{Type: v1alpha1.ForgeGitea, BaseURL: "https://git.example.com", Owner: "example", Repo: "shop", SecretRef: v1alpha1.LocalReference{Name: "forge"}}
+			})
+			s.wantVerified(first, "web:1")
+			second := s.pushes(s.ada, "web:2")
+			s.wantVerified(second, "web:2")
+
+			records := map[string]string{record.Path("shop", "web"): "nonce: a\n"}
+			s.commit(gittest.Commit{Branch: "approval", Parent: second, Files: records})
+			merged := s.commit(gittest.Commit{Parent: second, Merge: "approval", Files: records})
+			s.wantVerified(merged, "web:2")
+			back := s.commit(gittest.Commit{Parent: first, Merge: merged, Files: records})
+			s.wantRefused(v1alpha1.ReasonNotSigned, merged, "web:2", back[:7])
+		})
+	}
 }

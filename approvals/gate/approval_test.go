@@ -51,7 +51,15 @@ func brokenRules() map[string]broken {
 
 		"opened by somebody else":   {mergeAlone, func(s approving) { s.pull.Author = mallory }, "it was opened by mallory, not by Sluice's account" + anew},
 		"merged by our own account": {func() approving { return merged(v1alpha1.PullRequestGate{}) }, mergedBy(sluice), "by Sluice's own account sluice[bot], which approves nothing" + anew},
-		"merged by nobody known":    {func() approving { return merged(v1alpha1.PullRequestGate{}) }, mergedBy(forge.Account{Login: "ghost"}), "it is not known by whom" + anew},
+		"merged by somebody who is named, and is gone": {
+			func() approving { return merged(v1alpha1.PullRequestGate{Approvers: []string{"gone"}}) },
+			func(s approving) {
+				s.pull.MergedBy = forge.Account{ID: 70, Login: "gone"}
+				s.forge.Approval.Approvers = []forge.Account{s.pull.MergedBy}
+			},
+			"by gone, who is not known to have write access to the repository" + another,
+		},
+		"merged by nobody known": {func() approving { return merged(v1alpha1.PullRequestGate{}) }, mergedBy(forge.Account{Login: "ghost"}), "it is not known by whom" + anew},
 
 		"a merge of two commits of its own": {mergeAlone, func(s approving) {
 			s.forge.Approval.Commits = []forge.Commit{

@@ -255,9 +255,10 @@ func (a approval) sameChange(earlier string) bool {
 }
 
 // writes says why somebody may not write to the repository; empty if they may. A program that is
-// named has what its installation was given, and the forge does not show that.
+// named has what its installation was given, and the forge does not show that. An account of no
+// known type may be a person who is gone.
 func (a approval) writes(who forge.Account) string {
-	if who.Type != forge.TypeUser {
+	if who.Type == forge.TypeBot {
 		return ""
 	}
 	at := slices.IndexFunc(a.Permissions, func(p forge.Permission) bool { return p.Account.Same(who) })

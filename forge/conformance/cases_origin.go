@@ -114,6 +114,22 @@ var attacks = map[string]Case{
 		},
 		Act: merged("eve", Merge),
 	},
+	"merged-elsewhere": {
+		Reason: "who pushes what they merged into another branch has pushed it", Policy: another, Want: waiting, Says: "eve",
+		Before: func(s *Scene) {
+			stable := s.Head("main")
+			s.Branch("ada", "ada", "change", "web.yaml", "image: web:2\n")
+			s.Git("eve", "fetch", "-q", "origin")
+			s.Git("eve", "push", "-q", "origin", stable+":refs/heads/other")
+			if !s.Merge("eve", s.Open("ada", "change", "other"), Merge) {
+				s.Skip("the forge has no such method")
+			}
+			s.Git("eve", "fetch", "-q", "origin")
+			s.Git("eve", "push", "-q", "origin", "origin/other:main")
+			s.Commit("ada", "ada", "main", "README", "docs\n")
+		},
+		Act: merged("eve", Merge),
+	},
 	"rides-in-another-merge": {
 		Reason: "an approval that comes along with something else approves nothing", Policy: named, Want: waiting, Says: "",
 		Act: func(s *Scene) bool {

@@ -30,7 +30,7 @@ func (c edits) Visit(ctx context.Context, r forge.ChangeRequest, show func(forge
 		return err
 	}
 	query := url.Values{"state": {"all"}, "base_branch": {r.Base}, "poster": {self.Login}}
-	_, err = wire.Walk(ctx, c.api, "pulls", query, func(some []pull) bool {
+	err = wire.Walk(ctx, c.api, "pulls", query, func(some []pull) bool {
 		for i := range some {
 			if show(some[i].pullRequest()) {
 				return true

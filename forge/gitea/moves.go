@@ -1,6 +1,7 @@
 package gitea
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -46,7 +47,7 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 		return moves{}, err
 	}
 	var log []activity
-	_, err := wire.Walk(ctx, c.api, "activities/feeds", url.Values{}, func(some []activity) bool {
+	err := wire.Walk(ctx, c.api, "activities/feeds", url.Values{}, func(some []activity) bool {
 		log = append(log, some...)
 		return enough(movesOf(log, branch).pushes) || len(log) >= mostActivities
 	})
@@ -55,13 +56,13 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 	}
 	found := movesOf(log, branch)
 	forge.MarkReturns(found.pushes)
-	return found, c.markMerges(ctx, found.pushes)
+	return found, c.markMerges(ctx, branch, found.pushes)
 }
 
 // movesOf returns the moves of a branch that the log tells, up to the one that made it.
 func movesOf(log []activity, branch string) moves {
 	log = slices.Clone(log)
-	slices.SortStableFunc(log, func(a, b activity) int { return int(b.ID - a.ID) })
+	slices.SortStableFunc(log, func(a, b activity) int { return cmp.Compare(b.ID, a.ID) })
 	var found moves
 	for _, one := range log {
 		if one.Type == "create_repo" { // nothing was before that
@@ -112,9 +113,9 @@ func (a *activity) push() (forge.Push, bool) {
 	return made, true
 }
 
-// markMerges marks the moves by which the forge itself merged pull requests. Where people can have
-// a push pass for a merge, none is marked.
-func (c *Client) markMerges(ctx context.Context, pushes []forge.Push) error {
+// markMerges marks the moves by which the forge itself merged pull requests into the branch. Where
+// people can have a push pass for a merge, none is marked.
+func (c *Client) markMerges(ctx context.Context, branch string, pushes []forge.Push) error {
 	if _, err := c.Repository(ctx); err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (c *Client) markMerges(ctx context.Context, pushes []forge.Push) error {
 		if err != nil {
 			return err
 		}
-		if merged.Merged && merged.MergedBy.Same(pushes[i].Actor) {
+		if merged.Merged && merged.Base.Ref == branch && merged.MergedBy.Same(pushes[i].Actor) {
 			pushes[i].Kind = forge.PushMerge
 		}
 	}

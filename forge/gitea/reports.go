@@ -1,6 +1,7 @@
 package gitea
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -19,7 +20,7 @@ func (c *Client) CommitStatuses(ctx context.Context, sha, name string, creators 
 	wanted := func(s forge.Status) bool { return len(creators) == 0 || slices.ContainsFunc(creators, s.Creator.Same) }
 	var statuses []forge.Status
 	query := url.Values{"sort": {"recentupdate"}}
-	_, err := wire.Walk(ctx, c.api, at("statuses/%s", sha), query, func(some []status) bool {
+	err := wire.Walk(ctx, c.api, at("statuses/%s", sha), query, func(some []status) bool {
 		found := wire.Convert(some, func(s *status) forge.Status { return s.status(sha) })
 		found = slices.DeleteFunc(found, func(s forge.Status) bool { return !strings.EqualFold(s.Context, name) })
 		statuses = append(statuses, found...)
@@ -28,7 +29,7 @@ func (c *Client) CommitStatuses(ctx context.Context, sha, name string, creators 
 	if err != nil {
 		return nil, c.api.Explain(err, "read statuses of commit %s", sha)
 	}
-	slices.SortStableFunc(statuses, func(a, b forge.Status) int { return int(b.ID - a.ID) })
+	slices.SortStableFunc(statuses, func(a, b forge.Status) int { return cmp.Compare(b.ID, a.ID) })
 	return statuses, nil
 }
 

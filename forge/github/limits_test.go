@@ -237,7 +237,9 @@ func TestListsThatGrow(t *testing.T) {
 		pages int
 	}{
 		"pages of text":      {`[` + strings.Repeat(`{"id":1,"login":"ada","bio":"`+strings.Repeat("{", 50<<10)+`"},`, 99) + `{"id":1}]`, "larger than", 4},
-		"objects of 3 bytes": {`[` + strings.Repeat("{},", 60_000) + `{}]`, "more than 50000 objects", 1},
+		"objects of 3 bytes": {`[` + strings.Repeat("{},", 60_000) + `{}]`, "more than 50000 values", 1},
+		"numbers":            {`[` + strings.Repeat("0,", 60_000) + `0]`, "more than 50000 values", 1},
+		"pages of objects":   {`[` + strings.Repeat("{},", 2_000) + `{}]`, "more than 3000 items", 2},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ type page[T any] func(github.ListOptions) ([]T, *github.Response, error)
 // walk shows a list page by page, until one is enough or the list ends. A list that is too long to
 // be walked will not get shorter.
 func walk[T any](read page[T], enough func([]T) bool) error {
-	size := int64(0)
+	size, seen := int64(0), 0
 	for number := 1; number <= maxPages; number++ {
 		some, resp, err := read(github.ListOptions{Page: number, PerPage: pageSize})
 		if err != nil {
@@ -32,6 +32,9 @@ func walk[T any](read page[T], enough func([]T) bool) error {
 		}
 		if size += resp.ContentLength; size > maxList {
 			return wire.Invalid("the list is larger than %d bytes", maxList)
+		}
+		if seen += len(some); seen > maxFiles {
+			return wire.Invalid("the list has more than %d items", maxFiles)
 		}
 		// A full page may be followed by another even if the answer doesn't say so: one that
 		// is remembered names no page that came into being since.

@@ -1,6 +1,7 @@
 package gitlab
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -30,7 +31,7 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 	}
 	var log []event
 	cut := false
-	_, err := wire.Walk(ctx, c.api, "events", url.Values{"action": {"pushed"}}, func(some []event) bool {
+	err := wire.Walk(ctx, c.api, "events", url.Values{"action": {"pushed"}}, func(some []event) bool {
 		log = append(log, some...)
 		cut = enough(movesOf(log, branch, enough).pushes) || len(log) >= mostEvents
 		return cut
@@ -52,7 +53,7 @@ func (c *Client) moves(ctx context.Context, branch string, enough func([]forge.P
 // has is looked at, since an older move can show that a newer one brought nothing.
 func movesOf(log []event, branch string, enough func([]forge.Push) bool) moves {
 	log = slices.Clone(log)
-	slices.SortStableFunc(log, func(a, b event) int { return int(b.ID - a.ID) })
+	slices.SortStableFunc(log, func(a, b event) int { return cmp.Compare(b.ID, a.ID) })
 	found, lumps := chain(log, branch)
 	forge.MarkReturns(found.pushes)
 	for n := range found.pushes {

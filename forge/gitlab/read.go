@@ -168,7 +168,7 @@ func (c *Client) between(ctx context.Context, base, head string) (made []forge.C
 	}
 	var found []commit
 	query := url.Values{"ref_name": {base + ".." + head}}
-	_, err = wire.Walk(ctx, c.api, "repository/commits", query, func(some []commit) bool {
+	err = wire.Walk(ctx, c.api, "repository/commits", query, func(some []commit) bool {
 		found = append(found, some...)
 		return len(found) > forge.MaxCommits
 	})

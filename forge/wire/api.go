@@ -152,9 +152,9 @@ func (a *API) Explain(err error, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", a.Secrets.Clean(fmt.Sprintf(format, args...)), known)
 }
 
-// Walk shows a list page by page, until one is enough or the list ends. It reports how many items
-// the list has, or -1 if the forge does not tell.
-func Walk[T any](ctx context.Context, a *API, path string, query url.Values, enough func([]T) bool) (total int, err error) {
+// Walk shows a list page by page, until one is enough or the list ends. It fails if the list has
+// not the items that the forge says it has.
+func Walk[T any](ctx context.Context, a *API, path string, query url.Values, enough func([]T) bool) error {
 	if query == nil {
 		query = url.Values{}
 	}
@@ -165,33 +165,35 @@ func Walk[T any](ctx context.Context, a *API, path string, query url.Values, eno
 		var some []T
 		answer, err := a.do(ctx, call{method: http.MethodGet, path: path, query: query}, &some)
 		if err != nil {
-			return -1, err
+			return err
 		}
 		if size += answer.size; size > maxList {
-			return -1, Invalid("the list is larger than %d bytes", maxList)
+			return Invalid("the list is larger than %d bytes", maxList)
 		}
-		seen += len(some)
-		total := -1
-		if count, err := strconv.Atoi(answer.header.Get(a.Total)); err == nil {
-			total = count
+		if seen += len(some); seen > maxPages*pageSize {
+			return Invalid("the list has more than %d items", maxPages*pageSize)
 		}
+		total, err := strconv.Atoi(answer.header.Get(a.Total))
+		told := err == nil && total >= 0
 		// A server may give smaller pages than it was asked for, so that the count tells the end.
-		if enough(some) || len(some) == 0 || total >= 0 && seen >= total || total < 0 && len(some) < pageSize {
-			return total, nil
+		switch ended := len(some) == 0 || told && seen >= total || !told && len(some) < pageSize; {
+		case enough(some):
+			return nil
+		case ended && told && seen != total:
+			return Distrusted("the list has %d items, and not the %d that it should have", seen, total)
+		case ended:
+			return nil
 		}
 	}
-	return -1, Invalid("the list has more than %d pages", maxPages)
+	return Invalid("the list has more than %d pages", maxPages)
 }
 
 // List reads a list whole, or fails.
 func List[T any](ctx context.Context, a *API, path string, query url.Values) ([]T, error) {
 	var items []T
-	total, err := Walk(ctx, a, path, query, func(some []T) bool {
+	err := Walk(ctx, a, path, query, func(some []T) bool {
 		items = append(items, some...)
 		return false
 	})
-	if err == nil && total >= 0 && len(items) != total {
-		return nil, Distrusted("the list has %d items, and not the %d that it should have", len(items), total)
-	}
 	return items, err
 }

@@ -17,9 +17,9 @@ import (
 const (
 	// maxBody is far above what a page of 100 items takes.
 	maxBody = 8 << 20
-	// maxObjects is far above what a page of 100 items has. An object of three bytes takes hundreds
-	// once it is decoded.
-	maxObjects = 50_000
+	// maxValues is far above what a page of 100 items has. An element of two bytes takes hundreds once
+	// it is decoded, also one of another type.
+	maxValues = 50_000
 	// maxRedirects is for repositories that were renamed.
 	maxRedirects = 3
 )
@@ -87,8 +87,8 @@ func (t *bodies) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("read answer: it is larger than %d bytes", maxBody)
 	case speaks(resp.StatusCode) && !isJSON(body):
 		return nil, errors.New("read answer: it is not what the API returns")
-	case objects(body) > maxObjects:
-		return nil, fmt.Errorf("read answer: it has more than %d objects", maxObjects)
+	case values(body) > maxValues:
+		return nil, fmt.Errorf("read answer: it has more than %d values", maxValues)
 	}
 	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return resp, nil
@@ -105,16 +105,23 @@ func isJSON(body []byte) bool {
 	return len(body) > 0 && (body[0] == '{' || body[0] == '[') && json.Valid(body)
 }
 
-// objects counts the objects of a JSON text.
-func objects(body []byte) int {
+// values counts the objects and lists of a JSON text, and the other elements of its lists.
+func values(body []byte) int {
 	count, quoted := 0, false
+	var lists []bool // of the open brackets, which ones begin a list
 	for i := 0; i < len(body); i++ {
 		switch c := body[i]; {
 		case quoted && c == '\\':
 			i++ // what is escaped ends no text
 		case c == '"':
 			quoted = !quoted
-		case c == '{' && !quoted:
+		case quoted:
+		case c == '{' || c == '[':
+			count++
+			lists = append(lists, c == '[')
+		case c == '}' || c == ']':
+			lists = lists[:max(len(lists)-1, 0)]
+		case c == ',' && len(lists) > 0 && lists[len(lists)-1] && i+1 < len(body) && body[i+1] != '{' && body[i+1] != '[':
 			count++
 		}
 	}

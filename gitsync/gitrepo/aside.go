@@ -12,8 +12,8 @@ import (
 )
 
 // Aside tells which of some commits, and of the first parents that a head leads back to, change
-// nothing outside of a folder: elsewhere they have the tree of their first parent. Beneath is the
-// first commit on the way back from the head that changes more.
+// nothing outside of a folder: elsewhere they have the tree of their first parent, which has all
+// that they merge. Beneath is the first commit on the way back from the head that changes more.
 type Aside struct {
 	Commits map[string]bool
 	Beneath Commit
@@ -86,37 +86,90 @@ func (r *remote) fetchTrees(ctx context.Context, depth, folders int, q question,
 
 // in looks through commits and trees. It is not whole if a commit is missing.
 func (s asideSearch) in(all objects) (found Aside, whole bool, err error) {
+	graph := history{}
+	for name := range all {
+		if commit, err := commitOf(all, name); err == nil {
+			graph.add(name, commit.ParentHashes)
+		}
+	}
+	seen := asides{all: all, graph: graph, path: s.path, known: map[plumbing.Hash]bool{}}
 	found.Commits = map[string]bool{}
-	is := func(name plumbing.Hash) (bool, plumbing.Hash, error) {
-		first, tree, err := parentAndTree(all, name)
-		if err != nil || first == plumbing.ZeroHash {
-			return false, first, err
-		}
-		_, before, err := parentAndTree(all, first)
-		if err != nil {
-			return false, first, err
-		}
-		same, err := sameBeside(all, [2]plumbing.Hash{tree, before}, s.path)
-		return same, first, err
-	}
 	for _, name := range s.among {
-		same, _, err := is(name)
+		aside, err := seen.is(name)
 		if err != nil {
 			return found, false, missingOnly(err)
 		}
-		found.Commits[name.String()] = same
+		found.Commits[name.String()] = aside
 	}
-	for at := s.head; ; {
-		same, first, err := is(at)
+	at := s.head
+	for {
+		aside, err := seen.is(at)
 		if err != nil {
 			return found, false, missingOnly(err)
 		}
-		if !same {
+		if !aside {
 			found.Beneath = Commit{at.String(), all[at].data}
 			return found, true, nil
 		}
-		found.Commits[at.String()], at = true, first
+		found.Commits[at.String()], at = true, graph[at][0]
 	}
+}
+
+// maxAsides limits the commits that are looked at. It is more than one check reads.
+const maxAsides = 4096
+
+// asides tells commits that are aside from others.
+type asides struct {
+	all   objects
+	graph history
+	path  []string
+	known map[plumbing.Hash]bool
+}
+
+// is reports whether a commit is aside. A merge is only if its first parent has all that the others
+// have, records aside: one that leaves something out brings an older version back.
+func (a asides) is(name plumbing.Hash) (bool, error) {
+	aside, found := a.known[name]
+	if found {
+		return aside, nil
+	}
+	if len(a.known) >= maxAsides {
+		return false, newError(LimitExceeded, "there are more than %d commits of approvals to read", maxAsides)
+	}
+	commit, err := commitOf(a.all, name)
+	if err != nil || len(commit.ParentHashes) == 0 {
+		return false, err
+	}
+	first := commit.ParentHashes[0]
+	before, err := commitOf(a.all, first)
+	if err != nil {
+		return false, err
+	}
+	aside, err = sameBeside(a.all, [2]plumbing.Hash{commit.TreeHash, before.TreeHash}, a.path)
+	for _, other := range commit.ParentHashes[1:] {
+		if err != nil || !aside {
+			break
+		}
+		aside, err = a.has(first, other)
+	}
+	if err == nil {
+		a.known[name] = aside
+	}
+	return aside, err
+}
+
+// has reports whether a commit has another one, records aside.
+func (a asides) has(commit, other plumbing.Hash) (bool, error) {
+	aside, err := a.is(other)
+	for aside && err == nil {
+		other = a.graph[other][0]
+		aside, err = a.is(other)
+	}
+	related := a.graph.relate(commit, other)
+	if err == nil && related == unknown {
+		err = errMissing
+	}
+	return related == descends, err
 }
 
 // errMissing says that an object is deeper than was asked for.
@@ -130,20 +183,17 @@ func missingOnly(err error) error {
 	return err
 }
 
-// parentAndTree returns the first parent of a commit, zero for none, and its tree.
-func parentAndTree(all objects, name plumbing.Hash) (first, tree plumbing.Hash, err error) {
+// commitOf returns one of the commits.
+func commitOf(all objects, name plumbing.Hash) (*gitobject.Commit, error) {
 	o := all[name]
 	if o == nil || o.kind != plumbing.CommitObject || o.data == nil {
-		return first, tree, errMissing
+		return nil, errMissing
 	}
 	commit, err := decodeCommit(o)
 	if err != nil {
-		return first, tree, newError(Protocol, "read commit %s: %s", name, clean(err.Error()))
+		return nil, newError(Protocol, "read commit %s: %s", name, clean(err.Error()))
 	}
-	if len(commit.ParentHashes) > 0 {
-		first = commit.ParentHashes[0]
-	}
-	return first, commit.TreeHash, nil
+	return commit, nil
 }
 
 // sameBeside reports whether two trees have the same beside a path, at which each may have a folder
@@ -163,7 +213,7 @@ func sameBeside(all objects, trees [2]plumbing.Hash, path []string) (bool, error
 			switch {
 			case e.Name != path[0]:
 				others[i] = append(others[i], e)
-			case e.Mode != filemode.Dir || below[i] != plumbing.ZeroHash:
+			case e.Mode != filemode.Dir || below[i] != plumbing.ZeroHash || e.Hash == plumbing.ZeroHash:
 				return false, nil
 			default:
 				below[i] = e.Hash
