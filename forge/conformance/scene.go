@@ -35,7 +35,7 @@ type Scene struct {
 }
 
 // patience bounds the wait for what a forge does in its own time.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func newScene(t testing.TB, f Forge, name string) *Scene {
 	t.Helper()

@@ -268,7 +268,7 @@ func (s *Server) CreateRepository(ctx context.Context, owner, name, branch strin
 
 // Until tries something until the server does it: it checks pull requests in its own time.
 func Until(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {
 		err := do(ctx)
