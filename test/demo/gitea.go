@@ -63,6 +63,8 @@ func (h giteaHub) CreateRepository(ctx context.Context, repository, branch strin
 }
 
 // call sends a request about a repository as somebody, once the server can carry it out.
+//
+//nolint:revive // the parts of an HTTP request
 func (h giteaHub) call(ctx context.Context, by account, method, path string, in, out any) error {
 	return devgitea.Until(ctx, func(ctx context.Context) error {
 		return h.Call(ctx, by.token, method, "/repos/"+by.repository+path, in, out)

@@ -75,6 +75,8 @@ func (h devHub) AddHook(ctx context.Context, repository, address, secret string)
 }
 
 // call sends a request about a repository as somebody.
+//
+//nolint:revive // the parts of an HTTP request
 func (h devHub) call(ctx context.Context, by account, method, path string, in, out any) error {
 	if err := person.New(h.Forge, by.repository, by.login, by.token).Call(ctx, method, path, in, out); err != nil {
 		return fmt.Errorf("%s %s as %s: %w", method, path, by.login, err)
