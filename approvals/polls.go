@@ -60,10 +60,10 @@ func (p *polls) forget(uid types.UID) {
 func requestedAt(g *v1alpha1.Gate) string { return g.Annotations[v1alpha1.RequestedAtAnnotation] }
 
 const (
-	// defaultInterval is that of the CRD, for sources that were made without it.
+	// defaultInterval equals the default of the CRD, for sources that were made without one.
 	defaultInterval = 5 * time.Minute
-	// seldomWithWebhooks is how many times less often something is asked that webhooks tell: some may
-	// be lost.
+	// seldomWithWebhooks multiplies the interval while webhooks arrive. Some get lost, so Sluice still
+	// polls.
 	seldomWithWebhooks = 24
 	// webhooksWork is the time for which a webhook shows that others arrive too.
 	webhooksWork = 7 * 24 * time.Hour

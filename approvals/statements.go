@@ -43,6 +43,7 @@ func (r *Statements) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	statement, is := own(g, key)
 	if !is || statement.Source != source.Namespace+"/"+source.Name {
+		r.tell(release, g, "this controller's key has not signed it, or it is about another gate or source")
 		return reconcile.Result{}, nil
 	}
 	file := forge.KeptFile{
@@ -60,13 +61,18 @@ func (r *Statements) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case forge.KindOf(refused) == forge.Conflict:
 		return reconcile.Result{}, refused
 	case refused != nil:
-		r.gates.events.Eventf(release, g, corev1.EventTypeWarning, "NotKept", "KeepStatement", "%s", plain.UpTo(fmt.Sprintf(
-			"the statement about gate %s is in its status alone: %s", g.Name, plain.Line(refused.Error())), longestNote))
+		r.tell(release, g, refused.Error())
 		return reconcile.Result{RequeueAfter: keepAgain}, nil //nolint:nilerr // the event has it
 	}
 	on := &subject[*v1alpha1.Gate]{store: r.gates, object: g}
 	_, err = on.changeStatus(ctx, "record that the statement is kept", func(g *v1alpha1.Gate) { g.Status.AttestationKept = true })
 	return reconcile.Result{}, err
+}
+
+// tell publishes an event that says why the repository lacks the statement about a gate.
+func (r *Statements) tell(release *v1alpha1.BatchRelease, g *v1alpha1.Gate, why string) {
+	r.gates.events.Eventf(release, g, corev1.EventTypeWarning, "NotKept", "KeepStatement", "%s", plain.UpTo(
+		fmt.Sprintf("the statement about gate %s is in its status alone: %s", g.Name, plain.Line(why)), longestNote))
 }
 
 // unkept reports whether a gate has a statement that its repository lacks.

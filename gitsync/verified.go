@@ -184,7 +184,7 @@ func (v *verified) add(made v1alpha1.Verification) {
 type claim struct {
 	want  *v1alpha1.Verify
 	known verified
-	// name is that of the head, and head the commit whose signature is checked for it.
+	// name names the head of the branch. head is the commit whose signature counts for it.
 	name string
 	head gitrepo.Commit
 	now  time.Time

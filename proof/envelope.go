@@ -27,7 +27,7 @@ const (
 	PayloadType = "application/vnd.in-toto+json"
 	// MaxEnvelope is the most bytes of an envelope.
 	MaxEnvelope = 2 << 10
-	// namespace is that of the signature by SSH, for ssh-keygen -n.
+	// namespace limits the signature by SSH to statements, as ssh-keygen -n does.
 	namespace = "sluice"
 )
 

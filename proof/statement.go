@@ -37,7 +37,7 @@ type Statement struct {
 
 // Gate is the predicate of a statement.
 type Gate struct {
-	// UID is that of the release.
+	// UID identifies the release.
 	UID string `json:"uid"`
 	// Revision is the name that the native controller gives the template.
 	Revision string `json:"revision"`

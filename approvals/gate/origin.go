@@ -34,7 +34,7 @@ func (b behind) add(who forge.Account, did string) {
 	}
 }
 
-// maxContributors is how many contributors a status lists.
+// maxContributors limits the contributors in a status.
 const maxContributors = 100
 
 // numbers returns the numbers of the contributors, sorted; nil if there are too many to list.

@@ -262,7 +262,7 @@ func (f *proofFlags) complete(ctx context.Context, bundle *proof.Bundle, commit 
 	return nil
 }
 
-// maxStatements is how many statements are looked through.
+// maxStatements limits the statements of a clone that a check reads.
 const maxStatements = 50_000
 
 // maxStored limits what is read of a clone for that, in bytes. Honest statements take 3 KiB each.

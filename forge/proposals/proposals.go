@@ -19,8 +19,7 @@ type Forge interface {
 	// Create opens the pull request of a request. If there is one already, the error is of kind
 	// Conflict or Invalid.
 	Create(ctx context.Context, r forge.ChangeRequest) (forge.PullRequest, error)
-	// Visit shows pull requests, all those of the branch of a request among them, until it is told to
-	// stop.
+	// Visit shows pull requests until show returns true. It leaves out none of the request's branch.
 	Visit(ctx context.Context, r forge.ChangeRequest, show func(forge.PullRequest) (stop bool)) error
 	// Edit gives a pull request another title and body.
 	Edit(ctx context.Context, number int, title, body string) (forge.PullRequest, error)

@@ -29,7 +29,7 @@ func lying(t *testing.T, answer func(*http.Request) (header http.Header, body st
 	return &API{Base: server, Wire: opened, Total: "X-Total-Count", PerPage: "limit"}
 }
 
-// item is as large in memory as a pull request.
+// item takes as much memory as a pull request.
 type item struct {
 	ID   int64 `json:"id"`
 	Rest [512]byte

@@ -34,7 +34,7 @@ func (giteaHub) Type() v1alpha1.ForgeType { return v1alpha1.ForgeGitea }
 
 func (h giteaHub) CloneURL(repository string) string { return h.URL() + "/" + repository + ".git" }
 
-// leastScopes are what the token of Sluice's account needs.
+// leastScopes lists the scopes that the token of Sluice's account needs.
 var leastScopes = []string{"write:repository", "write:issue", "read:user"}
 
 func (h giteaHub) SignUp(ctx context.Context, name string) (string, error) {

@@ -45,7 +45,7 @@ type commitStatus struct {
 	Description string `json:"description"`
 }
 
-// rights are what the token of each is good for on GitHub; nil is all that its account may do.
+// rights lists the permissions of tokens on GitHub; nil gives all that the account has.
 var rights = map[string]devforge.Permissions{
 	developer: nil,
 	approver:  nil,
