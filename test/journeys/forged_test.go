@@ -86,7 +86,7 @@ func TestDaemonSetRevisionUnderAnotherName(t *testing.T) {
 	w.wantUntouched(d, all(web.completed, web.serves("web:2", 3)))
 }
 
-// wantSamePods wants no pod to have come or gone.
+// wantSamePods wants each pod to have existed before.
 func (w *world) wantSamePods(before map[string]string) {
 	w.Helper()
 	for name, uid := range w.now().uids() {
