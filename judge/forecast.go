@@ -1,0 +1,77 @@
+package judge
+
+import "math"
+
+// Traffic describes the requests of each look to come.
+type Traffic struct {
+	Requests float64 // of both versions, more than 0
+	Share    float64 // of the new version in them, in (0, 1)
+	Errors   float64 // share of the requests of the old version that fail, in [0, 1]
+}
+
+// LooksToReject returns the looks after which a version with ratio times the errors of the old one
+// is rejected, in the median; infinite if it never is.
+func (r Rules) LooksToReject(t Traffic, ratio float64) float64 {
+	return looks(r.Alpha, t.growth(ratio, func(share float64) (float64, float64) { return share, t.Share }))
+}
+
+// LooksToPass returns the looks after which a version with ratio times the errors of the old one
+// passes, in the median; infinite if it never does.
+func (r Rules) LooksToPass(t Traffic, ratio float64) float64 {
+	bound := 1 - shareAt(r.Worse, t.Share)
+	return looks(r.Beta, t.growth(ratio, func(share float64) (float64, float64) { return 1 - share, bound }))
+}
+
+// looks returns how many looks of a growth take the mean of the bets to 1/level.
+func looks(level, growth float64) float64 {
+	if growth <= 0 {
+		return math.Inf(1)
+	}
+	return math.Ceil(math.Log(float64(len(stakes))/level) / growth)
+}
+
+// growth returns the mean logarithm by which the best stake grows in a look.
+func (t Traffic) growth(ratio float64, bet func(share float64) (had, bound float64)) float64 {
+	newErrors := poisson(t.Requests * t.Share * min(1, t.Errors*ratio))
+	oldErrors := poisson(t.Requests * (1 - t.Share) * t.Errors)
+	best := 0.0
+	for _, stake := range stakes {
+		mean := 0.0
+		for _, a := range newErrors {
+			for _, b := range oldErrors {
+				if a.value+b.value > 0 {
+					had, bound := bet(a.value / (a.value + b.value))
+					mean += a.chance * b.chance * math.Log1p(stake*(had/bound-1))
+				}
+			}
+		}
+		best = max(best, mean)
+	}
+	return best
+}
+
+type outcome struct{ value, chance float64 }
+
+// exactMean is the mean up to which each count has its own outcome.
+const exactMean = 30
+
+// poisson returns the outcomes of Poisson's distribution: each count for a small mean, or else nine
+// of the normal distribution.
+func poisson(mean float64) (outcomes []outcome) {
+	if mean > exactMean {
+		sum := 0.0
+		for x := -4.0; x <= 4; x++ {
+			sum += math.Exp(-x * x / 2)
+		}
+		for x := -4.0; x <= 4; x++ {
+			outcomes = append(outcomes, outcome{mean + x*math.Sqrt(mean), math.Exp(-x*x/2) / sum})
+		}
+		return outcomes
+	}
+	chance := math.Exp(-mean)
+	for n := 0.0; n <= mean+8*math.Sqrt(mean)+8; n++ {
+		outcomes = append(outcomes, outcome{n, chance})
+		chance *= mean / (n + 1)
+	}
+	return outcomes
+}

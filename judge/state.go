@@ -1,0 +1,73 @@
+package judge
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// state is Evidence as it is kept: numbers of a fixed size, in this order.
+type state struct {
+	Version          uint8
+	Looks            uint32
+	New, Old         Count
+	NewPods, OldPods uint32
+	Claims           [len(ratios)]claim
+	Spread           spread
+}
+
+const stateVersion = 1
+
+// MarshalText returns the evidence in about 700 characters. UnmarshalText makes evidence of them that
+// gives the same verdicts.
+func (e Evidence) MarshalText() ([]byte, error) {
+	s := state{stateVersion, uint32(e.Looks), e.New, e.Old, uint32(e.NewPods), uint32(e.OldPods), e.claims, e.spread}
+	var b bytes.Buffer
+	if err := binary.Write(&b, binary.LittleEndian, s); err != nil {
+		return nil, fmt.Errorf("encode evidence: %w", err)
+	}
+	return base64.RawStdEncoding.AppendEncode(nil, b.Bytes()), nil
+}
+
+// UnmarshalText reads what MarshalText has returned.
+func (e *Evidence) UnmarshalText(text []byte) error {
+	b, err := base64.RawStdEncoding.AppendDecode(nil, text)
+	if err != nil {
+		return fmt.Errorf("decode evidence: %w", err)
+	}
+	var s state
+	n, err := binary.Decode(b, binary.LittleEndian, &s)
+	switch {
+	case err != nil:
+		return fmt.Errorf("decode evidence: %w", err)
+	case n != len(b):
+		return fmt.Errorf("decode evidence: %d bytes are too many", len(b)-n)
+	case s.Version != stateVersion:
+		return fmt.Errorf("decode evidence: version %d is not %d", s.Version, stateVersion)
+	case !s.sound():
+		return errors.New("decode evidence: a number is not finite, or out of its range")
+	}
+	*e = Evidence{int(s.Looks), s.New, s.Old, int(s.NewPods), int(s.OldPods), s.Claims, s.Spread}
+	return nil
+}
+
+// sound reports whether Add can have come to these numbers.
+func (s *state) sound() bool {
+	all := []float32{s.Spread.Single, s.Spread.Within, s.Spread.Free}
+	add := func(b bets) { all = append(all, b[:]...) }
+	add(s.Spread.Halves[0])
+	add(s.Spread.Halves[1])
+	for _, c := range s.Claims {
+		add(c.AtMost)
+		add(c.AtLeast)
+		all = append(all, c.Excess.New, c.Excess.Old, max(c.Excess.Sum, -c.Excess.Sum))
+	}
+	for _, p := range s.Spread.Part {
+		all = append(all, p.Errors, p.Expected)
+	}
+	return s.New.check() == nil && s.Old.check() == nil &&
+		!slices.ContainsFunc(all, func(n float32) bool { return !(n >= 0 && n <= mostWealth) })
+}
