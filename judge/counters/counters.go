@@ -1,0 +1,145 @@
+// Package counters makes looks for a judge out of counters that pods export; pure.
+//
+//	counters of pods at one time, pods ──► Watch.Look ──► judge.Look, Gaps
+//
+// What must hold:
+//
+//   - looks never overlap: each increment of a counter is in one look at most;
+//   - no pod counts before it is as old as Watch.Young, nor what it served before that;
+//   - a pod whose container has restarted begins anew. A counter that goes down otherwise is of a
+//     server that lags behind: nothing is counted twice.
+package counters
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluice-dev/sluice/judge"
+)
+
+// Reading holds the counters of pods at one time.
+type Reading struct {
+	At time.Time
+	// Pods are the counters by the names of their pods: of all requests, and of errors, since each
+	// pod has started.
+	Pods map[string]judge.Count
+}
+
+// Pod describes a pod that serves.
+type Pod struct {
+	Name string
+	// UID tells a pod from a later one of its name.
+	UID string
+	New bool
+	// Restarts counts those of its containers: each begins its counters again.
+	Restarts int32
+	// Since is the time from which it was ready.
+	Since time.Time
+}
+
+// Watch keeps the last counters of each pod. A caller that starts again begins with another Watch,
+// and misses what is served between two readings: judges take any gap.
+type Watch struct {
+	// Young is the age below which a pod is left out: caches are cold.
+	Young time.Duration
+
+	at    time.Time
+	known map[string]known // by UID
+	parts int
+}
+
+// known holds what is known of a pod.
+type known struct {
+	highest  judge.Count
+	seen     bool
+	restarts int32
+	back     int // readings in a row that were behind
+	part     int
+}
+
+// Gaps says why a reading has less than could be expected.
+type Gaps struct {
+	// Stale says that the reading is no later than the last one.
+	Stale bool
+	// Missing are the names of pods that are old enough and that the reading does not have.
+	Missing []string
+	// Young counts the pods that are too young.
+	Young int
+	// Back are the names of pods whose counters lag behind, or contradict each other.
+	Back []string
+}
+
+// Look returns the increments since the last reading. The first reading of a pod has none.
+func (w *Watch) Look(r Reading, pods []Pod) (judge.Look, Gaps) {
+	var gaps Gaps
+	if !r.At.After(w.at) {
+		gaps.Stale = true
+		return judge.Look{}, gaps
+	}
+	w.at = r.At
+	look := judge.Look{Old: make([]judge.Part, judge.Parts)}
+	next := make(map[string]known, len(pods))
+	for _, pod := range slices.SortedFunc(slices.Values(pods), func(a, b Pod) int { return strings.Compare(a.Name, b.Name) }) {
+		before, met := w.known[pod.UID]
+		if !met {
+			before.part = w.parts % judge.Parts
+			if !pod.New {
+				w.parts++
+			}
+		} else if before.restarts != pod.Restarts {
+			before.seen = false
+		}
+		before.restarts = pod.Restarts
+		after := before
+		if now, has := r.Pods[pod.Name]; r.At.Sub(pod.Since) < w.Young {
+			gaps.Young++
+		} else if !has {
+			gaps.Missing = append(gaps.Missing, pod.Name)
+		} else {
+			served, counts := after.take(now, pod.Name, &gaps)
+			if counts {
+				count(&look, pod, before.part, served)
+			}
+		}
+		next[pod.UID] = after
+	}
+	w.known = next
+	return look, gaps
+}
+
+// mostBack is the number of readings in a row that may be behind: then a process has begun again
+// that is not the container's own.
+const mostBack = 4
+
+// take returns the increment of a pod's counters, and whether it has one.
+func (k *known) take(now judge.Count, name string, gaps *Gaps) (served judge.Count, counts bool) {
+	if !k.seen {
+		k.highest, k.seen = now, true
+		return judge.Count{}, false
+	}
+	served = judge.Count{Requests: now.Requests - k.highest.Requests, Errors: now.Errors - k.highest.Errors}
+	if served.Requests < 0 || served.Errors < 0 || served.Errors > served.Requests {
+		gaps.Back = append(gaps.Back, name)
+		if k.back++; k.back > mostBack {
+			k.highest, k.back = now, 0
+		}
+		return judge.Count{}, false
+	}
+	k.highest, k.back = now, 0
+	return served, true
+}
+
+// count adds the increment of a pod to its side of a look.
+func count(look *judge.Look, pod Pod, part int, served judge.Count) {
+	if pod.New {
+		look.NewPods++
+		look.New.Requests += served.Requests
+		look.New.Errors += served.Errors
+		return
+	}
+	p := &look.Old[part]
+	p.Pods++
+	p.Requests += served.Requests
+	p.Errors += served.Errors
+}

@@ -1,0 +1,190 @@
+package counters
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/sluice-dev/sluice/judge"
+)
+
+var start = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+// at returns a time some seconds after the start.
+func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+
+func pod(name string, isNew bool) Pod {
+	return Pod{Name: name, UID: "uid-" + name, New: isNew, Since: start.Add(-time.Hour)}
+}
+
+// old sums up the parts of a look.
+func old(look judge.Look) (sum judge.Part) {
+	for _, p := range look.Old {
+		sum.Requests += p.Requests
+		sum.Errors += p.Errors
+		sum.Pods += p.Pods
+	}
+	return sum
+}
+
+func TestLook(t *testing.T) {
+	pods := []Pod{pod("a", true), pod("b", false), pod("c", false)}
+	type reading map[string]judge.Count
+	for name, tc := range map[string]struct {
+		first, second reading
+		new, old      judge.Count
+		newPods       int
+		says          func(Gaps) bool
+	}{
+		"increments": {
+			first: reading{"a": {100, 1}, "b": {1000, 10}, "c": {2000, 20}}, second: reading{"a": {150, 2}, "b": {1100, 11}, "c": {2100, 23}},
+			new: judge.Count{50, 1}, old: judge.Count{200, 4}, newPods: 1,
+			says: func(g Gaps) bool { return len(g.Missing)+len(g.Back)+g.Young == 0 && !g.Stale },
+		},
+		"a server lags": {
+			first: reading{"a": {100, 1}, "b": {1000, 10}, "c": {2000, 20}}, second: reading{"a": {90, 1}, "b": {1100, 10}, "c": {2000, 20}},
+			old:  judge.Count{100, 0},
+			says: func(g Gaps) bool { return slices.Equal(g.Back, []string{"a"}) },
+		},
+		"errors without requests": {
+			first: reading{"a": {100, 1}}, second: reading{"a": {101, 9}},
+			says: func(g Gaps) bool {
+				return slices.Equal(g.Back, []string{"a"}) && slices.Equal(g.Missing, []string{"b", "c"})
+			},
+		},
+		"no data":      {first: reading{}, second: reading{}, says: func(g Gaps) bool { return len(g.Missing) == 3 }},
+		"another's":    {first: reading{"z": {1, 1}}, second: reading{"z": {9, 9}}, says: func(g Gaps) bool { return len(g.Missing) == 3 }},
+		"a pod is met": {first: reading{}, second: reading{"a": {500, 500}}, says: func(g Gaps) bool { return len(g.Missing) == 2 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &Watch{Young: time.Minute}
+			w.Look(Reading{at(0), tc.first}, pods)
+			look, gaps := w.Look(Reading{at(15), tc.second}, pods)
+			if look.New != tc.new || old(look).Count != tc.old || look.NewPods != tc.newPods {
+				t.Errorf("got %v of %d new pods and %v, want %v of %d and %v", look.New, look.NewPods, old(look).Count, tc.new, tc.newPods, tc.old)
+			}
+			if !tc.says(gaps) {
+				t.Errorf("got gaps %+v", gaps)
+			}
+			if again, gaps := w.Look(Reading{at(15), tc.second}, pods); !gaps.Stale || again.New.Requests != 0 {
+				t.Errorf("a reading that is no later gives %+v, %+v; want that it is stale", again, gaps)
+			}
+		})
+	}
+}
+
+// TestYoungPods: a pod counts from the reading after it has come of age, and what it served before
+// never does.
+func TestYoungPods(t *testing.T) {
+	w := &Watch{Young: time.Minute}
+	young := Pod{Name: "a", UID: "1", New: true, Since: at(0)}
+	for _, tc := range []struct {
+		seconds  int
+		requests float64
+		want     float64
+	}{{30, 1000, 0}, {60, 1500, 0}, {75, 1510, 10}} {
+		look, gaps := w.Look(Reading{at(tc.seconds), map[string]judge.Count{"a": {tc.requests, 0}}}, []Pod{young})
+		if look.New.Requests != tc.want || (tc.seconds < 60) != (gaps.Young == 1) {
+			t.Errorf("after %d s: got %v requests and %d young pods, want %v requests", tc.seconds, look.New.Requests, gaps.Young, tc.want)
+		}
+	}
+	later := young
+	later.UID = "2"
+	if look, _ := w.Look(Reading{at(90), map[string]judge.Count{"a": {1600, 0}}}, []Pod{later}); look.New.Requests != 0 {
+		t.Errorf("a later pod of the name has %v requests of the one before", look.New.Requests)
+	}
+}
+
+// TestParts: each pod of the old version stays in its part while others come and go.
+func TestParts(t *testing.T) {
+	w := &Watch{}
+	var pods []Pod
+	reading := Reading{at(0), map[string]judge.Count{}}
+	for i := range 12 {
+		pods = append(pods, pod(fmt.Sprintf("pod-%02d", i), false))
+		reading.Pods[pods[i].Name] = judge.Count{}
+	}
+	w.Look(reading, pods)
+	reading.At = at(15)
+	for i := range pods {
+		reading.Pods[pods[i].Name] = judge.Count{Requests: float64(i + 1)}
+	}
+	look, _ := w.Look(reading, pods[3:])
+	for i := range look.Old {
+		want := 0.0
+		for j := i; j < len(pods); j += judge.Parts {
+			if j >= 3 {
+				want += float64(j + 1)
+			}
+		}
+		if look.Old[i].Requests != want {
+			t.Errorf("part %d has %v requests, want %v", i, look.Old[i].Requests, want)
+		}
+	}
+}
+
+// TestRestarts: a restarted container is a new one. A process that begins again without its
+// container is behind for some readings, and counts from then on.
+func TestRestarts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		restarts int32
+		want     []float64
+	}{
+		"container": {1, []float64{0, 10, 10, 10, 10, 10, 10}},
+		"process":   {0, []float64{0, 0, 0, 0, 0, 10, 10}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &Watch{}
+			p := pod("a", true)
+			for i, requests := range []float64{900, 1000} {
+				w.Look(Reading{at(i), map[string]judge.Count{"a": {Requests: requests}}}, []Pod{p})
+			}
+			p.Restarts = tc.restarts
+			for i, want := range tc.want {
+				look, _ := w.Look(Reading{at(2 + i), map[string]judge.Count{"a": {Requests: float64(10 * i)}}}, []Pod{p})
+				if look.New.Requests != want {
+					t.Errorf("reading %d: got %v requests, want %v", i, look.New.Requests, want)
+				}
+			}
+		})
+	}
+}
+
+// TestCountedOnce: however containers restart, servers lag by up to the age of young pods and
+// readings fail, a pod never counts more than it has served, and a judge takes each look.
+func TestCountedOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const lag = 3
+		w := &Watch{Young: (lag + 1) * time.Second}
+		p := pod("a", true)
+		var now, served, counted judge.Count
+		var history []judge.Count
+		for second := range rapid.IntRange(2, 60).Draw(t, "readings") {
+			if rapid.IntRange(0, 9).Draw(t, "restarts") == 0 {
+				now = judge.Count{}
+				p.Restarts, p.Since = p.Restarts+1, at(second)
+			}
+			requests := float64(rapid.IntRange(0, 100).Draw(t, "requests"))
+			errors := float64(rapid.IntRange(0, int(requests)).Draw(t, "errors"))
+			now.Requests, now.Errors = now.Requests+requests, now.Errors+errors
+			served.Requests, served.Errors = served.Requests+requests, served.Errors+errors
+			history = append(history, now)
+			if rapid.IntRange(0, 9).Draw(t, "fails") == 0 {
+				continue
+			}
+			read := history[max(0, second-rapid.IntRange(0, lag).Draw(t, "lag"))]
+			look, _ := w.Look(Reading{at(second), map[string]judge.Count{"a": read}}, []Pod{p})
+			if _, err := judge.New().Add(look); err != nil {
+				t.Fatal(err)
+			}
+			counted.Requests += look.New.Requests
+			counted.Errors += look.New.Errors
+		}
+		if counted.Requests > served.Requests || counted.Errors > served.Errors {
+			t.Fatalf("counted %v, served %v", counted, served)
+		}
+	})
+}

@@ -1,0 +1,191 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/internal/dialer"
+)
+
+// open returns a server on loopback that answers by handler, with a secret of its own.
+func open(t *testing.T, handler http.HandlerFunc) *Server {
+	t.Helper()
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm() // before its body is read, a server does not see that a client has gone
+		handler(w, r)
+	}))
+	t.Cleanup(listener.Close)
+	s, err := Open(Options{
+		Address: listener.URL, Timeout: 2 * time.Second, Networks: dialer.Rules{Allowed: dialer.Loopback()},
+		Header: http.Header{"Authorization": {"Bearer s3cret-token"}, "X-Scope-OrgID": {"shop"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func says(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, body)
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	at := time.Unix(1790000000, 500e6).UTC()
+	for name, tc := range map[string]struct {
+		body string
+		want Answer
+	}{
+		"vector": {
+			`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"pod":"web-1"},"value":[1790000000.5,"41"]},{"metric":{"pod":"web-2"},"value":[1790000000.5,"+Inf"]}]}}`,
+			Answer{Series: []Series{{map[string]string{"pod": "web-1"}, 41, at}, {map[string]string{"pod": "web-2"}, math.Inf(1), at}}},
+		},
+		"scalar": {`{"status":"success","data":{"resultType":"scalar","result":[1790000000.5,"0.25"]}}`, Answer{Series: []Series{{nil, 0.25, at}}}},
+		"empty":  {`{"status":"success","data":{"resultType":"vector","result":[]}}`, Answer{}},
+		"a note": {
+			`{"status":"success","data":{"resultType":"vector","result":[]},"infos":["PromQL info: metric might not be a counter"]}`,
+			Answer{Notes: []string{"PromQL info: metric might not be a counter"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked *http.Request
+			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+				asked = r
+				says(tc.body)(w, r)
+			})
+			got, err := s.Prometheus(t.Context(), `sum by (pod) (http_requests_total)`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range got.Series {
+				got.Series[i].At = got.Series[i].At.UTC()
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("want -, got +:\n%s", diff)
+			}
+			if asked.URL.Path != "/api/v1/query" || asked.Form.Get("query") != `sum by (pod) (http_requests_total)` ||
+				asked.Header.Get("Authorization") != "Bearer s3cret-token" || asked.Header.Get("X-Scope-OrgID") != "shop" {
+				t.Errorf("asked for %s with %v and %v", asked.URL, asked.Form, asked.Header)
+			}
+		})
+	}
+}
+
+// TestServersThatFail: each way to fail has its kind, within the time limit, and no error has the
+// secret.
+func TestServersThatFail(t *testing.T) {
+	status := func(code int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			fmt.Fprint(w, body)
+		}
+	}
+	for name, tc := range map[string]struct {
+		handler http.HandlerFunc
+		kind    Kind
+		says    string
+	}{
+		"bad query":      {status(400, `{"status":"error","errorType":"bad_data","error":"parse error: unexpected )"}`), BadQuery, "unexpected )"},
+		"execution":      {status(422, `{"status":"error","errorType":"execution","error":"many-to-many matching"}`), BadQuery, "many-to-many"},
+		"its time limit": {status(503, `{"status":"error","errorType":"timeout","error":"query timed out"}`), Unreachable, "timed out"},
+		"unauthorised":   {status(401, "Bearer s3cret-token is unknown"), Unauthorised, "[hidden]"},
+		"forbidden":      {status(403, "no"), Unauthorised, "403"},
+		"elsewhere":      {status(404, "no"), Misconfigured, "correct the address"},
+		"down":           {status(502, "<html>bad gateway s3cret-token</html>"), Unreachable, "502"},
+		"limits":         {status(429, "slow down"), Unreachable, "429"},
+		"html":           {says("<html>log in</html>"), BadAnswer, "does not speak the API"},
+		"cut": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			fmt.Fprint(w, `{"status":"success"`)
+		}, Unreachable, "unexpected EOF"},
+		"cut JSON":    {says(`{"status":"success","data":{"resultType":"vector","result":[`), BadAnswer, "does not speak"},
+		"partial":     {says(`{"status":"success","data":{"resultType":"vector","result":[]},"warnings":["store 2 is away"]}`), BadAnswer, "store 2 is away"},
+		"a matrix":    {says(`{"status":"success","data":{"resultType":"matrix","result":[]}}`), BadQuery, "must give a vector"},
+		"a text":      {says(`{"status":"success","data":{"resultType":"string","result":[1,"x"]}}`), BadAnswer, "unexpected value type"},
+		"no number":   {says(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"x"]}]}}`), BadAnswer, "does not speak"},
+		"histograms":  {says(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{"count":"1","sum":"1","buckets":[]}]}]}}`), BadQuery, "histogram_count"},
+		"too large":   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(" ", maxBody+2)) }, BadAnswer, "larger than 8 MiB"},
+		"many series": {says(`{"status":"success","data":{"resultType":"vector","result":[` + strings.Repeat(`{"metric":{},"value":[1,"1"]},`, maxSeries) + `{"metric":{},"value":[1,"1"]}]}}`), BadAnswer, "10001 series"},
+		"redirects":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://198.51.100.7/login", 302) }, Misconfigured, "redirects to 198.51.100.7"},
+		"never":       {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Unreachable, "within 2s"},
+		"drips": {func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				fmt.Fprint(w, " ")
+				w.(http.Flusher).Flush()
+				select {
+				case <-r.Context().Done():
+				case <-time.After(50 * time.Millisecond):
+				}
+			}
+		}, Unreachable, "within 2s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, tc.handler)
+			begin := time.Now()
+			answer, err := s.Prometheus(t.Context(), "up")
+			known, is := errors.AsType[*Error](err)
+			if !is {
+				t.Fatalf("got %v and error %v, want one with a kind", answer, err)
+			}
+			if known.Kind != tc.kind || !strings.Contains(known.Message, tc.says) {
+				t.Errorf("got %s: %s; want %s with %q", known.Kind, known.Message, tc.kind, tc.says)
+			}
+			if strings.Contains(known.Message, "s3cret") || len(known.Message) > 600 {
+				t.Errorf("error with the secret, or too long: %s", known.Message)
+			}
+			if took := time.Since(begin); took > 30*time.Second {
+				t.Errorf("took %s", took)
+			}
+		})
+	}
+}
+
+// TestCancelled: the caller's own end is told apart from a server that does not answer.
+func TestCancelled(t *testing.T) {
+	s := open(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Prometheus(ctx, "up"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestAddresses: what is no address of a server, and networks that nobody allowed, are refused.
+func TestAddresses(t *testing.T) {
+	for address, says := range map[string]string{
+		"":                        "must be a URL",
+		"prometheus:9090":         "must be a URL",
+		"file:///etc/passwd":      "must be a URL",
+		"http://":                 "must be a URL",
+		"http://ada:pw@prom:9090": "credentials belong in the Secret",
+		"http://prom:9090/?x=y":   "credentials belong in the Secret",
+		"http://prom:9090/#a":     "credentials belong in the Secret",
+		"http://prom:9090\n/evil": "must be a URL",
+	} {
+		if _, err := Open(Options{Address: address}); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "pw@") {
+			t.Errorf("%q: got %v, want %q", address, err, says)
+		}
+	}
+	for _, address := range []string{"http://169.254.169.254", "http://127.0.0.1:1", "http://[::1]:1", "http://localhost:1"} {
+		s, err := Open(Options{Address: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Prometheus(t.Context(), "up")
+		if known, is := errors.AsType[*Error](err); !is || known.Kind != Misconfigured || !strings.Contains(known.Message, "are not allowed") {
+			t.Errorf("%s: got %v, want that the network is not allowed", address, err)
+		}
+	}
+}
