@@ -21,8 +21,8 @@ type state struct {
 
 const stateVersion = 1
 
-// MarshalText returns the evidence in about 700 characters. UnmarshalText makes evidence of them that
-// gives the same verdicts.
+// MarshalText returns the evidence in about 700 characters. UnmarshalText makes evidence of them
+// that gives the same verdicts.
 func (e Evidence) MarshalText() ([]byte, error) {
 	s := state{stateVersion, uint32(e.Looks), e.New, e.Old, uint32(e.NewPods), uint32(e.OldPods), e.claims, e.spread}
 	var b bytes.Buffer

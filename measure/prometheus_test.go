@@ -41,7 +41,7 @@ func says(body string) http.HandlerFunc {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestPrometheusAnswers(t *testing.T) {
 	at := time.Unix(1790000000, 500e6).UTC()
 	for name, tc := range map[string]struct {
 		body string
@@ -162,7 +162,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestAddresses: what is no address of a server, and networks that nobody allowed, are refused.
+// TestAddresses: an address of no server is refused, and so is a network that nobody allowed.
 func TestAddresses(t *testing.T) {
 	for address, says := range map[string]string{
 		"":                        "must be a URL",
