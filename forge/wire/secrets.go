@@ -11,6 +11,10 @@ import (
 // maxMessage keeps a server from filling our status with its words.
 const maxMessage = 512
 
+// maxRead is how much of a message is searched for credentials, in bytes: to search 8 MiB takes
+// seconds.
+const maxRead = 64 << 10
+
 const hidden = "[hidden]"
 
 var (
@@ -30,6 +34,9 @@ type Scrubber struct {
 
 // Clean removes credentials and control characters, and cuts what is too long.
 func (s Scrubber) Clean(message string) string {
+	if len(message) > maxRead { // no credential has a space or a quote in it: none is cut in two
+		message = message[:max(0, strings.LastIndexAny(message[:maxRead], " \n\t\"'"))]
+	}
 	if s.Secret != "" {
 		message = strings.ReplaceAll(message, s.Secret, hidden)
 	}
