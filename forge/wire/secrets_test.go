@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestLongMessages: a long message is searched in part, and shows no part of a credential that is
-// where it is cut.
+// TestLongMessages: a long message is searched in part, and the cut leaves no part of a credential.
 func TestLongMessages(t *testing.T) {
 	for name, message := range map[string]string{
 		"a token at the cut":  strings.Repeat(" ", maxRead-20) + "ghp_0123456789abcdefghijklmnopqrstuvwxyz" + strings.Repeat(" x", maxRead),

@@ -1,0 +1,61 @@
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestJSON(t *testing.T) {
+	var asked *http.Request
+	s := open(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r
+		fmt.Fprint(w, `{"errors": 3, "by": [{"pod": "web-1"}]}`)
+	})
+	got, err := s.JSON(t.Context(), "v1/score", url.Values{"service": {"web shop"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"errors": 3.0, "by": []any{map[string]any{"pod": "web-1"}}}, got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+	if asked.URL.String() != "/v1/score?service=web+shop" || asked.Header.Get("Authorization") != "Bearer s3cret-token" {
+		t.Errorf("asked for %s with %v", asked.URL, asked.Header)
+	}
+}
+
+func TestJSONThatFails(t *testing.T) {
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	for name, tc := range map[string]struct {
+		handler http.HandlerFunc
+		kind    Kind
+	}{
+		"bad request":  {status(400), BadQuery},
+		"unauthorised": {status(401), Unauthorised},
+		"missing":      {status(404), Misconfigured},
+		"down":         {status(500), Unreachable},
+		"no content":   {status(204), Unreachable},
+		"text":         {says("up"), BadAnswer},
+		"two":          {says("1 2"), BadAnswer},
+		"nothing":      {says(""), BadAnswer},
+		"large":        {says(`"` + strings.Repeat("x", maxJSON) + `"`), BadAnswer},
+		"deep":         {says(strings.Repeat("[", maxJSON-1)), BadAnswer},
+		"never":        {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Unreachable},
+		"redirects":    {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, Misconfigured},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			value, err := open(t, tc.handler).JSON(t.Context(), "x", nil)
+			if known, is := errors.AsType[*Error](err); !is || known.Kind != tc.kind {
+				t.Errorf("got %v, %v; want an error of kind %s", value, err, tc.kind)
+			}
+		})
+	}
+}
