@@ -73,7 +73,7 @@ const (
 	// is far below Alpha because a release is looked at many times.
 	podsReject = 0.0005
 	// podsPass is the same for a version that passes.
-	podsPass = 0.05
+	podsPass = 0.03
 )
 
 // Verdict returns what the evidence says by rules that Check accepts. A version below the floor is
