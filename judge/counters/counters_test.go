@@ -2,6 +2,7 @@ package counters
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -95,6 +96,58 @@ func TestYoungPods(t *testing.T) {
 	later.UID = "2"
 	if look, _ := w.Look(Reading{at(90), map[string]judge.Count{"a": {1600, 0}}}, []Pod{later}); look.New.Requests != 0 {
 		t.Errorf("a later pod of the name has %v requests of the one before", look.New.Requests)
+	}
+}
+
+// TestReadyAgain: what a pod serves while it is not ready, or young again, never counts.
+func TestReadyAgain(t *testing.T) {
+	w := &Watch{Young: time.Minute}
+	p := pod("a", true)
+	for _, tc := range []struct{ seconds, since, requests, want float64 }{
+		{0, -3600, 100, 0}, {15, -3600, 110, 10}, {45, 40, 500, 0}, {105, 40, 900, 0}, {120, 40, 907, 7},
+	} {
+		p.Since = at(int(tc.since))
+		look, _ := w.Look(Reading{at(int(tc.seconds)), map[string]judge.Count{"a": {Requests: tc.requests}}}, []Pod{p})
+		if look.New.Requests != tc.want {
+			t.Errorf("after %v s: got %v requests, want %v", tc.seconds, look.New.Requests, tc.want)
+		}
+	}
+}
+
+// TestCountersOfNoNumber: a pod may export anything. It spoils neither the look nor its own looks
+// to come.
+func TestCountersOfNoNumber(t *testing.T) {
+	for _, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for _, first := range []bool{true, false} {
+			w := &Watch{}
+			pods := []Pod{pod("a", true), pod("b", false)}
+			for i := 0.0; i < 4; i++ {
+				a := judge.Count{Requests: 10 * i, Errors: i}
+				if (i == 0) == first && i < 2 {
+					a.Errors = odd
+				}
+				look, gaps := w.Look(Reading{at(int(i)), map[string]judge.Count{"a": a, "b": {Requests: 20 * i}}}, pods)
+				if _, err := judge.New().Add(look); err != nil {
+					t.Errorf("%v, reading %v: %v", odd, i, err)
+				}
+				if isOdd := math.IsNaN(a.Errors) || math.IsInf(a.Errors, 0); isOdd != (len(gaps.Back) > 0) {
+					t.Errorf("%v, reading %v: got gaps %+v", odd, i, gaps)
+				}
+				if i == 3 && look.New != (judge.Count{Requests: 10, Errors: 1}) {
+					t.Errorf("%v: the last look has %v of the pod", odd, look.New)
+				}
+			}
+		}
+	}
+}
+
+// TestListedTwice: a pod that a list has twice counts once.
+func TestListedTwice(t *testing.T) {
+	w := &Watch{}
+	pods := []Pod{pod("a", true), pod("a", true)}
+	w.Look(Reading{at(0), map[string]judge.Count{"a": {}}}, pods)
+	if look, _ := w.Look(Reading{at(15), map[string]judge.Count{"a": {Requests: 10}}}, pods); look.New.Requests != 10 || look.NewPods != 1 {
+		t.Errorf("got %v requests of %d pods, want 10 of 1", look.New.Requests, look.NewPods)
 	}
 }
 
