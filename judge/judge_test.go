@@ -180,7 +180,7 @@ func TestBurstsOfOneVersion(t *testing.T) {
 	}
 }
 
-// TestPodsThatComeLate: what one pod had does not become what fifty have by the last look.
+// TestPodsThatComeLate: the errors that one pod had do not become those of fifty by the last look.
 func TestPodsThatComeLate(t *testing.T) {
 	for pods, want := range map[int]Outcome{1: NotYet, 50: Worse} {
 		e := New()
@@ -201,8 +201,8 @@ func TestPodsThatComeLate(t *testing.T) {
 	}
 }
 
-// TestExtremeCounts: whatever a look has, it is refused, or leaves evidence that can be kept and
-// decides nothing by itself.
+// TestExtremeCounts: a look of any numbers is refused, or leaves evidence that can be kept and that
+// decides nothing.
 func TestExtremeCounts(t *testing.T) {
 	numbers := []float64{0, 5e-324, 1e-300, 1e-20, 1, 1e9, 1e15, 1e17, 1e300, math.MaxFloat64}
 	for _, n := range numbers {

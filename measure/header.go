@@ -20,7 +20,7 @@ func checkHeader(header http.Header) error {
 	for name, values := range header {
 		switch {
 		case name == "" || strings.ContainsFunc(name, notOfName):
-			return failed(Misconfigured, "%q is no name of a header", plain.UpTo(plain.Line(name), maxWords))
+			return failed(Misconfigured, "%q is not a name of a header", plain.UpTo(plain.Line(name), maxWords))
 		case slices.Contains(ownHeaders, http.CanonicalHeaderKey(name)):
 			return failed(Misconfigured, "the header %s can't be set", http.CanonicalHeaderKey(name))
 		case slices.ContainsFunc(values, func(v string) bool { return strings.ContainsFunc(v, isControl) }):

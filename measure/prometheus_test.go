@@ -183,8 +183,8 @@ func TestSecretsOfOneServer(t *testing.T) {
 	}
 }
 
-// TestHeaders: a header that no request could have is said when the server is opened.
-func TestHeaders(t *testing.T) {
+// TestHeadersOfNoRequest: a header that no request could have is said when the server is opened.
+func TestHeadersOfNoRequest(t *testing.T) {
 	for name, value := range map[string]string{
 		"Authorization": "Bearer s3cret\n", "X Y": "s3cret", "": "s3cret", "Host": "s3cret", "Content-Length": "5", "Transfer-Encoding": "chunked",
 		"connection": "close", "Accept-Encoding": "br", "Content-Type": "text/plain", "Expect": "100-continue", "Upgrade": "h2c", "Trailer": "X", "Te": "trailers",

@@ -41,24 +41,24 @@ func TestLook(t *testing.T) {
 		says          func(Gaps) bool
 	}{
 		"increments": {
-			first: reading{"a": {100, 1}, "b": {1000, 10}, "c": {2000, 20}}, second: reading{"a": {150, 2}, "b": {1100, 11}, "c": {2100, 23}},
-			new: judge.Count{50, 1}, old: judge.Count{200, 4}, newPods: 1,
+			first: reading{"a": {Requests: 100, Errors: 1}, "b": {Requests: 1000, Errors: 10}, "c": {Requests: 2000, Errors: 20}}, second: reading{"a": {Requests: 150, Errors: 2}, "b": {Requests: 1100, Errors: 11}, "c": {Requests: 2100, Errors: 23}},
+			new: judge.Count{Requests: 50, Errors: 1}, old: judge.Count{Requests: 200, Errors: 4}, newPods: 1,
 			says: func(g Gaps) bool { return len(g.Missing)+len(g.Back)+g.Young == 0 && !g.Stale },
 		},
 		"a server lags": {
-			first: reading{"a": {100, 1}, "b": {1000, 10}, "c": {2000, 20}}, second: reading{"a": {90, 1}, "b": {1100, 10}, "c": {2000, 20}},
-			old:  judge.Count{100, 0},
+			first: reading{"a": {Requests: 100, Errors: 1}, "b": {Requests: 1000, Errors: 10}, "c": {Requests: 2000, Errors: 20}}, second: reading{"a": {Requests: 90, Errors: 1}, "b": {Requests: 1100, Errors: 10}, "c": {Requests: 2000, Errors: 20}},
+			old:  judge.Count{Requests: 100, Errors: 0},
 			says: func(g Gaps) bool { return slices.Equal(g.Back, []string{"a"}) },
 		},
 		"errors without requests": {
-			first: reading{"a": {100, 1}}, second: reading{"a": {101, 9}},
+			first: reading{"a": {Requests: 100, Errors: 1}}, second: reading{"a": {Requests: 101, Errors: 9}},
 			says: func(g Gaps) bool {
 				return slices.Equal(g.Back, []string{"a"}) && slices.Equal(g.Missing, []string{"b", "c"})
 			},
 		},
 		"no data":      {first: reading{}, second: reading{}, says: func(g Gaps) bool { return len(g.Missing) == 3 }},
-		"another's":    {first: reading{"z": {1, 1}}, second: reading{"z": {9, 9}}, says: func(g Gaps) bool { return len(g.Missing) == 3 }},
-		"a pod is met": {first: reading{}, second: reading{"a": {500, 500}}, says: func(g Gaps) bool { return len(g.Missing) == 2 }},
+		"another's":    {first: reading{"z": {Requests: 1, Errors: 1}}, second: reading{"z": {Requests: 9, Errors: 9}}, says: func(g Gaps) bool { return len(g.Missing) == 3 }},
+		"a pod is met": {first: reading{}, second: reading{"a": {Requests: 500, Errors: 500}}, says: func(g Gaps) bool { return len(g.Missing) == 2 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &Watch{Young: time.Minute}
@@ -87,19 +87,19 @@ func TestYoungPods(t *testing.T) {
 		requests float64
 		want     float64
 	}{{30, 1000, 0}, {60, 1500, 0}, {75, 1510, 10}} {
-		look, gaps := w.Look(Reading{at(tc.seconds), map[string]judge.Count{"a": {tc.requests, 0}}}, []Pod{young})
+		look, gaps := w.Look(Reading{at(tc.seconds), map[string]judge.Count{"a": {Requests: tc.requests, Errors: 0}}}, []Pod{young})
 		if look.New.Requests != tc.want || (tc.seconds < 60) != (gaps.Young == 1) {
 			t.Errorf("after %d s: got %v requests and %d young pods, want %v requests", tc.seconds, look.New.Requests, gaps.Young, tc.want)
 		}
 	}
 	later := young
 	later.UID = "2"
-	if look, _ := w.Look(Reading{at(90), map[string]judge.Count{"a": {1600, 0}}}, []Pod{later}); look.New.Requests != 0 {
+	if look, _ := w.Look(Reading{at(90), map[string]judge.Count{"a": {Requests: 1600, Errors: 0}}}, []Pod{later}); look.New.Requests != 0 {
 		t.Errorf("a later pod of the name has %v requests of the one before", look.New.Requests)
 	}
 }
 
-// TestReadyAgain: what a pod serves while it is not ready, or young again, never counts.
+// TestReadyAgain: requests never count that a pod serves while it is not ready, or young again.
 func TestReadyAgain(t *testing.T) {
 	w := &Watch{Young: time.Minute}
 	p := pod("a", true)
