@@ -76,11 +76,14 @@ const (
 	podsPass = 0.05
 )
 
-// Verdict returns what the evidence says by rules that Check accepts. A version below the floor is
-// fine; else Worse comes before Fine, which comes before Unfit.
+// Verdict returns what the evidence says by rules; NotYet by rules that Check refuses. A version
+// below the floor is fine; else Worse comes before Fine, which comes before Unfit.
 func (e Evidence) Verdict(rules Rules) Verdict {
 	v := Verdict{Outcome: NotYet, Spread: e.spread.between(e.NewPods, e.OldPods)}
 	v.Low, v.High = e.bounds(boundLevel)
+	if rules.Check() != nil {
+		return v
+	}
 	equal, worse := &e.claims[even], &e.claims[slices.Index(ratios[:], rules.Worse)]
 	switch {
 	case e.isBelow(rules):
