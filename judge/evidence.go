@@ -6,9 +6,16 @@ import (
 	"math"
 )
 
+// mostCount is the most requests of a look: sums of many looks stay far from the end of numbers.
+const mostCount = 1e15
+
+// least is the smallest share of the requests, and the smallest number of errors, that speaks for
+// anything: below are remains of sums of fractions.
+const least = 1e-9
+
 // Count counts the requests that pods have served between two looks.
 type Count struct {
-	Requests float64 // finite, at least 0
+	Requests float64 // at least 0, at most 1e15
 	Errors   float64 // of these, those that failed
 }
 
@@ -24,6 +31,8 @@ func (c Count) check() error {
 		return errors.New("a count is below 0: it must be an increment")
 	case c.Errors > c.Requests:
 		return fmt.Errorf("%v errors are more than the %v requests", c.Errors, c.Requests)
+	case c.Requests > mostCount:
+		return fmt.Errorf("%v requests are more than %v", c.Requests, mostCount)
 	}
 	return nil
 }
@@ -57,7 +66,13 @@ func (l Look) check() error {
 	if err := l.New.check(); err != nil {
 		return fmt.Errorf("new version: %w", err)
 	}
+	if l.NewPods < 0 {
+		return fmt.Errorf("new version: there are no %d pods", l.NewPods)
+	}
 	for i, p := range l.Old {
+		if p.Pods < 0 {
+			return fmt.Errorf("part %d of the old version: there are no %d pods", i, p.Pods)
+		}
 		if err := p.check(); err != nil {
 			return fmt.Errorf("part %d of the old version: %w", i, err)
 		}
@@ -74,6 +89,7 @@ type Evidence struct {
 
 	claims [len(ratios)]claim
 	spread spread
+	single single
 }
 
 // New returns evidence of no looks.
@@ -96,10 +112,11 @@ func (e Evidence) Add(look Look) (Evidence, error) {
 	e.New, e.Old = e.New.plus(look.New), e.Old.plus(old.Count)
 	e.NewPods, e.OldPods = look.NewPods, old.Pods
 	e.spread.add(look.Old)
-	if look.New.Errors+old.Errors == 0 {
+	had, q := look.New.Errors+old.Errors, look.New.Requests/(look.New.Requests+old.Requests)
+	if had < least || q < least || q > 1-least {
 		return e, nil
 	}
-	q := look.New.Requests / (look.New.Requests + old.Requests)
+	e.single.add(had*q, had*(1-q), look.NewPods, old.Pods)
 	for i, ratio := range ratios {
 		e.claims[i].add(ratio, look.New.Errors, old.Errors, q)
 	}

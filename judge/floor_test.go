@@ -93,7 +93,19 @@ func TestRules(t *testing.T) {
 		if r.Check() == nil {
 			t.Errorf("%+v is accepted", r)
 		}
+		if v := certain().Verdict(r); v.Outcome != NotYet {
+			t.Errorf("%+v: got %s, want %s", r, v.Outcome, NotYet)
+		}
 	}
+}
+
+// certain returns evidence that rejects a version by any rules.
+func certain() Evidence {
+	e := New()
+	for range 400 {
+		e, _ = e.Add(Look{New: Count{500, 100}, NewPods: 50, Old: []Part{{Count{250, 1}, 25}, {Count{250, 1}, 25}}})
+	}
+	return e
 }
 
 func TestHistogram(t *testing.T) {
@@ -120,6 +132,8 @@ func TestHistogram(t *testing.T) {
 		"no +Inf":       {Bounds: h.Bounds[:4], Counts: h.Counts[:4]},
 		"falling count": {Bounds: h.Bounds, Counts: []float64{600, 500, 950, 995, 1000}},
 		"falling bound": {Bounds: []float64{0.1, 0.1, 0.5, 1, math.Inf(1)}, Counts: h.Counts},
+		"below 0":       {Bounds: h.Bounds, Counts: []float64{-1, 880, 950, 995, 1000}},
+		"infinite":      {Bounds: h.Bounds, Counts: []float64{600, 880, 950, 995, math.Inf(1)}},
 		"not a number":  {Bounds: h.Bounds, Counts: []float64{600, math.NaN(), 950, 995, 1000}},
 	} {
 		t.Run(name, func(t *testing.T) {

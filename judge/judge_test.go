@@ -112,6 +112,9 @@ func TestCountsThatCannotBe(t *testing.T) {
 		"a counter went down":  {Look{New: Count{-1, 0}}, "below 0"},
 		"errors, no requests":  {Look{New: Count{0, 1}}, "1 errors are more than the 0 requests"},
 		"more than eight":      {Look{Old: make([]Part, Parts+1)}, "9 parts of the old version are more than 8"},
+		"too many":             {Look{New: Count{1e16, 0}}, "more than"},
+		"negative new pods":    {Look{New: good.New, NewPods: -1, Old: good.Old}, "-1 pods"},
+		"negative old pods":    {Look{New: good.New, Old: []Part{{Count{10, 1}, -1}}}, "-1 pods"},
 		"more errors, old one": {Look{New: good.New, Old: []Part{good.Old[0], {Count{1, 2}, 1}}}, "part 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,6 +150,82 @@ func TestNoData(t *testing.T) {
 				t.Errorf("got %+v, want no verdict and no bounds", v)
 			}
 		})
+	}
+}
+
+// TestBurstsOfOneVersion: bets count looks, and sums count errors. Where one version has rare and
+// large bursts the two contradict each other, and nothing is decided.
+func TestBurstsOfOneVersion(t *testing.T) {
+	for name, tc := range map[string]struct{ newErrors, oldErrors float64 }{
+		"the new one has 10 times the errors, in as few looks": {10, 1},
+		"the old one has a huge burst":                         {1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := New()
+			add := func(newErrors, oldErrors float64) {
+				half := Count{500, oldErrors / 2}
+				e, _ = e.Add(Look{New: Count{1000, newErrors}, NewPods: 50, Old: []Part{{half, 25}, {half, 25}}})
+			}
+			if tc.oldErrors == 0 {
+				add(0, 1000)
+			}
+			for range 400 {
+				add(tc.newErrors, 0)
+				add(0, tc.oldErrors)
+			}
+			if v := e.Verdict(Default()); v.Outcome != NotYet {
+				t.Errorf("got %+v, want %s", v, NotYet)
+			}
+		})
+	}
+}
+
+// TestPodsThatComeLate: the errors that one pod had do not become those of fifty by the last look.
+func TestPodsThatComeLate(t *testing.T) {
+	for pods, want := range map[int]Outcome{1: NotYet, 50: Worse} {
+		e := New()
+		add := func(newPods int) {
+			look := Look{New: Count{1000, 16}, NewPods: newPods}
+			for i := range Parts {
+				look.Old = append(look.Old, Part{Count{1000, 9 + float64(i%3)}, 6})
+			}
+			e, _ = e.Add(look)
+		}
+		for range 400 {
+			add(pods)
+		}
+		add(50)
+		if v := e.Verdict(Default()); v.Outcome != want {
+			t.Errorf("%d pods: got %+v, want %s", pods, v, want)
+		}
+	}
+}
+
+// TestExtremeCounts: a look of any numbers is refused, or leaves evidence that can be kept and that
+// decides nothing.
+func TestExtremeCounts(t *testing.T) {
+	numbers := []float64{0, 5e-324, 1e-300, 1e-20, 1, 1e9, 1e15, 1e17, 1e300, math.MaxFloat64}
+	for _, n := range numbers {
+		for _, newErrors := range numbers {
+			for _, o := range numbers {
+				for _, oldErrors := range numbers {
+					e, err := New().Add(Look{
+						New: Count{n, newErrors}, NewPods: 1,
+						Old: []Part{{Count{o, oldErrors}, 1}, {Count{1, 0}, 1}, {Count{n, newErrors}, 1}},
+					})
+					if err != nil {
+						continue
+					}
+					text, _ := e.MarshalText()
+					if err := new(Evidence).UnmarshalText(text); err != nil {
+						t.Fatalf("%v of %v, %v of %v: %v", newErrors, n, oldErrors, o, err)
+					}
+					if v := e.Verdict(Default()); v.Outcome != NotYet || !(v.Spread >= 1) {
+						t.Fatalf("%v of %v, %v of %v: got %+v after one look", newErrors, n, oldErrors, o, v)
+					}
+				}
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,6 +21,8 @@ func (h Histogram) Check() error {
 		return fmt.Errorf("%d bounds and %d counts: a histogram has as many of both, and at least 2", len(h.Bounds), len(h.Counts))
 	case !math.IsInf(h.Bounds[len(h.Bounds)-1], 1):
 		return fmt.Errorf("the last bound is %v, not +Inf: all requests can't be counted", h.Bounds[len(h.Bounds)-1])
+	case !(h.Counts[0] >= 0) || math.IsInf(h.Counts[len(h.Counts)-1], 0):
+		return errors.New("a count of the histogram is below 0, or is not finite")
 	}
 	for i := 1; i < len(h.Bounds); i++ {
 		if !(h.Bounds[i-1] < h.Bounds[i]) || !(h.Counts[i-1] <= h.Counts[i]) {

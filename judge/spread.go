@@ -37,11 +37,14 @@ func (s *spread) add(old []Part) {
 			even = even.plus(p.Count)
 		}
 	}
-	if used < 2 || total.Errors == 0 {
+	if used < 2 || total.Errors < least {
 		return
 	}
 	for i, p := range old {
-		if p.Requests == 0 {
+		if p.Requests < least*total.Requests {
+			if p.Requests > 0 {
+				used--
+			}
 			continue
 		}
 		expected := total.Errors * p.Requests / total.Requests
@@ -51,7 +54,7 @@ func (s *spread) add(old []Part) {
 		s.Within += float32((p.Errors - expected) * (p.Errors - expected) / expected)
 	}
 	s.Free += float32(used - 1)
-	if q := even.Requests / total.Requests; q > 0 && q < 1 {
+	if q := even.Requests / total.Requests; q >= least && q <= 1-least {
 		share := even.Errors / total.Errors
 		s.Halves[0].add(share, q)
 		s.Halves[1].add(1-share, 1-q)
@@ -140,38 +143,4 @@ func (s *spread) between(newPods, oldPods int) float64 {
 		return 1
 	}
 	return math.Exp(2.33 * s.deviation() * math.Sqrt(1/float64(newPods)+1/float64(oldPods)))
-}
-
-// chance returns the chance that luck and pods make the errors of a version differ from those that
-// it has under a claim at least as much as they do, at this look: the mean of normal tails of the
-// signed root of the deviance, by the weights of deviations.
-func (s *spread) chance(newSide, oldSide side) float64 {
-	deviance, ofPods := newSide.deviance()+oldSide.deviance(), 0.0
-	if newSide.pods > 0 && oldSide.pods > 0 {
-		ofPods = newSide.luck*newSide.expected/float64(newSide.pods) + oldSide.luck*oldSide.expected/float64(oldSide.pods)
-	}
-	binomial := newSide.expected * oldSide.expected / (newSide.expected + oldSide.expected)
-	luck := s.dispersion() * (newSide.luck + oldSide.luck)
-	sum := 0.0
-	for i, w := range s.weights() {
-		variance := luck + deviations[i]*deviations[i]*ofPods
-		sum += w * math.Erfc(math.Sqrt(deviance*binomial/variance/2)) / 2
-	}
-	return sum
-}
-
-// side is a version under a claim.
-type side struct {
-	errors, expected float64
-	luck             float64 // its part of the variance of the excess
-	pods             int
-}
-
-// deviance returns the part of a version in the deviance of Poisson's distribution, without what
-// the versions have in common.
-func (s side) deviance() float64 {
-	if s.errors == 0 {
-		return 0
-	}
-	return 2 * s.errors * math.Log(s.errors/s.expected)
 }

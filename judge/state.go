@@ -17,6 +17,7 @@ type state struct {
 	NewPods, OldPods uint32
 	Claims           [len(ratios)]claim
 	Spread           spread
+	Single           single
 }
 
 const stateVersion = 1
@@ -24,7 +25,7 @@ const stateVersion = 1
 // MarshalText returns the evidence in about 700 characters. UnmarshalText makes evidence of them
 // that gives the same verdicts.
 func (e Evidence) MarshalText() ([]byte, error) {
-	s := state{stateVersion, uint32(e.Looks), e.New, e.Old, uint32(e.NewPods), uint32(e.OldPods), e.claims, e.spread}
+	s := state{stateVersion, uint32(e.Looks), e.New, e.Old, uint32(e.NewPods), uint32(e.OldPods), e.claims, e.spread, e.single}
 	var b bytes.Buffer
 	if err := binary.Write(&b, binary.LittleEndian, s); err != nil {
 		return nil, fmt.Errorf("encode evidence: %w", err)
@@ -50,13 +51,13 @@ func (e *Evidence) UnmarshalText(text []byte) error {
 	case !s.sound():
 		return errors.New("decode evidence: a number is not finite, or out of its range")
 	}
-	*e = Evidence{int(s.Looks), s.New, s.Old, int(s.NewPods), int(s.OldPods), s.Claims, s.Spread}
+	*e = Evidence{int(s.Looks), s.New, s.Old, int(s.NewPods), int(s.OldPods), s.Claims, s.Spread, s.Single}
 	return nil
 }
 
 // sound reports whether Add can have come to these numbers.
 func (s *state) sound() bool {
-	all := []float32{s.Spread.Single, s.Spread.Within, s.Spread.Free}
+	all := []float32{s.Spread.Single, s.Spread.Within, s.Spread.Free, s.Single.New, s.Single.Old}
 	add := func(b bets) { all = append(all, b[:]...) }
 	add(s.Spread.Halves[0])
 	add(s.Spread.Halves[1])
@@ -68,6 +69,11 @@ func (s *state) sound() bool {
 	for _, p := range s.Spread.Part {
 		all = append(all, p.Errors, p.Expected)
 	}
-	return s.New.check() == nil && s.Old.check() == nil &&
+	return s.New.sum() && s.Old.sum() &&
 		!slices.ContainsFunc(all, func(n float32) bool { return !(n >= 0 && n <= mostWealth) })
+}
+
+// sum reports whether a count may be the sum of looks.
+func (c Count) sum() bool {
+	return c.Errors >= 0 && c.Errors <= c.Requests && c.Requests <= mostWealth
 }

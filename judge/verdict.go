@@ -76,18 +76,21 @@ const (
 	podsPass = 0.03
 )
 
-// Verdict returns what the evidence says by rules that Check accepts. A version below the floor is
-// fine; else Worse comes before Fine, which comes before Unfit.
+// Verdict returns what the evidence says by rules; NotYet by rules that Check refuses. A version
+// below the floor is fine; else Worse comes before Fine, which comes before Unfit.
 func (e Evidence) Verdict(rules Rules) Verdict {
 	v := Verdict{Outcome: NotYet, Spread: e.spread.between(e.NewPods, e.OldPods)}
 	v.Low, v.High = e.bounds(boundLevel)
+	if rules.Check() != nil {
+		return v
+	}
 	equal, worse := &e.claims[even], &e.claims[slices.Index(ratios[:], rules.Worse)]
 	switch {
 	case e.isBelow(rules):
 		v.Outcome = Fine
-	case equal.AtMost.wealth() >= 1/rules.Alpha && e.chance(equal) <= podsReject && e.isAbove(rules):
+	case equal.AtMost.wealth() >= 1/rules.Alpha && e.chance(equal, 1) <= podsReject && e.isAbove(rules):
 		v.Outcome = Worse
-	case worse.AtLeast.wealth() >= 1/rules.Beta && e.chance(worse) <= podsPass:
+	case worse.AtLeast.wealth() >= 1/rules.Beta && e.chance(worse, -1) <= podsPass:
 		v.Outcome = Fine
 	case v.Spread*v.Spread >= rules.Worse && e.spread.differ(rules.Alpha):
 		v.Outcome = Unfit
@@ -103,12 +106,4 @@ func (e *Evidence) isBelow(rules Rules) bool {
 // isAbove reports whether the new version has more errors than the floor, or there is none.
 func (e *Evidence) isAbove(rules Rules) bool {
 	return rules.Floor == 0 || wealthAgainst(rules.Floor, e.New, e.spread.dispersion(), aboveFloor[:]) >= 1/rules.Alpha
-}
-
-// chance returns the chance that luck and pods make what speaks against a claim.
-func (e *Evidence) chance(c *claim) float64 {
-	excess := float64(c.Excess.Sum)
-	return e.spread.chance(
-		side{e.New.Errors, e.New.Errors - excess, float64(c.Excess.New), e.NewPods},
-		side{e.Old.Errors, e.Old.Errors + excess, float64(c.Excess.Old), e.OldPods})
 }

@@ -19,7 +19,9 @@ func (s *Server) Prometheus(ctx context.Context, query string) (Answer, error) {
 	if err != nil {
 		return Answer{}, failed(Misconfigured, "%v", err)
 	}
-	value, warnings, infos, err := prometheus.NewAPI(client).Query(limited, query, time.Time{}, prometheus.WithTimeout(s.timeout))
+	// Prometheus reads 1s and 1m30s, and not 1.5s.
+	inSeconds := (s.timeout + time.Second - 1).Truncate(time.Second)
+	value, warnings, infos, err := prometheus.NewAPI(client).Query(limited, query, time.Time{}, prometheus.WithTimeout(inSeconds))
 	if err != nil {
 		return Answer{}, s.prometheusError(ctx, err)
 	}
@@ -30,7 +32,7 @@ func (s *Server) Prometheus(ctx context.Context, query string) (Answer, error) {
 	if len(warnings) > 0 {
 		return Answer{}, failed(BadAnswer, "the server warns that the answer may be partial: %s", s.words(strings.Join(warnings, "; ")))
 	}
-	for _, info := range infos {
+	for _, info := range infos[:min(len(infos), maxNotes)] {
 		answer.Notes = append(answer.Notes, s.words(info))
 	}
 	return answer, nil
@@ -38,6 +40,8 @@ func (s *Server) Prometheus(ctx context.Context, query string) (Answer, error) {
 
 func seriesOf(value model.Value) (Answer, error) {
 	switch value := value.(type) {
+	case nil:
+		return Answer{}, failed(BadAnswer, "the answer has no data")
 	case *model.Scalar:
 		return Answer{Series: []Series{{Value: float64(value.Value), At: value.Timestamp.Time()}}}, nil
 	case model.Vector:
@@ -46,6 +50,9 @@ func seriesOf(value model.Value) (Answer, error) {
 		}
 		answer := Answer{}
 		for _, sample := range value {
+			if sample == nil {
+				return Answer{}, failed(BadAnswer, "a series of the answer is null")
+			}
 			if sample.Histogram != nil {
 				return Answer{}, failed(BadQuery, "the query gives native histograms: use a function that gives numbers, such as histogram_count")
 			}

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math"
@@ -115,8 +116,14 @@ func TestServersThatFail(t *testing.T) {
 		"a text":      {says(`{"status":"success","data":{"resultType":"string","result":[1,"x"]}}`), BadAnswer, "unexpected value type"},
 		"no number":   {says(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"x"]}]}}`), BadAnswer, "does not speak"},
 		"histograms":  {says(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{"count":"1","sum":"1","buckets":[]}]}]}}`), BadQuery, "histogram_count"},
+		"nothing":     {says(`{}`), BadAnswer, "has no data"},
+		"null data":   {says(`{"status":"success","data":null}`), BadAnswer, "has no data"},
+		"null series": {says(`{"status":"success","data":{"resultType":"vector","result":[null]}}`), BadAnswer, "null"},
 		"too large":   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(" ", maxBody+2)) }, BadAnswer, "larger than 8 MiB"},
 		"many series": {says(`{"status":"success","data":{"resultType":"vector","result":[` + strings.Repeat(`{"metric":{},"value":[1,"1"]},`, maxSeries) + `{"metric":{},"value":[1,"1"]}]}}`), BadAnswer, "10001 series"},
+		"tiny series": {says(`{"status":"success","data":{"resultType":"vector","result":[` + strings.Repeat(`{},`, maxCommas+1) + `{}]}}`), BadAnswer, "500000 values"},
+		"secret host": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://s3cret-token.example/", 302) }, Misconfigured, "[hidden]"},
+		"a reason":    {reason("401 s3cret-token " + strings.Repeat("x", 9000)), Unauthorised, "401 Unauthorized"},
 		"redirects":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://198.51.100.7/login", 302) }, Misconfigured, "redirects to 198.51.100.7"},
 		"never":       {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Unreachable, "within 2s"},
 		"drips": {func(w http.ResponseWriter, r *http.Request) {
@@ -149,6 +156,58 @@ func TestServersThatFail(t *testing.T) {
 				t.Errorf("took %s", took)
 			}
 		})
+	}
+}
+
+// reason answers with a status line of its own.
+func reason(status string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n", status)
+	}
+}
+
+// TestSecretsOfOneServer: none is left where one begins like another, or a long message ends in it.
+func TestSecretsOfOneServer(t *testing.T) {
+	for range 20 { // maps have no order
+		s := &Server{header: http.Header{"A": {"s3cret"}, "B": {"s3cret-token"}, "C": {"Basic " + base64.StdEncoding.EncodeToString([]byte("ada:pass word"))}}}
+		for _, said := range []string{"s3cret-token", "user ada, pass word", strings.Repeat(" ", maxRead-8) + "s3cret-token"} {
+			if got := s.words(said); strings.Contains(got, "s3cr") || strings.Contains(got, "token") || strings.Contains(got, "pass word") {
+				t.Fatalf("%q is said as %q", strings.TrimSpace(said), got)
+			}
+		}
+	}
+}
+
+// TestHeadersOfNoRequest: a header that no request could have is said when the server is opened.
+func TestHeadersOfNoRequest(t *testing.T) {
+	for name, value := range map[string]string{
+		"Authorization": "Bearer s3cret\n", "X Y": "s3cret", "": "s3cret", "Host": "s3cret", "Content-Length": "5", "Transfer-Encoding": "chunked",
+		"connection": "close", "Accept-Encoding": "br", "Content-Type": "text/plain", "Expect": "100-continue", "Upgrade": "h2c", "Trailer": "X", "Te": "trailers",
+	} {
+		_, err := Open(Options{Address: "http://prom:9090", Header: http.Header{name: {value}}})
+		if known, is := errors.AsType[*Error](err); !is || known.Kind != Misconfigured || strings.Contains(known.Message, "s3cret") {
+			t.Errorf("%q: got %v, want that it is refused", name, err)
+		}
+	}
+}
+
+// TestTimeLimitOfTheServer: Prometheus reads no fractions of seconds such as 1.5s.
+func TestTimeLimitOfTheServer(t *testing.T) {
+	for timeout, want := range map[time.Duration]string{1500 * time.Millisecond: "2s", 300 * time.Millisecond: "1s", 90 * time.Second: "1m30s"} {
+		var asked string
+		s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			asked = r.Form.Get("timeout")
+			says(`{"status":"success","data":{"resultType":"vector","result":[]}}`)(w, r)
+		})
+		s.timeout = timeout
+		if _, err := s.Prometheus(t.Context(), "up"); err != nil || asked != want {
+			t.Errorf("%s: asked for %q with error %v, want %q", timeout, asked, err, want)
+		}
 	}
 }
 

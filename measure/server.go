@@ -9,11 +9,9 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/sluice-dev/sluice/internal/dialer"
-	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Options describe a server and how it is reached.
@@ -35,10 +33,16 @@ const (
 	connectTimeout = 5 * time.Second
 	// maxBody is the size of an answer with 10,000 series of many labels.
 	maxBody = 8 << 20
+	// maxCommas bounds the values of an answer: of two bytes each, they take 30 times its size.
+	maxCommas = 500_000
 	// maxSeries bounds what a query may select.
 	maxSeries = 10_000
+	// maxRead is how much of a server's words is searched for credentials.
+	maxRead = 64 << 10
 	// maxWords is the length of a server's words in an error.
 	maxWords = 300
+	// maxNotes is the number of remarks that people get to read.
+	maxNotes = 10
 )
 
 // Server is a server of metrics. It is safe for concurrent use.
@@ -58,6 +62,9 @@ func Open(o Options) (*Server, error) {
 	case address.User != nil || address.RawQuery != "" || address.Fragment != "":
 		return nil, failed(Misconfigured, "the address has a user, a query or a fragment: credentials belong in the Secret")
 	}
+	if err := checkHeader(o.Header); err != nil {
+		return nil, err
+	}
 	network, err := dialer.NewHTTP(&http.Transport{MaxIdleConns: 4, MaxResponseHeaderBytes: 64 << 10}, o.CABundle, connectTimeout, o.Networks, refused)
 	if err != nil {
 		return nil, failed(Misconfigured, "%v", err)
@@ -65,8 +72,8 @@ func Open(o Options) (*Server, error) {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
-	server := &Server{address: address, timeout: o.Timeout, header: o.Header}
-	server.client = &http.Client{Transport: &bounded{network, server}, CheckRedirect: stay}
+	server := &Server{address: address, timeout: o.Timeout, header: o.Header.Clone()}
+	server.client = &http.Client{Transport: &bounded{network, server}, CheckRedirect: server.stay}
 	return server, nil
 }
 
@@ -75,8 +82,8 @@ func refused(ip netip.Addr) error {
 }
 
 // stay follows no redirect: the credentials are of this server.
-func stay(req *http.Request, _ []*http.Request) error {
-	return failed(Misconfigured, "the server redirects to %s: give its address", plain.UpTo(plain.Line(req.URL.Host), maxWords))
+func (s *Server) stay(req *http.Request, _ []*http.Request) error {
+	return failed(Misconfigured, "the server redirects to %s: give its address", s.words(req.URL.Host))
 }
 
 // bounded sends the header of the server, and reads each answer whole.
@@ -102,8 +109,11 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("read answer: %w", err)
 	case len(body) > maxBody:
 		return nil, failed(BadAnswer, "the answer is larger than %d MiB: select fewer series", maxBody>>20)
+	case bytes.Count(body, []byte(",")) > maxCommas:
+		return nil, failed(BadAnswer, "the answer has more than %d values: select fewer series", maxCommas)
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
-		return nil, failed(Unauthorised, "%s refuses the credentials: %s: %s", b.server.address.Host, resp.Status, b.server.words(string(body)))
+		return nil, failed(Unauthorised, "%s refuses the credentials: %d %s: %s",
+			b.server.address.Host, resp.StatusCode, http.StatusText(resp.StatusCode), b.server.words(string(body)))
 	case resp.StatusCode == http.StatusNotFound:
 		return nil, failed(Misconfigured, "%s has nothing at %s: correct the address", b.server.address.Host, req.URL.Path)
 	}
@@ -124,18 +134,4 @@ func (s *Server) explain(ctx context.Context, err error) error {
 		return failed(Unreachable, "no answer from %s within %s", s.address.Host, s.timeout)
 	}
 	return failed(Unreachable, "%s can't be asked: %s", s.address.Host, s.words(err.Error()))
-}
-
-// words returns words of a server that people may read: without credentials, on a line.
-func (s *Server) words(said string) string {
-	for _, values := range s.header {
-		for _, value := range values {
-			for part := range strings.FieldsSeq(value) {
-				if len(part) > 3 {
-					said = strings.ReplaceAll(said, part, "[hidden]")
-				}
-			}
-		}
-	}
-	return plain.UpTo(plain.Line(said), maxWords)
 }

@@ -11,6 +11,7 @@
 package counters
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +67,7 @@ type Gaps struct {
 	Missing []string
 	// Young counts the pods that are too young.
 	Young int
-	// Back are the names of pods whose counters lag behind, or contradict each other.
+	// Back are the names of pods whose counters lag behind, contradict each other, or are no numbers.
 	Back []string
 }
 
@@ -81,6 +82,9 @@ func (w *Watch) Look(r Reading, pods []Pod) (judge.Look, Gaps) {
 	look := judge.Look{Old: make([]judge.Part, judge.Parts)}
 	next := make(map[string]known, len(pods))
 	for _, pod := range slices.SortedFunc(slices.Values(pods), func(a, b Pod) int { return strings.Compare(a.Name, b.Name) }) {
+		if _, twice := next[pod.UID]; twice {
+			continue
+		}
 		before, met := w.known[pod.UID]
 		if !met {
 			before.part = w.parts % judge.Parts
@@ -94,6 +98,7 @@ func (w *Watch) Look(r Reading, pods []Pod) (judge.Look, Gaps) {
 		after := before
 		if now, has := r.Pods[pod.Name]; r.At.Sub(pod.Since) < w.Young {
 			gaps.Young++
+			after.seen = false // it was not ready, or begins
 		} else if !has {
 			gaps.Missing = append(gaps.Missing, pod.Name)
 		} else {
@@ -114,6 +119,10 @@ const mostBack = 4
 
 // take returns the increment of a pod's counters, and whether it has one.
 func (k *known) take(now judge.Count, name string, gaps *Gaps) (served judge.Count, counts bool) {
+	if sum := now.Requests + now.Errors; math.IsNaN(sum) || math.IsInf(sum, 0) {
+		gaps.Back = append(gaps.Back, name)
+		return judge.Count{}, false
+	}
 	if !k.seen {
 		k.highest, k.seen = now, true
 		return judge.Count{}, false

@@ -2,6 +2,7 @@ package counters
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -40,24 +41,24 @@ func TestLook(t *testing.T) {
 		says          func(Gaps) bool
 	}{
 		"increments": {
-			first: reading{"a": {100, 1}, "b": {1000, 10}, "c": {2000, 20}}, second: reading{"a": {150, 2}, "b": {1100, 11}, "c": {2100, 23}},
-			new: judge.Count{50, 1}, old: judge.Count{200, 4}, newPods: 1,
+			first: reading{"a": {Requests: 100, Errors: 1}, "b": {Requests: 1000, Errors: 10}, "c": {Requests: 2000, Errors: 20}}, second: reading{"a": {Requests: 150, Errors: 2}, "b": {Requests: 1100, Errors: 11}, "c": {Requests: 2100, Errors: 23}},
+			new: judge.Count{Requests: 50, Errors: 1}, old: judge.Count{Requests: 200, Errors: 4}, newPods: 1,
 			says: func(g Gaps) bool { return len(g.Missing)+len(g.Back)+g.Young == 0 && !g.Stale },
 		},
 		"a server lags": {
-			first: reading{"a": {100, 1}, "b": {1000, 10}, "c": {2000, 20}}, second: reading{"a": {90, 1}, "b": {1100, 10}, "c": {2000, 20}},
-			old:  judge.Count{100, 0},
+			first: reading{"a": {Requests: 100, Errors: 1}, "b": {Requests: 1000, Errors: 10}, "c": {Requests: 2000, Errors: 20}}, second: reading{"a": {Requests: 90, Errors: 1}, "b": {Requests: 1100, Errors: 10}, "c": {Requests: 2000, Errors: 20}},
+			old:  judge.Count{Requests: 100, Errors: 0},
 			says: func(g Gaps) bool { return slices.Equal(g.Back, []string{"a"}) },
 		},
 		"errors without requests": {
-			first: reading{"a": {100, 1}}, second: reading{"a": {101, 9}},
+			first: reading{"a": {Requests: 100, Errors: 1}}, second: reading{"a": {Requests: 101, Errors: 9}},
 			says: func(g Gaps) bool {
 				return slices.Equal(g.Back, []string{"a"}) && slices.Equal(g.Missing, []string{"b", "c"})
 			},
 		},
 		"no data":      {first: reading{}, second: reading{}, says: func(g Gaps) bool { return len(g.Missing) == 3 }},
-		"another's":    {first: reading{"z": {1, 1}}, second: reading{"z": {9, 9}}, says: func(g Gaps) bool { return len(g.Missing) == 3 }},
-		"a pod is met": {first: reading{}, second: reading{"a": {500, 500}}, says: func(g Gaps) bool { return len(g.Missing) == 2 }},
+		"another's":    {first: reading{"z": {Requests: 1, Errors: 1}}, second: reading{"z": {Requests: 9, Errors: 9}}, says: func(g Gaps) bool { return len(g.Missing) == 3 }},
+		"a pod is met": {first: reading{}, second: reading{"a": {Requests: 500, Errors: 500}}, says: func(g Gaps) bool { return len(g.Missing) == 2 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &Watch{Young: time.Minute}
@@ -86,15 +87,67 @@ func TestYoungPods(t *testing.T) {
 		requests float64
 		want     float64
 	}{{30, 1000, 0}, {60, 1500, 0}, {75, 1510, 10}} {
-		look, gaps := w.Look(Reading{at(tc.seconds), map[string]judge.Count{"a": {tc.requests, 0}}}, []Pod{young})
+		look, gaps := w.Look(Reading{at(tc.seconds), map[string]judge.Count{"a": {Requests: tc.requests, Errors: 0}}}, []Pod{young})
 		if look.New.Requests != tc.want || (tc.seconds < 60) != (gaps.Young == 1) {
 			t.Errorf("after %d s: got %v requests and %d young pods, want %v requests", tc.seconds, look.New.Requests, gaps.Young, tc.want)
 		}
 	}
 	later := young
 	later.UID = "2"
-	if look, _ := w.Look(Reading{at(90), map[string]judge.Count{"a": {1600, 0}}}, []Pod{later}); look.New.Requests != 0 {
+	if look, _ := w.Look(Reading{at(90), map[string]judge.Count{"a": {Requests: 1600, Errors: 0}}}, []Pod{later}); look.New.Requests != 0 {
 		t.Errorf("a later pod of the name has %v requests of the one before", look.New.Requests)
+	}
+}
+
+// TestReadyAgain: requests never count that a pod serves while it is not ready, or young again.
+func TestReadyAgain(t *testing.T) {
+	w := &Watch{Young: time.Minute}
+	p := pod("a", true)
+	for _, tc := range []struct{ seconds, since, requests, want float64 }{
+		{0, -3600, 100, 0}, {15, -3600, 110, 10}, {45, 40, 500, 0}, {105, 40, 900, 0}, {120, 40, 907, 7},
+	} {
+		p.Since = at(int(tc.since))
+		look, _ := w.Look(Reading{at(int(tc.seconds)), map[string]judge.Count{"a": {Requests: tc.requests}}}, []Pod{p})
+		if look.New.Requests != tc.want {
+			t.Errorf("after %v s: got %v requests, want %v", tc.seconds, look.New.Requests, tc.want)
+		}
+	}
+}
+
+// TestCountersOfNoNumber: a pod may export anything. It spoils neither the look nor its own looks
+// to come.
+func TestCountersOfNoNumber(t *testing.T) {
+	for _, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for _, first := range []bool{true, false} {
+			w := &Watch{}
+			pods := []Pod{pod("a", true), pod("b", false)}
+			for i := 0.0; i < 4; i++ {
+				a := judge.Count{Requests: 10 * i, Errors: i}
+				if (i == 0) == first && i < 2 {
+					a.Errors = odd
+				}
+				look, gaps := w.Look(Reading{at(int(i)), map[string]judge.Count{"a": a, "b": {Requests: 20 * i}}}, pods)
+				if _, err := judge.New().Add(look); err != nil {
+					t.Errorf("%v, reading %v: %v", odd, i, err)
+				}
+				if isOdd := math.IsNaN(a.Errors) || math.IsInf(a.Errors, 0); isOdd != (len(gaps.Back) > 0) {
+					t.Errorf("%v, reading %v: got gaps %+v", odd, i, gaps)
+				}
+				if i == 3 && look.New != (judge.Count{Requests: 10, Errors: 1}) {
+					t.Errorf("%v: the last look has %v of the pod", odd, look.New)
+				}
+			}
+		}
+	}
+}
+
+// TestListedTwice: a pod that a list has twice counts once.
+func TestListedTwice(t *testing.T) {
+	w := &Watch{}
+	pods := []Pod{pod("a", true), pod("a", true)}
+	w.Look(Reading{at(0), map[string]judge.Count{"a": {}}}, pods)
+	if look, _ := w.Look(Reading{at(15), map[string]judge.Count{"a": {Requests: 10}}}, pods); look.New.Requests != 10 || look.NewPods != 1 {
+		t.Errorf("got %v requests of %d pods, want 10 of 1", look.New.Requests, look.NewPods)
 	}
 }
 
