@@ -38,7 +38,7 @@ func (c *claim) add(ratio, newErrors, oldErrors, q float64) {
 
 // bounds returns the least and the greatest ratio that the bets leave, each at a level; 0 if they
 // leave all.
-func (e *Evidence) bounds(level float64) (low, high float64) {
+func (e Evidence) bounds(level float64) (low, high float64) {
 	for i := 0; i < len(ratios) && e.claims[i].AtMost.wealth() >= 1/level; i++ {
 		low = ratios[i]
 	}

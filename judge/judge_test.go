@@ -217,7 +217,7 @@ func TestExtremeCounts(t *testing.T) {
 						continue
 					}
 					text, _ := e.MarshalText()
-					if err := new(Evidence).UnmarshalText(text); err != nil {
+					if _, err := Parse(text); err != nil {
 						t.Fatalf("%v of %v, %v of %v: %v", newErrors, n, oldErrors, o, err)
 					}
 					if v := e.Verdict(Default()); v.Outcome != NotYet || !(v.Spread >= 1) {
@@ -243,8 +243,8 @@ func TestKeptEvidence(t *testing.T) {
 		if len(text) > 800 {
 			t.Fatalf("evidence takes %d characters, want at most 800", len(text))
 		}
-		var read Evidence
-		if err := read.UnmarshalText(text); err != nil {
+		read, err := Parse(text)
+		if err != nil {
 			t.Fatal(err)
 		}
 		kept, _ = read.Add(look)
@@ -265,11 +265,11 @@ func FuzzKeptEvidence(f *testing.F) {
 	f.Add([]byte(""))
 	f.Add([]byte("AAAA"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var e Evidence
-		if e.UnmarshalText(text) != nil {
+		e, err := Parse(text)
+		if err != nil {
 			return
 		}
-		e, err := e.Add(Look{New: Count{10, 1}, NewPods: 1, Old: []Part{{Count{10, 1}, 1}}})
+		e, err = e.Add(Look{New: Count{10, 1}, NewPods: 1, Old: []Part{{Count{10, 1}, 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func pods(expected float64, single float32) float64 {
 
 // chance returns the chance that luck and pods make what speaks against a claim: an excess of
 // errors in a direction, 1 or -1. An excess in the other one says nothing.
-func (e *Evidence) chance(c *claim, direction float64) float64 {
+func (e Evidence) chance(c *claim, direction float64) float64 {
 	excess, atEqual := float64(c.Excess.Sum), float64(e.claims[even].Excess.Sum)
 	if excess*direction <= 0 {
 		return 1

@@ -22,8 +22,8 @@ type state struct {
 
 const stateVersion = 1
 
-// MarshalText returns the evidence in about 700 characters. UnmarshalText makes evidence of them
-// that gives the same verdicts.
+// MarshalText returns the evidence in about 700 characters. Parse makes evidence of them that gives
+// the same verdicts.
 func (e Evidence) MarshalText() ([]byte, error) {
 	s := state{stateVersion, uint32(e.Looks), e.New, e.Old, uint32(e.NewPods), uint32(e.OldPods), e.claims, e.spread, e.single}
 	var b bytes.Buffer
@@ -33,26 +33,25 @@ func (e Evidence) MarshalText() ([]byte, error) {
 	return base64.RawStdEncoding.AppendEncode(nil, b.Bytes()), nil
 }
 
-// UnmarshalText reads what MarshalText has returned.
-func (e *Evidence) UnmarshalText(text []byte) error {
+// Parse returns the evidence of which MarshalText has made a text.
+func Parse(text []byte) (Evidence, error) {
 	b, err := base64.RawStdEncoding.AppendDecode(nil, text)
 	if err != nil {
-		return fmt.Errorf("decode evidence: %w", err)
+		return Evidence{}, fmt.Errorf("decode evidence: %w", err)
 	}
 	var s state
 	n, err := binary.Decode(b, binary.LittleEndian, &s)
 	switch {
 	case err != nil:
-		return fmt.Errorf("decode evidence: %w", err)
+		return Evidence{}, fmt.Errorf("decode evidence: %w", err)
 	case n != len(b):
-		return fmt.Errorf("decode evidence: %d bytes are too many", len(b)-n)
+		return Evidence{}, fmt.Errorf("decode evidence: %d bytes are too many", len(b)-n)
 	case s.Version != stateVersion:
-		return fmt.Errorf("decode evidence: version %d is not %d", s.Version, stateVersion)
+		return Evidence{}, fmt.Errorf("decode evidence: version %d is not %d", s.Version, stateVersion)
 	case !s.sound():
-		return errors.New("decode evidence: a number is not finite, or out of its range")
+		return Evidence{}, errors.New("decode evidence: a number is not finite, or out of its range")
 	}
-	*e = Evidence{int(s.Looks), s.New, s.Old, int(s.NewPods), int(s.OldPods), s.Claims, s.Spread, s.Single}
-	return nil
+	return Evidence{int(s.Looks), s.New, s.Old, int(s.NewPods), int(s.OldPods), s.Claims, s.Spread, s.Single}, nil
 }
 
 // sound reports whether Add can have come to these numbers.

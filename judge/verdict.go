@@ -73,7 +73,7 @@ const (
 	// is far below Alpha because a release is looked at many times.
 	podsReject = 0.0005
 	// podsPass is the same for a version that passes.
-	podsPass = 0.03
+	podsPass = 0.02
 )
 
 // Verdict returns what the evidence says by rules; NotYet by rules that Check refuses. A version
@@ -99,11 +99,11 @@ func (e Evidence) Verdict(rules Rules) Verdict {
 }
 
 // isBelow reports whether the new version has fewer errors than the floor.
-func (e *Evidence) isBelow(rules Rules) bool {
+func (e Evidence) isBelow(rules Rules) bool {
 	return rules.Floor > 0 && wealthAgainst(rules.Floor, e.New, e.spread.dispersion(), belowFloor[:]) >= 1/rules.Beta
 }
 
 // isAbove reports whether the new version has more errors than the floor, or there is none.
-func (e *Evidence) isAbove(rules Rules) bool {
+func (e Evidence) isAbove(rules Rules) bool {
 	return rules.Floor == 0 || wealthAgainst(rules.Floor, e.New, e.spread.dispersion(), aboveFloor[:]) >= 1/rules.Alpha
 }

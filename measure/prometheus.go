@@ -20,8 +20,8 @@ func (s *Server) Prometheus(ctx context.Context, query string) (Answer, error) {
 		return Answer{}, failed(Misconfigured, "%v", err)
 	}
 	// Prometheus reads 1s and 1m30s, and not 1.5s.
-	inSeconds := (s.timeout + time.Second - 1).Truncate(time.Second)
-	value, warnings, infos, err := prometheus.NewAPI(client).Query(limited, query, time.Time{}, prometheus.WithTimeout(inSeconds))
+	whole := (s.timeout + time.Second - 1).Truncate(time.Second)
+	value, warnings, infos, err := prometheus.NewAPI(client).Query(limited, query, time.Time{}, prometheus.WithTimeout(whole))
 	if err != nil {
 		return Answer{}, s.prometheusError(ctx, err)
 	}

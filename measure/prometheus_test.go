@@ -27,7 +27,7 @@ func open(t *testing.T, handler http.HandlerFunc) *Server {
 	t.Cleanup(listener.Close)
 	s, err := Open(Options{
 		Address: listener.URL, Timeout: 2 * time.Second, Networks: dialer.Rules{Allowed: dialer.Loopback()},
-		Header: http.Header{"Authorization": {"Bearer s3cret-token"}, "X-Scope-OrgID": {"shop"}},
+		Header: http.Header{"Authorization": {"Bearer s3cret-token"}, "X-Scope-Orgid": {"shop"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestPrometheusAnswers(t *testing.T) {
 				t.Errorf("want -, got +:\n%s", diff)
 			}
 			if asked.URL.Path != "/api/v1/query" || asked.Form.Get("query") != `sum by (pod) (http_requests_total)` ||
-				asked.Header.Get("Authorization") != "Bearer s3cret-token" || asked.Header.Get("X-Scope-OrgID") != "shop" {
+				asked.Header.Get("Authorization") != "Bearer s3cret-token" || asked.Header.Get("X-Scope-Orgid") != "shop" {
 				t.Errorf("asked for %s with %v and %v", asked.URL, asked.Form, asked.Header)
 			}
 		})
@@ -122,10 +122,14 @@ func TestServersThatFail(t *testing.T) {
 		"too large":   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(" ", maxBody+2)) }, BadAnswer, "larger than 8 MiB"},
 		"many series": {says(`{"status":"success","data":{"resultType":"vector","result":[` + strings.Repeat(`{"metric":{},"value":[1,"1"]},`, maxSeries) + `{"metric":{},"value":[1,"1"]}]}}`), BadAnswer, "10001 series"},
 		"tiny series": {says(`{"status":"success","data":{"resultType":"vector","result":[` + strings.Repeat(`{},`, maxCommas+1) + `{}]}}`), BadAnswer, "500000 values"},
-		"secret host": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://s3cret-token.example/", 302) }, Misconfigured, "[hidden]"},
-		"a reason":    {reason("401 s3cret-token " + strings.Repeat("x", 9000)), Unauthorised, "401 Unauthorized"},
-		"redirects":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://198.51.100.7/login", 302) }, Misconfigured, "redirects to 198.51.100.7"},
-		"never":       {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Unreachable, "within 2s"},
+		"secret host": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://s3cret-token.example/", http.StatusFound)
+		}, Misconfigured, "[hidden]"},
+		"a reason": {reason("401 s3cret-token " + strings.Repeat("x", 9000)), Unauthorised, "401 Unauthorized"},
+		"redirects": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://198.51.100.7/login", http.StatusFound)
+		}, Misconfigured, "redirects to 198.51.100.7"},
+		"never": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Unreachable, "within 2s"},
 		"drips": {func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				fmt.Fprint(w, " ")

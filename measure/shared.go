@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Shared asks servers on behalf of many callers: those that ask the same of a server within an
+// Shared asks servers on behalf of many callers. Callers that ask the same of a server within an
 // interval share one query and its answer. It is safe for concurrent use.
 type Shared struct {
 	clock clock.PassiveClock

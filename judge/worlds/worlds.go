@@ -37,7 +37,7 @@ const (
 // Release yields the looks of one release. The same seed gives the same release.
 func (w World) Release(seed uint64) iter.Seq[judge.Look] {
 	return func(yield func(judge.Look) bool) {
-		r := &release{World: w, rand: rand.New(rand.NewPCG(seed, 34)), pods: make([]pod, w.Pods)}
+		r := &release{World: w, rand: rand.New(rand.NewPCG(seed, 34)), pods: make([]pod, w.Pods)} //nolint:gosec // a seed gives the same release again
 		for i := range r.pods {
 			r.pods[i].factor = math.Exp(w.Deviation*r.rand.NormFloat64() - w.Deviation*w.Deviation/2)
 		}

