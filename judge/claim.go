@@ -2,8 +2,8 @@ package judge
 
 import "slices"
 
-// ratios are those of the rates of errors, new to old, that evidence bets against: that the ratio
-// is at most so much, and that it is at least so much. They lie densest where verdicts do.
+// ratios are rates of errors, new to old, that evidence bets against: at most so much, and at least
+// so much. They lie densest where verdicts do.
 var ratios = [...]float64{0.5, 0.65, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10}
 
 // even is the place of the ratio 1.

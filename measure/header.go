@@ -9,8 +9,7 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
-// ownHeaders are those that belong to the query or to its connection: another value breaks both, or
-// is never sent.
+// ownHeaders belong to the query or to its connection: another value breaks both, or is never sent.
 var ownHeaders = []string{
 	"Accept-Encoding", "Connection", "Content-Length", "Content-Type", "Expect", "Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }

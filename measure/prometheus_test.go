@@ -215,7 +215,7 @@ func TestTimeLimitOfTheServer(t *testing.T) {
 	}
 }
 
-// TestCancelled: the caller's own end is told apart from a server that does not answer.
+// TestCancelled: the caller's own end is no error of the server.
 func TestCancelled(t *testing.T) {
 	s := open(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithCancel(t.Context())

@@ -37,7 +37,7 @@ const (
 	maxCommas = 500_000
 	// maxSeries bounds what a query may select.
 	maxSeries = 10_000
-	// maxRead is how much of a server's words is searched for credentials.
+	// maxRead bounds the part of a server's words that is searched for credentials.
 	maxRead = 64 << 10
 	// maxWords is the length of a server's words in an error.
 	maxWords = 300

@@ -11,8 +11,8 @@ import (
 // maxMessage keeps a server from filling our status with its words.
 const maxMessage = 512
 
-// maxRead is how much of a message is searched for credentials, in bytes: to search 8 MiB takes
-// seconds.
+// maxRead bounds the part of a message that is searched for credentials, in bytes: to search 8 MiB
+// takes seconds.
 const maxRead = 64 << 10
 
 const hidden = "[hidden]"

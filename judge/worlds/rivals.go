@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-dev/sluice/judge"
 )
 
-// Rival is how others reject a version. Its judge takes each look of one release and reports
-// whether it rejects the version now.
+// Rival is a judge of others. Its function takes each look of one release, and reports whether it
+// rejects the version now.
 type Rival struct {
 	Name  string
 	Judge func() func(judge.Look) bool
