@@ -171,6 +171,10 @@ verify-nightly: ## The nightly targets, without the tests
 nightly-race: ## The race detector for what make race leaves out
 	CGO_ENABLED=1 hack/test $(PARALLEL_CODE) -- $(FLAGS) -race $(ARGS)
 
+.PHONY: nightly-judge
+nightly-judge: ## The promises of the judge of metrics, on 10,000 releases of each world
+	go run ./judge/table
+
 .PHONY: nightly-platforms
 nightly-platforms: ## The command compiles where people run it, though tests run on Linux alone
 	for platform in darwin/arm64 windows/amd64; do \

@@ -48,8 +48,8 @@ func (e Evidence) bounds(level float64) (low, high float64) {
 	return low, high
 }
 
-// excess is by how much the errors of the new version exceed its share, summed over the looks, and
-// the variance that independent errors of either version would give that sum.
+// excess sums up the errors of the new version beyond its share, and the variance that independent
+// errors of either version would give that sum.
 type excess struct{ Sum, New, Old float32 }
 
 // add adds a look; share is that of the new version in its errors if a claim is true.

@@ -279,6 +279,31 @@ func FuzzKeptEvidence(f *testing.F) {
 	})
 }
 
+// TestCraftedEvidence: evidence whose numbers contradict each other gives no verdict, and no number
+// that is none.
+func TestCraftedEvidence(t *testing.T) {
+	for _, sum := range []float32{1e6, -1e6, 1e30, -1e30} {
+		e := New()
+		for range 50 {
+			e, _ = e.Add(Look{New: Count{100, 10}, NewPods: 2, Old: []Part{{Count{100, 1}, 1}, {Count{100, 1}, 1}}})
+		}
+		for i := range e.claims {
+			e.claims[i].Excess.Sum = sum
+		}
+		text, err := e.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := Parse(text)
+		if err != nil {
+			continue // refused
+		}
+		if v := read.Verdict(Default()); v.Outcome == Worse || v.Outcome == Fine || !(v.Spread >= 1) {
+			t.Errorf("an excess of %v: got %+v, want no verdict", sum, v)
+		}
+	}
+}
+
 func BenchmarkVerdict(b *testing.B) {
 	e := New()
 	look := Look{New: Count{100, 2}, NewPods: 2}

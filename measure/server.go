@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -102,13 +101,13 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	body, err := dialer.Whole(resp, maxBody)
+	_, tooLarge := errors.AsType[dialer.TooLargeError](err)
 	switch {
+	case tooLarge:
+		return nil, failed(BadAnswer, "the answer is larger than %d MiB: select fewer series", maxBody>>20)
 	case err != nil:
 		return nil, fmt.Errorf("read answer: %w", err)
-	case len(body) > maxBody:
-		return nil, failed(BadAnswer, "the answer is larger than %d MiB: select fewer series", maxBody>>20)
 	case bytes.Count(body, []byte(",")) > maxCommas:
 		return nil, failed(BadAnswer, "the answer has more than %d values: select fewer series", maxCommas)
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
@@ -117,7 +116,6 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	case resp.StatusCode == http.StatusNotFound:
 		return nil, failed(Misconfigured, "%s has nothing at %s: correct the address", b.server.address.Host, req.URL.Path)
 	}
-	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return resp, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -78,19 +77,15 @@ func (t *bodies) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	body, err := dialer.Whole(resp, maxBody)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read answer: %w", err)
-	case len(body) > maxBody:
-		return nil, fmt.Errorf("read answer: it is larger than %d bytes", maxBody)
 	case speaks(resp.StatusCode) && !isJSON(body):
 		return nil, errors.New("read answer: it is not what the API returns")
 	case values(body) > maxValues:
 		return nil, fmt.Errorf("read answer: it has more than %d values", maxValues)
 	}
-	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return resp, nil
 }
 

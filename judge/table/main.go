@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/sluice-dev/sluice/judge/worlds"
 )
@@ -22,24 +23,20 @@ func main() {
 	}
 	var broken []string
 	fmt.Printf("%d releases of each world, each of four hours, looked at every %d s.\n\n", *releases, worlds.Interval)
-	fmt.Println("Good versions:")
-	fmt.Println()
-	fmt.Println("| world | rejected | left to a person | passed |")
-	fmt.Println("|---|---|---|---|")
-	for _, w := range worlds.Good {
-		r := w.Try(*releases)
-		broken = append(broken, w.Broken(r)...)
-		fmt.Printf("| %s | %s | %s | %s |\n", w.Name, share(r, r.Rejected), share(r, r.Unfit), share(r, r.Passed))
+	try := func(title, columns string, all []worlds.World, row func(worlds.Result) string) {
+		fmt.Printf("%s:\n\n| world | %s |\n|---%s|\n", title, columns, strings.Repeat("|---", strings.Count(columns, "|")+1))
+		for _, w := range all {
+			r := w.Try(*releases)
+			broken = append(broken, w.Broken(r)...)
+			fmt.Printf("| %s | %s |\n", w.Name, row(r))
+		}
 	}
-	fmt.Println("\nBad versions:")
-	fmt.Println()
-	fmt.Println("| world | rejected | requests to it, median | time, median | passed before |")
-	fmt.Println("|---|---|---|---|---|")
-	for _, w := range worlds.Bad {
-		r := w.Try(*releases)
-		broken = append(broken, w.Broken(r)...)
-		fmt.Printf("| %s | %s | %.0f | %s | %s |\n", w.Name, share(r, r.Rejected), r.Requests, minutes(r.Looks), share(r, r.PassedFirst))
-	}
+	try("Good versions", "rejected | left to a person | passed", worlds.Good, func(r worlds.Result) string {
+		return fmt.Sprintf("%s | %s | %s", share(r, r.Rejected), share(r, r.Unfit), share(r, r.Passed))
+	})
+	try("\nBad versions", "rejected | requests to it, median | time, median | passed before", worlds.Bad, func(r worlds.Result) string {
+		return fmt.Sprintf("%s | %.0f | %s | %s", share(r, r.Rejected), r.Requests, minutes(r.Looks), share(r, r.PassedFirst))
+	})
 	fmt.Printf("\nRivals, on the first %d of the same releases: rejected.\n\n", *releases/rivalPart)
 	header, line := "| world |", "|---|"
 	for _, rival := range worlds.Rivals {

@@ -11,13 +11,19 @@ func service(name string, change func(*World)) World {
 	return w
 }
 
+// Equal and Bursts are the worlds that tests name.
+var (
+	Equal  = service("equal", func(*World) {})
+	Bursts = service("errors in bursts of 10", func(w *World) { w.Burst = 10 })
+)
+
 // Good are worlds in which the new version is as good as the old one.
 var Good = []World{
-	service("equal", func(*World) {}),
+	Equal,
 	service("steps from 5 to 50 %", func(w *World) { w.Share = Steps }),
 	service("a day's rhythm, steps", func(w *World) { w.Share, w.Load = Steps, Day }),
 	service("errors in bursts of 3", func(w *World) { w.Burst = 3 }),
-	service("errors in bursts of 10", func(w *World) { w.Burst = 10 }),
+	Bursts,
 	service("pods that differ by 20 %", func(w *World) { w.Deviation = 0.2 }),
 	service("pods that differ by 20 %, steps", func(w *World) { w.Share, w.Deviation = Steps, 0.2 }),
 	service("pods that differ by 20 %, 100 requests a second", func(w *World) { w.Requests, w.Deviation = 100, 0.2 }),

@@ -14,14 +14,17 @@ type Rival struct {
 	Judge func() func(judge.Look) bool
 }
 
-// Rivals are judges that others use or advise, at the settings of their documentation.
-var Rivals = []Rival{
-	{"z-test of the shares at each look, 1 %", zTest},
-	{"Mann-Whitney as Kayenta has it, each 10 minutes", mannWhitney},
-	{"threshold at twice the rate, 3 failures of 1 minute", func() func(judge.Look) bool { return threshold(0.02, perMinute, 3) }},
-	{"Argo Rollouts' example: success below 95 %, more than 3 failures of 5 minutes", func() func(judge.Look) bool { return threshold(0.05, 5*perMinute, 4) }},
-	{"Flagger's example: success below 99 %, 5 failures of 1 minute", func() func(judge.Look) bool { return threshold(0.01, perMinute, 5) }},
-}
+// Judges that others use or advise, at the settings of their documentation.
+var (
+	ZTest       = Rival{"z-test of the shares at each look, 1 %", zTest}
+	MannWhitney = Rival{"Mann-Whitney as Kayenta has it, each 10 minutes", mannWhitney}
+	TwiceRate   = Rival{"threshold at twice the rate, 3 failures of 1 minute", func() func(judge.Look) bool { return threshold(0.02, perMinute, 3) }}
+	Argo        = Rival{"Argo Rollouts' example: success below 95 %, more than 3 failures of 5 minutes", func() func(judge.Look) bool { return threshold(0.05, 5*perMinute, 4) }}
+	Flagger     = Rival{"Flagger's example: success below 99 %, 5 failures of 1 minute", func() func(judge.Look) bool { return threshold(0.01, perMinute, 5) }}
+)
+
+// Rivals are all of them, in the order of the table.
+var Rivals = []Rival{ZTest, MannWhitney, TwiceRate, Argo, Flagger}
 
 // perMinute is the number of looks in a minute.
 const perMinute = 60 / Interval

@@ -12,11 +12,11 @@ import (
 // Result sums up the verdicts on many releases of a world.
 type Result struct {
 	Releases int
-	// Rejected and Passed count the releases in which the judge ever said so, whatever it said before;
-	// WrongPass those that it passed before it rejected them; Unfit those that it left to a person.
+	// Rejected, Passed and Unfit count the releases in which the judge ever gave that verdict, and
+	// PassedFirst the releases that it passed before it rejected them, or never did.
 	Rejected, Passed, PassedFirst, Unfit int
-	// Requests that the new version had served when it was rejected, and the looks until then, in the
-	// median; 0 if less than half were.
+	// Requests and Looks are medians at the rejection: the requests that the new version had served,
+	// and the looks; 0 if less than half were rejected.
 	Requests float64
 	Looks    int
 }

@@ -2,6 +2,7 @@ package worlds_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/sluice-dev/sluice/judge"
@@ -25,24 +26,18 @@ func TestPromises(t *testing.T) {
 // TestRivals: the usual tests reject good versions, as their literature warns, on the releases on
 // which the judge does not.
 func TestRivals(t *testing.T) {
-	equal, bursts := worlds.Good[0], worlds.Good[4]
 	for _, tc := range []struct {
 		world worlds.World
-		rival string
+		rival worlds.Rival
 		least float64
 	}{
-		{equal, worlds.Rivals[0].Name, 0.05},
-		{bursts, worlds.Rivals[0].Name, 0.5},
-		{equal, worlds.Rivals[2].Name, 0.9},
-		{equal, worlds.Rivals[4].Name, 0.9},
+		{worlds.Equal, worlds.ZTest, 0.05},
+		{worlds.Bursts, worlds.ZTest, 0.5},
+		{worlds.Equal, worlds.TwiceRate, 0.9},
+		{worlds.Equal, worlds.Flagger, 0.9},
 	} {
-		for _, rival := range worlds.Rivals {
-			if rival.Name != tc.rival {
-				continue
-			}
-			if r := tc.world.TryRival(rival, 50); float64(r.Rejected) < tc.least*float64(r.Releases) {
-				t.Errorf("%s, %s: %d of %d good versions were rejected, want at least %v", tc.world.Name, rival.Name, r.Rejected, r.Releases, tc.least)
-			}
+		if r := tc.world.TryRival(tc.rival, 50); float64(r.Rejected) < tc.least*float64(r.Releases) {
+			t.Errorf("%s, %s: %d of %d good versions were rejected, want at least %v", tc.world.Name, tc.rival.Name, r.Rejected, r.Releases, tc.least)
 		}
 	}
 }
@@ -71,5 +66,34 @@ func TestForecastOfLooks(t *testing.T) {
 				t.Errorf("took %d looks in the median, forecast %v", got.Looks, want)
 			}
 		})
+	}
+}
+
+// TestForecastOfPasses: good versions take half to twice the looks that the judge forecasts.
+func TestForecastOfPasses(t *testing.T) {
+	for _, share := range []float64{0.5, 0.1} {
+		w := worlds.Equal
+		w.Share = worlds.Constant(share)
+		traffic := judge.Traffic{Requests: w.Requests * worlds.Interval, Share: share, Errors: w.Errors}
+		want := judge.Default().LooksToPass(traffic, 1)
+		var took []int
+		for seed := range uint64(101) {
+			e, looks := judge.New(), 0
+			for look := range w.Release(seed) {
+				looks++
+				e, _ = e.Add(look)
+				if e.Verdict(judge.Default()).Outcome == judge.Fine {
+					break
+				}
+			}
+			took = append(took, looks)
+		}
+		slices.Sort(took)
+		if got := float64(took[50]); got < want/2 || got > want*2 {
+			t.Errorf("share %v: took %v looks in the median, forecast %v", share, got, want)
+		}
+	}
+	if got := judge.Default().LooksToPass(judge.Traffic{Requests: 150, Share: 0.5, Errors: 0.01}, 3); !math.IsInf(got, 1) {
+		t.Errorf("a version three times as bad passes after %v looks, want never", got)
 	}
 }
