@@ -283,8 +283,31 @@ func (r *giteaRepository) Dismiss(login string, number int, reviewer string) {
 	}
 }
 
+// Merge waits until Gitea has checked the last push. A pull request that is merged before may get
+// its own head for its merge base, and lists no files from then on.
 func (r *giteaRepository) Merge(login string, number int, method conformance.Method) bool {
 	r.Helper()
+	err := devgitea.Until(r.Context(), func(ctx context.Context) error {
+		var pull struct {
+			Mergeable bool
+			Head      struct{ SHA string }
+		}
+		var refs []struct{ Object struct{ SHA string } }
+		at := "/repos/shop/" + r.name
+		if err := r.server.Call(ctx, "", http.MethodGet, fmt.Sprintf("%s/git/refs/pull/%d/head", at, number), nil, &refs); err != nil {
+			return err
+		}
+		if err := r.server.Call(ctx, "", http.MethodGet, fmt.Sprintf("%s/pulls/%d", at, number), nil, &pull); err != nil {
+			return err
+		}
+		if !pull.Mergeable || len(refs) != 1 || refs[0].Object.SHA != pull.Head.SHA {
+			return &devgitea.RefusedError{Status: http.StatusMethodNotAllowed}
+		}
+		return nil
+	})
+	if err != nil {
+		r.Fatalf("wait for pull request %d: %v", number, err)
+	}
 	r.do(login, http.MethodPost, fmt.Sprintf("/pulls/%d/merge", number), map[string]string{"Do": string(method)}, nil)
 	return true
 }
