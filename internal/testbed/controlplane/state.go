@@ -230,6 +230,8 @@ func clientArgs(component string) []string {
 			"--root-ca-file="+caFile,
 			"--service-account-private-key-file=tokens.key",
 			"--use-service-account-credentials",
+			// Where its cache lags, it may count pods of a quota that have gone until it syncs.
+			"--resource-quota-sync-period=2s",
 		)
 	}
 	return args
