@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/forge"
+	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/proof"
 )
@@ -50,6 +51,8 @@ type Options struct {
 	Cache cache.Options
 	// Forges make the clients that talk to forges.
 	Forges Forges
+	// Networks say which addresses of metric servers may be connected to.
+	Networks dialer.Rules
 	// Key returns the key that signs the statements about gates that have passed; nil for none.
 	Key func() (*proof.Key, error)
 }

@@ -50,7 +50,7 @@ func (j *judging) decideLive(ctx context.Context, known lifecycle.GateFacts) (li
 	if err != nil {
 		return known, err
 	}
-	live.Forge, live.Job, j.release = known.Forge, known.Job, live.Release
+	live.Forge, live.Job, live.Metrics, j.release = known.Forge, known.Job, known.Metrics, live.Release
 	known.Facts, known.Decision = live, new(gate.Evaluate(j.object, live, j.store.clock.Now()))
 	return known, nil
 }

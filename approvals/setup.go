@@ -16,11 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/approvals/lifecycle"
 	"github.com/sluice-dev/sluice/approvals/report"
+	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/kube"
 )
 
@@ -49,6 +51,9 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	}
 	if err := setupJobGates(mgr, newStore[*v1alpha1.Gate](in), options.Cache); err != nil {
 		return fmt.Errorf("set up gates of Jobs: %w", err)
+	}
+	if err := setupMetricGates(mgr, newStore[*v1alpha1.Gate](in), options.Networks); err != nil {
+		return fmt.Errorf("set up gates of metrics: %w", err)
 	}
 	if options.Key != nil {
 		if err := setupStatements(mgr, &Statements{gates: newStore[*v1alpha1.Gate](in), forges: forges}); err != nil {
@@ -110,6 +115,25 @@ func setupJobGates(mgr ctrl.Manager, gates store[*v1alpha1.Gate], options cache.
 		Complete(&JobGates{gates: gates, jobs: jobs, logs: pods})
 }
 
+func setupMetricGates(mgr ctrl.Manager, gates store[*v1alpha1.Gate], networks dialer.Rules) error {
+	watching, err := client.NewWithWatch(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
+	if err != nil {
+		return fmt.Errorf("make client of pods: %w", err)
+	}
+	r := newMetricGates(gates, newMetricServers(gates.live, gates.clock, networks), watching)
+	if err := mgr.Add(r); err != nil {
+		return fmt.Errorf("add measurements: %w", err)
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("approvals-metrics").
+		For(&v1alpha1.Gate{}, builder.WithPredicates(predicate.NewPredicateFuncs(gatesOf(measures)))).
+		Watches(&v1alpha1.BatchRelease{}, handler.EnqueueRequestsFromMapFunc(awaitedGates(measures))).
+		Watches(&v1alpha1.MetricProvider{}, handler.EnqueueRequestsFromMapFunc(r.gatesOfProvider)).
+		WatchesRawSource(source.Channel(r.measured, &handler.EnqueueRequestForObject{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: kube.BackOff()}).
+		Complete(r)
+}
+
 func setupStatements(mgr ctrl.Manager, r *Statements) error {
 	concerned := func(object client.Object) bool {
 		g, ok := object.(*v1alpha1.Gate)
@@ -154,7 +178,11 @@ func setupSyncReports(mgr ctrl.Manager, r *SyncReports) error {
 }
 
 // byClock reports whether gates of a type are decided by the clock and what people say.
-func byClock(gateType v1alpha1.GateType) bool { return !gate.Asks(gateType) && !runsJob(gateType) }
+func byClock(gateType v1alpha1.GateType) bool {
+	return !gate.Asks(gateType) && !runsJob(gateType) && !measures(gateType)
+}
+
+func measures(gateType v1alpha1.GateType) bool { return gateType == v1alpha1.GateMetrics }
 
 func runsJob(gateType v1alpha1.GateType) bool { return gateType == v1alpha1.GateJob }
 

@@ -15,12 +15,19 @@ import (
 	"time"
 )
 
-// Answer holds the series that a query has selected.
+// Answer holds the series that a query has selected, or a JSON answer.
 type Answer struct {
 	Series []Series
+	// JSON is what a JSON answer holds: objects are map[string]any, lists []any, numbers float64.
+	JSON any
+	// size of a JSON answer, in series.
+	size int
 	// Notes are remarks of the server on the query, for people.
 	Notes []string
 }
+
+// weight returns the memory that an answer takes, in series.
+func (a *Answer) weight() int { return len(a.Series) + a.size }
 
 // Series is one value with its labels.
 type Series struct {

@@ -6,42 +6,49 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 )
 
 // maxJSON is the size of a JSON answer. Each byte of one may take tens in memory.
 const maxJSON = 64 << 10
 
-// JSON returns what the server answers at a path with a query, below its address: objects are
-// map[string]any, lists []any, numbers float64.
-func (s *Server) JSON(ctx context.Context, path string, query url.Values) (any, error) {
+// bytesOfSeries is the size of a JSON answer that takes as much memory as a series.
+const bytesOfSeries = 64
+
+// JSON returns what the server answers at a path with a query, below its address.
+func (s *Server) JSON(ctx context.Context, path string, query url.Values) (Answer, error) {
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	address := s.address.JoinPath(path)
+	if slices.Contains(strings.Split(address.Path+"/"+path, "/"), "..") {
+		return Answer{}, failed(BadQuery, "the path leads out of the address of the server: remove ..")
+	}
 	address.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(limited, http.MethodGet, address.String(), http.NoBody)
 	if err != nil {
-		return nil, failed(Misconfigured, "the path can't be requested: %s", s.words(err.Error()))
+		return Answer{}, failed(Misconfigured, "the path can't be requested: %s", s.words(err.Error()))
 	}
 	req.Header.Set("Accept", "application/json")
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return nil, s.explain(ctx, err)
+		return Answer{}, s.explain(ctx, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxJSON+1))
 	switch {
 	case err != nil:
-		return nil, s.explain(ctx, err)
+		return Answer{}, s.explain(ctx, err)
 	case resp.StatusCode/100 == 4:
-		return nil, failed(BadQuery, "%s answers %s: %s", s.address.Host, resp.Status, s.words(string(body)))
+		return Answer{}, failed(BadQuery, "%s answers %s: %s", s.address.Host, resp.Status, s.words(string(body)))
 	case resp.StatusCode != http.StatusOK:
-		return nil, failed(Unreachable, "%s answers %s: %s", s.address.Host, resp.Status, s.words(string(body)))
+		return Answer{}, failed(Unreachable, "%s answers %s: %s", s.address.Host, resp.Status, s.words(string(body)))
 	case len(body) > maxJSON:
-		return nil, failed(BadAnswer, "the answer is larger than %d KiB", maxJSON>>10)
+		return Answer{}, failed(BadAnswer, "the answer is larger than %d KiB", maxJSON>>10)
 	}
 	var value any
 	if err := json.Unmarshal(body, &value); err != nil {
-		return nil, failed(BadAnswer, "%s does not answer in JSON: %s", s.address.Host, s.words(err.Error()))
+		return Answer{}, failed(BadAnswer, "%s does not answer in JSON: %s", s.address.Host, s.words(err.Error()))
 	}
-	return value, nil
+	return Answer{JSON: value, size: len(body)/bytesOfSeries + 1}, nil
 }

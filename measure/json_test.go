@@ -21,11 +21,22 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]any{"errors": 3.0, "by": []any{map[string]any{"pod": "web-1"}}}, got); diff != "" {
+	if diff := cmp.Diff(map[string]any{"errors": 3.0, "by": []any{map[string]any{"pod": "web-1"}}}, got.JSON); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
 	if asked.URL.String() != "/v1/score?service=web+shop" || asked.Header.Get("Authorization") != "Bearer s3cret-token" {
 		t.Errorf("asked for %s with %v", asked.URL, asked.Header)
+	}
+}
+
+// TestPathsStayBelowTheAddress: a query can't reach what the address does not give.
+func TestPathsStayBelowTheAddress(t *testing.T) {
+	s := open(t, func(http.ResponseWriter, *http.Request) { t.Error("was asked") })
+	for _, path := range []string{"..", "../admin", "a/../../admin", "%2e%2e/admin", "a/%2E%2E/%2e%2e/admin"} {
+		_, err := s.JSON(t.Context(), path, nil)
+		if known, is := errors.AsType[*Error](err); !is || known.Kind != BadQuery {
+			t.Errorf("%s: got %v, want an error of kind %s", path, err, BadQuery)
+		}
 	}
 }
 

@@ -72,7 +72,7 @@ func TestPrometheusAnswers(t *testing.T) {
 			for i := range got.Series {
 				got.Series[i].At = got.Series[i].At.UTC()
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Answer{})); diff != "" {
 				t.Errorf("want -, got +:\n%s", diff)
 			}
 			if asked.URL.Path != "/api/v1/query" || asked.Form.Get("query") != `sum by (pod) (http_requests_total)` ||

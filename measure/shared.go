@@ -122,7 +122,7 @@ func (s *Shared) ask(ctx context.Context, p *pending, server *asked, ask func(co
 	<-server.turns
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if kept := server.kept(); err == nil && kept+len(answer.Series) > seriesOfServer {
+	if kept := server.kept(); err == nil && kept+answer.weight() > seriesOfServer {
 		answer, err = Answer{}, failed(BadAnswer, "the queries to this server select more than %d series together: select fewer", seriesOfServer)
 	}
 	p.reading, p.err = Reading{answer, at}, err
@@ -134,7 +134,7 @@ func (a *asked) kept() (series int) {
 	for _, p := range a.answers {
 		select {
 		case <-p.done:
-			series += len(p.reading.Series)
+			series += p.reading.weight()
 		default:
 		}
 	}

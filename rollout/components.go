@@ -5,7 +5,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/rollout/podwatch"
+	"github.com/sluice-dev/sluice/internal/podwatch"
 )
 
 // cluster is the API server as all components use it. Its methods read a workload live, take over

@@ -27,7 +27,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"github.com/sluice-dev/sluice/rollout/podwatch"
+	"github.com/sluice-dev/sluice/internal/podwatch"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 
@@ -77,7 +77,7 @@ func NewReconciler(
 		snapshots: &snapshots{live: live},
 	})
 	r.podsChanged = make(chan event.GenericEvent)
-	r.watches = podwatch.New(watching, r.podChanged)
+	r.watches = podwatch.New(watching, podwatch.Trim, r.podChanged)
 	return r
 }
 

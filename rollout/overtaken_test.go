@@ -26,7 +26,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"github.com/sluice-dev/sluice/rollout/podwatch"
+	"github.com/sluice-dev/sluice/internal/podwatch"
 )
 
 // podsThere is an API server that sends pods as the beginning of a watch, and what happens to them,

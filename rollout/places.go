@@ -21,7 +21,7 @@ import (
 	"github.com/sluice-dev/sluice/rollout/hold"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"github.com/sluice-dev/sluice/rollout/podwatch"
+	"github.com/sluice-dev/sluice/internal/podwatch"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 

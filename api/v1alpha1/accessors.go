@@ -45,6 +45,8 @@ func (p GatePolicy) Type() GateType {
 		return GateCheckRun
 	case p.Job != nil:
 		return GateJob
+	case p.Metrics != nil:
+		return GateMetrics
 	default:
 		return ""
 	}

@@ -89,11 +89,13 @@ const (
 	GateCheckRun     GateType = "checkRun"
 
 	GateJob GateType = "job"
+
+	GateMetrics GateType = "metrics"
 )
 
 // GatePolicy describes a gate of a step: exactly one type, and the fields that apply to any type.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.manual), has(self.none), has(self.soak), has(self.window), has(self.pullRequest), has(self.commitStatus), has(self.checkRun), has(self.job)].filter(is, is).size() == 1",message="a gate has exactly one type"
+// +kubebuilder:validation:XValidation:rule="[has(self.manual), has(self.none), has(self.soak), has(self.window), has(self.pullRequest), has(self.commitStatus), has(self.checkRun), has(self.job), has(self.metrics)].filter(is, is).size() == 1",message="a gate has exactly one type"
 type GatePolicy struct {
 	// Manual waits for a user to patch status.currentStepState to Completed.
 	// +optional
@@ -120,6 +122,9 @@ type GatePolicy struct {
 	// Job waits until a Job that runs once for this gate has succeeded.
 	// +optional
 	Job *JobGate `json:"job,omitempty"`
+	// Metrics measures the new version, compares it with the old one, and ends by itself.
+	// +optional
+	Metrics *MetricsGate `json:"metrics,omitempty"`
 
 	// OnReject defines the reaction to a rejected gate. Hold leaves the release where it is, Rollback
 	// returns to the stable template. Default Hold. A rollback always stays where it is.
@@ -344,6 +349,15 @@ type GateStatus struct {
 	// Job is the Job that was created for this gate.
 	// +optional
 	Job *JobReference `json:"job,omitempty"`
+	// Metrics is what a metrics gate has measured, in the order of its policy.
+	// +kubebuilder:validation:MaxItems=10
+	// +listType=atomic
+	// +optional
+	Metrics []MetricStatus `json:"metrics,omitempty"`
+	// Undecided is set once the metrics of the gate can't decide it. A user decides then, as on a manual
+	// gate.
+	// +optional
+	Undecided bool `json:"undecided,omitempty"`
 	// Refusal describes why a merged pull request does not pass the gate, or a closed one does not
 	// reject it: the policy does not accept how it was done, or by whom. It is unset while nothing is
 	// refused.

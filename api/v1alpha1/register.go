@@ -20,6 +20,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ReleaseSource{}, &ReleaseSourceList{},
 		&BatchRelease{}, &BatchReleaseList{},
 		&Gate{}, &GateList{},
+		&MetricProvider{}, &MetricProviderList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

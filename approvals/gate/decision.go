@@ -47,6 +47,9 @@ func unchanged(g *v1alpha1.Gate) Decision { return Decision{Status: *g.Status.De
 func (d Decision) keeping(g *v1alpha1.Gate) Decision {
 	before := g.Status.DeepCopy()
 	d.Status.PullRequest, d.Status.Job, d.Status.Force = before.PullRequest, before.Job, before.Force
+	if d.Status.Metrics == nil {
+		d.Status.Metrics, d.Status.Undecided = before.Metrics, before.Undecided
+	}
 	if d.Status.Record == nil {
 		d.Status.Record = before.Record
 	}

@@ -16,6 +16,8 @@ type Facts struct {
 	Forge *ForgeFacts
 	// Job holds the facts on the Job of a job gate; nil if it was not read.
 	Job *JobFacts
+	// Metrics holds the facts on the metrics of a metrics gate; nil if nothing was read.
+	Metrics *MetricFacts
 }
 
 // ForgeFacts holds the forge's facts for one gate. Only the lists of the gate's type are set.

@@ -18,6 +18,7 @@
 //   - a policy that can't be read keeps its gate closed and says why;
 //   - a forced gate passes without regard to its policy, and its evidence holds who forced it and
 //     why;
+//   - metrics that can't be measured neither pass nor reject a gate;
 //   - a forge's answer opens a gate only if every rule of the policy holds; a fact that was not
 //     read, or is not known, breaks its rule.
 package gate
@@ -62,6 +63,10 @@ const (
 	EvidenceJobSucceeded = "JobSucceeded"
 	// EvidenceJobFailed: the Job of the gate has failed.
 	EvidenceJobFailed = "JobFailed"
+	// EvidenceMetricPassed: a metric of the gate has passed.
+	EvidenceMetricPassed = "MetricPassed"
+	// EvidenceMetricFailed: a metric of the gate has failed.
+	EvidenceMetricFailed = "MetricFailed"
 )
 
 // Decision holds the status to record on a gate, and the time of the next pass.
@@ -134,6 +139,8 @@ func checkOf(gateType v1alpha1.GateType) check {
 		return checkCheckRun
 	case v1alpha1.GateJob:
 		return checkJob
+	case v1alpha1.GateMetrics:
+		return checkMetrics
 	default:
 		return nil
 	}

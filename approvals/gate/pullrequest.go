@@ -25,7 +25,7 @@ func checkPullRequest(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	case facts.Forge.Approval == nil:
 		return waiting("waits for its pull request to be opened", time.Time{})
 	default:
-		return judge(approvalOf(g, facts), now)
+		return judgeApproval(approvalOf(g, facts), now)
 	}
 }
 
@@ -80,7 +80,7 @@ type approval struct {
 	behind behind
 }
 
-func judge(a approval, now time.Time) Decision {
+func judgeApproval(a approval, now time.Time) Decision {
 	pull := a.PullRequest
 	if problem := a.anothers(); problem != "" {
 		return waiting(problem, time.Time{})

@@ -42,6 +42,9 @@ func Validate(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
 	if policy.Job != nil {
 		problems = append(problems, validateJob(policy.Job, path.Child("job"))...)
 	}
+	if policy.Metrics != nil {
+		problems = append(problems, validateMetrics(policy.Metrics, path.Child("metrics"))...)
+	}
 	return problems
 }
 
@@ -60,6 +63,7 @@ func typesOf(policy *v1alpha1.GatePolicy) []v1alpha1.GateType {
 		{v1alpha1.GateCommitStatus, policy.CommitStatus != nil},
 		{v1alpha1.GateCheckRun, policy.CheckRun != nil},
 		{v1alpha1.GateJob, policy.Job != nil},
+		{v1alpha1.GateMetrics, policy.Metrics != nil},
 	} {
 		if candidate.is {
 			set = append(set, candidate.gateType)
@@ -71,7 +75,7 @@ func typesOf(policy *v1alpha1.GatePolicy) []v1alpha1.GateType {
 func validateType(policy *v1alpha1.GatePolicy, path *field.Path) field.ErrorList {
 	set := typesOf(policy)
 	if len(set) == 0 {
-		return field.ErrorList{field.Required(path, "one of manual, none, soak, window, pullRequest, commitStatus, checkRun, job")}
+		return field.ErrorList{field.Required(path, "one of manual, none, soak, window, pullRequest, commitStatus, checkRun, job, metrics")}
 	}
 	var problems field.ErrorList
 	for _, extra := range set[1:] {

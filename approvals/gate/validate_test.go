@@ -31,7 +31,7 @@ func TestValidate(t *testing.T) {
 		"Soak":         {"the longest soak", soakPolicy(720 * time.Hour), nil},
 		"Window":       {"names and steps are cron's", windowPolicy("*/10 9-17 ? jan-mar MON-FRI", "Europe/Berlin"), nil},
 		"LeapDay":      {"a schedule may name a rare day", windowPolicy("0 0 29 2 *", ""), nil},
-		"Empty":        {"a gate needs a type", v1alpha1.GatePolicy{}, []string{"gate: Required value: one of manual, none, soak, window, pullRequest, commitStatus, checkRun, job"}},
+		"Empty":        {"a gate needs a type", v1alpha1.GatePolicy{}, []string{"gate: Required value: one of manual, none, soak, window, pullRequest, commitStatus, checkRun, job, metrics"}},
 		"SoakZero":     {"no time is no soak", soakPolicy(0), []string{`gate.soak.duration: Invalid value: "0s": ` + duration}},
 		"SoakLong":     {"more than 30 days is a mistake", soakPolicy(721 * time.Hour), []string{`gate.soak.duration: Invalid value: "721h0m0s": ` + duration}},
 		"WindowLong":   {"so it is for a window", longWindow, []string{`gate.window.duration: Invalid value: "721h0m0s": ` + duration}},

@@ -29,11 +29,25 @@ func Words(policy *v1alpha1.GatePolicy) string {
 		words = fmt.Sprintf("check %s: success, by app %s", policy.CheckRun.Name, policy.CheckRun.App)
 	case policy.Job != nil:
 		words = fmt.Sprintf("job %s: it succeeds within %s", policy.Job.Name, brief(jobDeadline(policy.Job, specOf(policy.Job))))
+	case policy.Metrics != nil:
+		words = "metrics: " + wordsOfPolicies(policy.Metrics)
 	}
 	if policy.OnReject == v1alpha1.RejectRollback {
 		words += "; rolled back if rejected"
 	}
 	return words
+}
+
+// wordsOfPolicies names the metrics of a gate.
+func wordsOfPolicies(policy *v1alpha1.MetricsGate) string {
+	words := make([]string, len(policy.Metrics))
+	for i, metric := range policy.Metrics {
+		words[i] = metric.Name
+		if metric.DryRun {
+			words[i] += " (dry run)"
+		}
+	}
+	return strings.Join(words, ", ") + " of " + policy.Provider
 }
 
 func wordsOfApproval(policy *v1alpha1.PullRequestGate) string {

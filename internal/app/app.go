@@ -242,6 +242,7 @@ func approvalOptions(opts Options, forges approvals.Forges) approvals.Options {
 		SharedNamespaces: opts.SharedNamespaces,
 		Cache:            cacheOptions(opts.Namespaces),
 		Forges:           forges,
+		Networks:         opts.Git.Networks,
 		Key:              keyIn(opts.AttestationKey),
 	}
 }

@@ -106,7 +106,7 @@ var (
 	}
 	gateTypes = []v1alpha1.GateType{
 		v1alpha1.GateManual, v1alpha1.GateNone, v1alpha1.GateSoak, v1alpha1.GateWindow,
-		v1alpha1.GatePullRequest, v1alpha1.GateCommitStatus, v1alpha1.GateCheckRun, v1alpha1.GateJob, otherType,
+		v1alpha1.GatePullRequest, v1alpha1.GateCommitStatus, v1alpha1.GateCheckRun, v1alpha1.GateJob, v1alpha1.GateMetrics, otherType,
 	}
 	decisions = []v1alpha1.Decision{v1alpha1.DecisionPassed, v1alpha1.DecisionRejected}
 )

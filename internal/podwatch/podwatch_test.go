@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/sluice-dev/sluice/rollout/podwatch"
+	"github.com/sluice-dev/sluice/internal/podwatch"
 )
 
 const soon = 30 * time.Second
@@ -63,7 +63,7 @@ func watches(t *testing.T) (*server, *podwatch.Watches, chan types.NamespacedNam
 	}
 	told := make(chan types.NamespacedName)
 	var telling atomic.Int64
-	w := podwatch.New(c, func(ctx context.Context, release types.NamespacedName) {
+	w := podwatch.New(c, podwatch.Trim, func(ctx context.Context, release types.NamespacedName) {
 		telling.Add(1)
 		defer telling.Add(-1)
 		select {
@@ -322,7 +322,7 @@ func TestForgotten(t *testing.T) {
 // TestEnded: Watches that have ended begin nothing.
 func TestEnded(t *testing.T) {
 	t.Parallel()
-	w := podwatch.New(nil, nil)
+	w := podwatch.New(nil, nil, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := w.Start(ctx); err != nil {
@@ -336,7 +336,7 @@ func TestEnded(t *testing.T) {
 // TestBadSelector: a selector that can't be read is an error.
 func TestBadSelector(t *testing.T) {
 	t.Parallel()
-	if _, _, err := podwatch.New(nil, nil).Of(web, podwatch.Pods{Selector: "a=("}); err == nil {
+	if _, _, err := podwatch.New(nil, nil, nil).Of(web, podwatch.Pods{Selector: "a=("}); err == nil {
 		t.Error("want an error")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/sluice-dev/sluice/rollout/podwatch"
+	"github.com/sluice-dev/sluice/internal/podwatch"
 )
 
 // TestFirstPodsAreFresh: the pods that a watch begins with are as fresh as a list, once: not where

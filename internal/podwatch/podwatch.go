@@ -29,6 +29,7 @@ import (
 // Watches holds the watches of all releases. Any number of goroutines may use them.
 type Watches struct {
 	client  client.WithWatch
+	trim    cache.TransformFunc
 	changed func(ctx context.Context, release types.NamespacedName)
 
 	mu      sync.Mutex
@@ -103,11 +104,11 @@ type Pods struct {
 // grace is how long it takes to see all pods, unless something is wrong.
 const grace = 2 * time.Second
 
-// New returns Watches that call changed for each change of a release's pods, and once all of them
-// are listed. A call of changed may take until the context ends, which is when no watch runs any
-// more.
-func New(c client.WithWatch, changed func(ctx context.Context, release types.NamespacedName)) *Watches {
-	return &Watches{client: c, changed: changed, entries: map[types.NamespacedName]*entry{}}
+// New returns Watches that keep what trim leaves of a pod, and call changed for each change of a
+// release's pods, and once all of them are listed. A call of changed may take until the context
+// ends, which is when no watch runs any more.
+func New(c client.WithWatch, trim cache.TransformFunc, changed func(ctx context.Context, release types.NamespacedName)) *Watches {
+	return &Watches{client: c, trim: trim, changed: changed, entries: map[types.NamespacedName]*entry{}}
 }
 
 // Start blocks until the context ends, and then ends all watches.
@@ -231,7 +232,7 @@ func (w *Watches) begin(release types.NamespacedName, what Pods) (*entry, error)
 	e := &entry{what: what, stop: stop, begun: time.Now()}
 	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ObjectType: &corev1.Pod{},
-		Transform:  trim,
+		Transform:  w.trim,
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { tell() }, UpdateFunc: func(any, any) { tell() }, DeleteFunc: func(any) { tell() },
 		},
@@ -261,9 +262,9 @@ func (w *Watches) begin(release types.NamespacedName, what Pods) (*entry, error)
 	return e, nil
 }
 
-// trim leaves of a pod what a release depends on, and what says why a pod does not serve. Of its
+// Trim leaves of a pod what a release depends on, and what says why a pod does not serve. Of its
 // labels that is the version alone: its order is read live.
-func trim(object any) (any, error) {
+func Trim(object any) (any, error) {
 	pod, is := object.(*corev1.Pod)
 	if !is { // a tombstone
 		return object, nil

@@ -1,0 +1,154 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/judge"
+)
+
+// boundVerdict is the verdict at a bound.
+type boundVerdict struct {
+	bound    string
+	evidence judge.Evidence
+	judge.Verdict
+}
+
+// compare adds a reading to the comparison of a metric, and decides it.
+func compare(status *v1alpha1.MetricStatus, check MetricCheck, reading MetricReading, among int) {
+	before := status.Compared
+	if before == nil {
+		before = &v1alpha1.Compared{}
+	}
+	after, verdicts := &v1alpha1.Compared{}, []boundVerdict(nil)
+	rules := rulesOf(check.Compare).Among(among * len(reading.Looks))
+	for _, look := range reading.Looks {
+		evidence, err := evidenceAt(before.Bounds, look.Bound)
+		if err == nil {
+			evidence, err = evidence.Add(look.Look)
+		}
+		if err != nil {
+			status.Trouble, status.Message = v1alpha1.TroubleBadAnswer, "the counters contradict each other: "+err.Error()
+			return
+		}
+		text, err := evidence.MarshalText()
+		if err != nil {
+			status.Trouble, status.Message = v1alpha1.TroubleBadAnswer, err.Error()
+			return
+		}
+		after.Bounds = append(after.Bounds, v1alpha1.ComparedBound{Bound: look.Bound, Evidence: string(text)})
+		verdicts = append(verdicts, boundVerdict{look.Bound, evidence, evidence.Verdict(rules)})
+	}
+	if len(verdicts) == 0 {
+		return
+	}
+	nearest := slices.MaxFunc(verdicts, func(a, b boundVerdict) int { return compareFloats(a.Low, b.Low) })
+	count(after, nearest)
+	status.Compared, status.Outcome = after, outcomeOf(verdicts)
+	status.Message = wordsOfComparison(status, check, nearest, reading)
+}
+
+func compareFloats(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// evidenceAt returns the evidence at a bound.
+func evidenceAt(bounds []v1alpha1.ComparedBound, bound string) (judge.Evidence, error) {
+	for i := range bounds {
+		if bounds[i].Bound == bound {
+			return judge.Parse([]byte(bounds[i].Evidence))
+		}
+	}
+	return judge.New(), nil
+}
+
+// rulesOf returns the rules of a comparison that Validate accepts.
+func rulesOf(policy *v1alpha1.CompareMetric) judge.Rules {
+	rules := judge.Default()
+	if ratio, err := strconv.ParseFloat(policy.Worse, 64); err == nil {
+		rules.Worse = ratio
+	}
+	if floor, err := strconv.ParseFloat(policy.Floor, 64); err == nil {
+		rules.Floor = floor
+	}
+	return rules
+}
+
+// outcomeOf returns what the verdicts at all bounds come to.
+func outcomeOf(verdicts []boundVerdict) v1alpha1.MetricOutcome {
+	has := func(outcome judge.Outcome) bool {
+		return slices.ContainsFunc(verdicts, func(v boundVerdict) bool { return v.Outcome == outcome })
+	}
+	switch {
+	case has(judge.Worse):
+		return v1alpha1.MetricFailed
+	case has(judge.NotYet):
+		return ""
+	case has(judge.Unfit):
+		return v1alpha1.MetricUndecided
+	}
+	return v1alpha1.MetricPassed
+}
+
+// count writes what was counted at a bound, and the bounds of the ratio.
+func count(c *v1alpha1.Compared, at boundVerdict) {
+	version := func(n judge.Count, pods int) v1alpha1.ComparedVersion {
+		return v1alpha1.ComparedVersion{Requests: int64(n.Requests), Errors: int64(n.Errors), Pods: int32(pods)} //nolint:gosec // pods of a workload
+	}
+	c.New, c.Old = version(at.evidence.New, at.evidence.NewPods), version(at.evidence.Old, at.evidence.OldPods)
+	c.Looks = int64(at.evidence.Looks)
+	if at.High > 0 {
+		c.Low, c.High = ratio(at.Low), ratio(at.High)
+	}
+}
+
+// ratio writes a ratio with two digits that matter.
+func ratio(r float64) string {
+	if r >= 10 {
+		return strconv.FormatFloat(r, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(r, 'f', 2, 64)
+}
+
+// wordsOfComparison says in a line how a comparison stands.
+func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at boundVerdict, reading MetricReading) string {
+	c, kind := status.Compared, "errors"
+	if at.bound != "" {
+		kind = "slower than " + at.bound
+	}
+	words := fmt.Sprintf("new %s, old %s %s", shareOf(c.New), shareOf(c.Old), kind)
+	if c.High != "" {
+		words += fmt.Sprintf(", %s to %s times as many", c.Low, c.High)
+	}
+	switch status.Outcome {
+	case v1alpha1.MetricFailed:
+		return "worse: " + words
+	case v1alpha1.MetricPassed:
+		if floor := check.Compare.Floor; floor != "" && at.Low == 0 {
+			return fmt.Sprintf("fine, below %s: %s", floor, words)
+		}
+		return "fine: " + words
+	case v1alpha1.MetricUndecided:
+		return "pods of the old version differ too much to tell: " + words
+	}
+	if missing := len(reading.Gaps.Missing); missing > 0 {
+		words += fmt.Sprintf("; nothing of %d pods, such as %s", missing, reading.Gaps.Missing[0])
+	}
+	return "no verdict yet: " + words
+}
+
+// shareOf writes the errors of a version as a share of its requests.
+func shareOf(v v1alpha1.ComparedVersion) string {
+	if v.Requests == 0 {
+		return "0 of 0"
+	}
+	return fmt.Sprintf("%d of %d (%.2g %%)", v.Errors, v.Requests, 100*float64(v.Errors)/float64(v.Requests))
+}

@@ -1,0 +1,448 @@
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/internal/kinds"
+	"github.com/sluice-dev/sluice/internal/podwatch"
+	"github.com/sluice-dev/sluice/judge"
+	"github.com/sluice-dev/sluice/judge/counters"
+	"github.com/sluice-dev/sluice/measure"
+)
+
+const (
+	defaultYoung    = 30 * time.Second
+	defaultPodLabel = "pod"
+	// bucketLabel is the label that holds the bound of a bucket.
+	bucketLabel = "le"
+)
+
+// measurement is what one measurement of a gate needs.
+type measurement struct {
+	gate     *v1alpha1.Gate
+	workload v1alpha1.WorkloadReference
+	stable   string
+	provider *v1alpha1.MetricProvider
+	checks   []gate.MetricCheck
+}
+
+// metricWatch keeps the counters of a metric.
+type metricWatch struct {
+	// bounds are the bounds of latency, as the answers have them; one empty bound for errors.
+	bounds []string
+	// counters are one Watch for each bound.
+	counters []counters.Watch
+}
+
+// take measures each metric of a gate that has no outcome yet.
+func (r *MetricGates) take(ctx context.Context, o *openGate, m *measurement) []gate.MetricReading {
+	var readings []gate.MetricReading
+	for _, check := range m.checks {
+		if gate.OutcomeOf(m.gate, check) != "" {
+			continue
+		}
+		reading := gate.MetricReading{Metric: check.Name, Digest: check.Digest(), At: r.gates.clock.Now()}
+		var err error
+		if check.Query != nil {
+			err = r.takeQuery(ctx, m, check, &reading)
+		} else {
+			err = r.takeCounters(ctx, o, m, check, &reading)
+		}
+		if ctx.Err() != nil {
+			return readings
+		}
+		if err != nil {
+			reading.Trouble, reading.Message = troubleOf(err)
+		}
+		readings = append(readings, reading)
+	}
+	return readings
+}
+
+// noReading is the error of a measurement that has no data.
+type noReading struct {
+	trouble v1alpha1.MetricTrouble
+	message string
+}
+
+// Error implements error.
+func (e noReading) Error() string { return e.message }
+
+func troubleOf(err error) (v1alpha1.MetricTrouble, string) {
+	if own, is := errors.AsType[noReading](err); is {
+		return own.trouble, own.message
+	}
+	if answer, is := errors.AsType[*measure.Error](err); is {
+		return v1alpha1.MetricTrouble(answer.Kind), answer.Message
+	}
+	return v1alpha1.TroubleUnreachable, err.Error()
+}
+
+// takeQuery takes the result of a query.
+func (r *MetricGates) takeQuery(ctx context.Context, m *measurement, check gate.MetricCheck, reading *gate.MetricReading) error {
+	if m.provider.Spec.HTTP != nil {
+		path, query, _ := strings.Cut(check.Query.Query, "?")
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			return noReading{v1alpha1.TroubleBadQuery, "the query of the path can't be read: " + err.Error()}
+		}
+		answer, err := r.servers.json(ctx, m, path, values)
+		reading.Result = answer.JSON
+		return err
+	}
+	answer, err := r.servers.read(ctx, m.provider, check.Query.Query, gate.MetricInterval(m.gate.Spec.Policy.Metrics))
+	if err != nil {
+		return err
+	}
+	if len(answer.Series) == 1 && answer.Series[0].Labels == nil {
+		reading.Result = answer.Series[0].Value
+		return nil
+	}
+	values := make([]float64, len(answer.Series))
+	for i, series := range answer.Series {
+		values[i] = series.Value
+	}
+	reading.Result = values
+	return nil
+}
+
+// takeCounters takes the increments of both versions.
+func (r *MetricGates) takeCounters(ctx context.Context, o *openGate, m *measurement, check gate.MetricCheck, reading *gate.MetricReading) error {
+	name := check.Name + "/" + check.Digest()
+	watch := o.watches[name]
+	if watch == nil {
+		watch = &metricWatch{bounds: gate.BoundsOf(m.gate, check)}
+		o.watches[name] = watch
+	}
+	pods, err := r.podsOf(m)
+	if err != nil {
+		return err
+	}
+	label := check.Compare.PodLabel
+	if label == "" {
+		label = defaultPodLabel
+	}
+	interval := gate.MetricInterval(m.gate.Spec.Policy.Metrics)
+	var counts []map[string]judge.Count // by bound, and by pod
+	var at time.Time
+	if check.Compare.Buckets != "" {
+		answer, err := r.servers.read(ctx, m.provider, check.Compare.Buckets, interval)
+		if err != nil {
+			return err
+		}
+		if counts, err = watch.countSlow(answer.Answer, label, pods); err != nil {
+			return err
+		}
+		at = answer.At
+	} else {
+		requests, err := r.servers.read(ctx, m.provider, check.Compare.Requests, interval)
+		if err != nil {
+			return err
+		}
+		failed, err := r.servers.read(ctx, m.provider, check.Compare.Errors, interval)
+		if err != nil {
+			return err
+		}
+		one, err := countErrors(requests.Answer, failed.Answer, label)
+		if err != nil {
+			return err
+		}
+		counts, at, watch.bounds = []map[string]judge.Count{one}, earliest(requests.At, failed.At), []string{""}
+	}
+	if err := noData(counts, pods); err != nil {
+		return err
+	}
+	return watch.look(reading, counts, at, pods, young(check.Compare))
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func young(policy *v1alpha1.CompareMetric) time.Duration {
+	if policy.Young == nil {
+		return defaultYoung
+	}
+	return policy.Young.Duration
+}
+
+// noData returns an error if the counters have no pod of one of the versions.
+func noData(counts []map[string]judge.Count, pods []counters.Pod) error {
+	has := func(isNew bool) (some, counted bool) {
+		for _, pod := range pods {
+			if pod.New == isNew {
+				some = true
+				for _, of := range counts {
+					if _, is := of[pod.Name]; is {
+						counted = true
+					}
+				}
+			}
+		}
+		return some, counted
+	}
+	some, counted := has(false)
+	switch {
+	case !some:
+		return noReading{v1alpha1.TroubleNoOldPods, "no pod of the old version serves: there is nothing to compare with"}
+	case !counted:
+		return noReading{v1alpha1.TroubleNoData, "the answer has no series of a pod of the old version: correct the query, or podLabel"}
+	}
+	some, counted = has(true)
+	switch {
+	case !some:
+		return noReading{v1alpha1.TroubleNoNewPods, "no pod of the new version serves yet"}
+	case !counted:
+		return noReading{v1alpha1.TroubleNoData, "the answer has no series of a pod of the new version yet"}
+	}
+	return nil
+}
+
+// look makes a look at each bound of the counters of pods at a time.
+func (w *metricWatch) look(reading *gate.MetricReading, counts []map[string]judge.Count, at time.Time, pods []counters.Pod, young time.Duration) error {
+	if w.counters == nil {
+		w.counters = make([]counters.Watch, len(w.bounds))
+	}
+	for i := range w.counters {
+		w.counters[i].Young = young
+		look, gaps := w.counters[i].Look(counters.Reading{At: at, Pods: counts[i]}, pods)
+		if gaps.Stale {
+			return noReading{v1alpha1.TroubleStale, "the answer is no newer than the one before"}
+		}
+		reading.Gaps = gaps
+		reading.Looks = append(reading.Looks, gate.BoundLook{Bound: w.bounds[i], Look: look})
+	}
+	return nil
+}
+
+// countErrors returns the requests and errors of each pod.
+func countErrors(requests, failed measure.Answer, label string) (map[string]judge.Count, error) {
+	counts := map[string]judge.Count{}
+	for _, series := range requests.Series {
+		pod, is := series.Labels[label]
+		if !is {
+			return nil, noReading{v1alpha1.TroubleBadQuery, fmt.Sprintf("a series of requests has no label %s: write sum by (%s) (…), or set podLabel", label, label)}
+		}
+		if _, twice := counts[pod]; twice {
+			return nil, noReading{v1alpha1.TroubleBadQuery, fmt.Sprintf("requests has several series of pod %s: write sum by (%s) (…)", pod, label)}
+		}
+		counts[pod] = judge.Count{Requests: series.Value}
+	}
+	seen := map[string]bool{}
+	for _, series := range failed.Series {
+		pod := series.Labels[label]
+		if seen[pod] {
+			return nil, noReading{v1alpha1.TroubleBadQuery, fmt.Sprintf("errors has several series of pod %s: write sum by (%s) (…)", pod, label)}
+		}
+		seen[pod] = true
+		if count, is := counts[pod]; is {
+			count.Errors = series.Value
+			counts[pod] = count
+		}
+	}
+	return counts, nil
+}
+
+// bucket is a bucket of a histogram.
+type bucket struct {
+	bound float64
+	text  string
+	count float64
+}
+
+// countSlow returns the requests of each pod, with those slower than each bound as errors. The first
+// answer decides on the bounds.
+func (w *metricWatch) countSlow(answer measure.Answer, label string, pods []counters.Pod) ([]map[string]judge.Count, error) {
+	byPod := map[string][]bucket{}
+	for _, series := range answer.Series {
+		pod, le := series.Labels[label], series.Labels[bucketLabel]
+		bound, err := strconv.ParseFloat(le, 64)
+		if pod == "" || err != nil {
+			return nil, noReading{v1alpha1.TroubleBadQuery, fmt.Sprintf("buckets has a series without labels %s and le: write sum by (%s, le) (…)", label, label)}
+		}
+		byPod[pod] = append(byPod[pod], bucket{bound, le, series.Value})
+	}
+	for pod, buckets := range byPod {
+		slices.SortFunc(buckets, func(a, b bucket) int { return int(math.Copysign(1, a.bound-b.bound)) })
+		if err := histogram(buckets).Check(); err != nil {
+			return nil, noReading{v1alpha1.TroubleBadQuery, fmt.Sprintf("buckets of pod %s are no histogram: %v", pod, err)}
+		}
+	}
+	if len(w.bounds) == 0 {
+		w.choose(byPod, pods)
+	}
+	if len(w.bounds) == 0 {
+		return nil, noReading{v1alpha1.TroubleNoData, "pods of the old version have served no request yet, so that no bound of latency can be chosen"}
+	}
+	counts := make([]map[string]judge.Count, len(w.bounds))
+	for i, text := range w.bounds {
+		counts[i] = map[string]judge.Count{}
+		bound, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, noReading{v1alpha1.TroubleBadAnswer, fmt.Sprintf("the bound %q is no number", text)}
+		}
+		for pod, buckets := range byPod {
+			count, err := histogram(buckets).Slower(bound)
+			if err != nil {
+				return nil, noReading{v1alpha1.TroubleBadAnswer, fmt.Sprintf("pod %s has no bucket of %s: the versions must have the same buckets", pod, text)}
+			}
+			counts[i][pod] = count
+		}
+	}
+	return counts, nil
+}
+
+func histogram(buckets []bucket) judge.Histogram {
+	var h judge.Histogram
+	for _, b := range buckets {
+		h.Bounds, h.Counts = append(h.Bounds, b.bound), append(h.Counts, b.count)
+	}
+	return h
+}
+
+// choose chooses the bounds of latency by what the pods of the old version have served.
+func (w *metricWatch) choose(byPod map[string][]bucket, pods []counters.Pod) {
+	var all judge.Histogram
+	for _, pod := range pods {
+		h := histogram(byPod[pod.Name])
+		switch {
+		case pod.New || len(h.Bounds) == 0:
+		case all.Bounds == nil:
+			all = h
+		case slices.Equal(all.Bounds, h.Bounds):
+			for i := range all.Counts {
+				all.Counts[i] += h.Counts[i]
+			}
+		}
+	}
+	if all.Bounds == nil {
+		return
+	}
+	for _, bound := range all.JudgedBounds() {
+		w.bounds = append(w.bounds, strconv.FormatFloat(bound, 'g', -1, 64))
+	}
+}
+
+// errPodsUnseen says that the watch of the pods has not seen them yet.
+var errPodsUnseen = errors.New("the pods are not known yet")
+
+// podsOf returns the pods of both versions as their watch has them.
+func (r *MetricGates) podsOf(m *measurement) ([]counters.Pod, error) {
+	kind := kinds.Named(m.workload.Kind)
+	if kind == nil {
+		return nil, noReading{v1alpha1.TroubleMisconfigured, "compare needs a workload: a train has no pods of its own"}
+	}
+	versions := [2]kinds.Pods{kind.Pods(m.workload.Name, m.stable), kind.Pods(m.workload.Name, m.gate.Spec.Revision)}
+	selector := labels.NewSelector()
+	for key := range versions[0].Labels {
+		either, err := labels.NewRequirement(key, selection.In, []string{versions[0].Labels[key], versions[1].Labels[key]})
+		if err != nil {
+			return nil, noReading{v1alpha1.TroubleMisconfigured, err.Error()}
+		}
+		selector = selector.Add(*either)
+	}
+	what := podwatch.Pods{Namespace: m.gate.Namespace, Selector: selector.String()}
+	pods, seen, err := r.pods.Of(client.ObjectKeyFromObject(m.gate), what)
+	switch {
+	case err != nil:
+		return nil, noReading{v1alpha1.TroubleMisconfigured, err.Error()}
+	case seen == podwatch.Begun:
+		return nil, errPodsUnseen
+	case seen == podwatch.Late:
+		return nil, noReading{v1alpha1.TroubleNoData, "the pods can't be watched: the log of the controller says why"}
+	}
+	var all []counters.Pod
+	for _, pod := range pods {
+		for i := range versions {
+			if since := readySince(pod); isOf(pod, versions[i]) && !since.IsZero() {
+				all = append(all, counters.Pod{
+					Name: pod.Name, UID: string(pod.UID) + "/" + strconv.Itoa(i), New: i == 1, Restarts: restartsOf(pod), Since: since,
+				})
+			}
+		}
+	}
+	return all, nil
+}
+
+// isOf reports whether a pod is of a version.
+func isOf(pod *corev1.Pod, version kinds.Pods) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	for key, value := range version.Labels {
+		if pod.Labels[key] != value {
+			return false
+		}
+	}
+	return owner != nil && owner.Kind == version.OwnerKind && owner.Name == version.Owner
+}
+
+// readySince returns the time from which a pod has been ready; zero if it is not.
+func readySince(pod *corev1.Pod) time.Time {
+	if pod.DeletionTimestamp != nil {
+		return time.Time{}
+	}
+	if ready := podReady(pod); ready != nil && ready.Status == corev1.ConditionTrue {
+		return ready.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+func podReady(pod *corev1.Pod) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
+			return c
+		}
+	}
+	return nil
+}
+
+func restartsOf(pod *corev1.Pod) (restarts int32) {
+	for i := range pod.Status.ContainerStatuses {
+		restarts += pod.Status.ContainerStatuses[i].RestartCount
+	}
+	return restarts
+}
+
+// podToMeasure leaves of a pod what tells its version, its age and its restarts.
+func podToMeasure(object any) (any, error) {
+	pod, is := object.(*corev1.Pod)
+	if !is { // a tombstone
+		return object, nil
+	}
+	pod.ManagedFields, pod.Annotations, pod.Spec = nil, nil, corev1.PodSpec{}
+	versions := map[string]string{}
+	for _, key := range []string{appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey} {
+		if value, has := pod.Labels[key]; has {
+			versions[key] = value
+		}
+	}
+	pod.Labels = versions
+	status := corev1.PodStatus{}
+	if ready := podReady(pod); ready != nil {
+		status.Conditions = []corev1.PodCondition{*ready}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{RestartCount: pod.Status.ContainerStatuses[i].RestartCount})
+	}
+	pod.Status = status
+	return pod, nil
+}
