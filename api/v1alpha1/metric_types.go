@@ -128,8 +128,8 @@ type MetricsGate struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Provider string `json:"provider"`
-	// Interval is the time between two measurements. Default 15s, at least 5s and at most 1h.
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5s') && duration(self) <= duration('1h')",message="must be from 5s to 1h"
+	// Interval is the time between two measurements. Default 15s, at least 1s and at most 1h.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('1h')",message="must be from 1s to 1h"
 	// +optional
 	Interval *metav1.Duration `json:"interval,omitempty"`
 	// InitialDelay is the time from when the gate opens to the first measurement; at most 24h.

@@ -27,7 +27,7 @@ func validateMetrics(policy *v1alpha1.MetricsGate, path *field.Path) field.Error
 	} else if n > maxMetrics {
 		problems = append(problems, field.TooMany(path.Child("metrics"), n, maxMetrics))
 	}
-	problems = append(problems, validateBetween(policy.Interval, 5*time.Second, time.Hour, path.Child("interval"))...)
+	problems = append(problems, validateBetween(policy.Interval, time.Second, time.Hour, path.Child("interval"))...)
 	problems = append(problems, validateBetween(policy.InitialDelay, 0, 24*time.Hour, path.Child("initialDelay"))...)
 	for i := range policy.Metrics {
 		metric, at := &policy.Metrics[i], path.Child("metrics").Index(i)
