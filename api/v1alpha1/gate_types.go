@@ -56,7 +56,8 @@ type GateSpec struct {
 	// Step is the index of the step before the gate.
 	// +kubebuilder:validation:Minimum=0
 	Step int32 `json:"step"`
-	// Index is the index of the policy in the step's list of gates.
+	// Index is the index of the policy in the step's list of gates. That of a guard is 2000 more than
+	// its index in strategy.guards, with step 0.
 	Index int32 `json:"index"`
 	// Type is the type of the policy.
 	Type GateType `json:"type"`
