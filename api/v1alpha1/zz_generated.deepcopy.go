@@ -166,6 +166,11 @@ func (in *BatchReleaseStatus) DeepCopyInto(out *BatchReleaseStatus) {
 		*out = make([]GateReference, len(*in))
 		copy(*out, *in)
 	}
+	if in.Guards != nil {
+		in, out := &in.Guards, &out.Guards
+		*out = make([]GateReference, len(*in))
+		copy(*out, *in)
+	}
 	if in.Answers != nil {
 		in, out := &in.Answers, &out.Answers
 		*out = make([]Answer, len(*in))
@@ -1938,6 +1943,13 @@ func (in *ReleaseStrategy) DeepCopyInto(out *ReleaseStrategy) {
 	if in.Steps != nil {
 		in, out := &in.Steps, &out.Steps
 		*out = make([]Step, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
+	if in.Guards != nil {
+		in, out := &in.Guards, &out.Guards
+		*out = make([]GatePolicy, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
