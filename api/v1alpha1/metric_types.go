@@ -370,12 +370,32 @@ type Compared struct {
 	Low string `json:"low,omitempty"`
 	// +optional
 	High string `json:"high,omitempty"`
+	// Trail is the course of the comparison, the oldest point first. Points of long ago are further
+	// apart.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	Trail []ComparedPoint `json:"trail,omitempty"`
 	// Bounds are the bounds of latency that are judged, each with its evidence. A metric of errors has
 	// one, with an empty bound.
 	// +kubebuilder:validation:MaxItems=3
 	// +listType=atomic
 	// +optional
 	Bounds []ComparedBound `json:"bounds,omitempty"`
+}
+
+// ComparedPoint is the comparison at one time, in decimal numbers.
+type ComparedPoint struct {
+	// Time is the time of the measurement.
+	Time metav1.Time `json:"time"`
+	// New and Old are the shares of errors so far.
+	New string `json:"new"`
+	Old string `json:"old"`
+	// Low and High bound the ratio, as in the comparison.
+	// +optional
+	Low string `json:"low,omitempty"`
+	// +optional
+	High string `json:"high,omitempty"`
 }
 
 // ComparedVersion counts the requests of one version.

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/judge"
@@ -46,6 +49,7 @@ func compare(status *v1alpha1.MetricStatus, check MetricCheck, reading MetricRea
 	}
 	nearest := slices.MaxFunc(verdicts, func(a, b boundVerdict) int { return compareFloats(a.Low, b.Low) })
 	count(after, nearest)
+	after.Trail = follow(before.Trail, after, reading.At)
 	status.Compared, status.Outcome = after, outcomeOf(verdicts)
 	status.Message = wordsOfComparison(status, check, nearest, reading)
 }
@@ -105,9 +109,30 @@ func count(c *v1alpha1.Compared, at boundVerdict) {
 	}
 	c.New, c.Old = version(at.evidence.New, at.evidence.NewPods), version(at.evidence.Old, at.evidence.OldPods)
 	c.Looks = int64(at.evidence.Looks)
-	if at.High > 0 {
-		c.Low, c.High = ratio(at.Low), ratio(at.High)
+	if at.Low > 0 || at.High > 0 {
+		c.Low = ratio(at.Low)
 	}
+	if at.High > 0 {
+		c.High = ratio(at.High)
+	}
+}
+
+// maxTrail is the number of points of a trail.
+const maxTrail = 32
+
+// follow adds a point to a trail. A trail that is full loses every second point first.
+func follow(trail []v1alpha1.ComparedPoint, c *v1alpha1.Compared, at time.Time) []v1alpha1.ComparedPoint {
+	var kept []v1alpha1.ComparedPoint
+	for i, point := range trail {
+		if len(trail) < maxTrail || i%2 == 0 {
+			kept = append(kept, point)
+		}
+	}
+	if c.New.Requests == 0 || c.Old.Requests == 0 {
+		return kept
+	}
+	share := func(v v1alpha1.ComparedVersion) string { return number(float64(v.Errors) / float64(v.Requests)) }
+	return append(kept, v1alpha1.ComparedPoint{Time: metav1.NewTime(at), New: share(c.New), Old: share(c.Old), Low: c.Low, High: c.High})
 }
 
 // ratio writes a ratio with two digits that matter.
@@ -125,8 +150,11 @@ func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at boun
 		kind = "slower than " + at.bound
 	}
 	words := fmt.Sprintf("new %s, old %s %s", shareOf(c.New), shareOf(c.Old), kind)
-	if c.High != "" {
+	switch {
+	case c.High != "":
 		words += fmt.Sprintf(", %s to %s times as many", c.Low, c.High)
+	case c.Low != "":
+		words += fmt.Sprintf(", at least %s times as many", c.Low)
 	}
 	switch status.Outcome {
 	case v1alpha1.MetricFailed:
