@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
 // perSecond is the number of requests that each pod serves.
@@ -29,8 +28,9 @@ type metricServer struct {
 	w *world
 
 	mu sync.Mutex
-	// shares are the shares of errors by image.
+	// shares are the shares of errors by image, from the beginning, and turns those from later on.
 	shares map[string]float64
+	turns  []turn
 	// fault answers in the place of the server; nil for none.
 	fault   http.HandlerFunc
 	queries map[string]int
@@ -86,9 +86,7 @@ func (m *metricServer) answer(resp http.ResponseWriter, name string) {
 		pod := &pods.Items[i]
 		value := now.Sub(pod.CreationTimestamp.Time).Seconds() * perSecond
 		if name == "errors" {
-			m.mu.Lock()
-			value *= m.shares[pod.Spec.Containers[0].Image]
-			m.mu.Unlock()
+			value = m.errorsOf(pod.Spec.Containers[0].Image, pod.CreationTimestamp.Time, now)
 		}
 		result = append(result, map[string]any{
 			"metric": map[string]string{"pod": pod.Name},
@@ -162,5 +160,3 @@ func TestMetricsPass(t *testing.T) {
 	t.Logf("passed: %s", encode(g.Status))
 	w.await(all(web.completed, web.serves("web:2", 8)))
 }
-
-var _ = cptest.Eventually
