@@ -38,8 +38,8 @@ type MetricGates struct {
 	open map[types.NamespacedName]*openGate
 }
 
-// openGate is a gate that is measured. What it has counted ends with the process: a measurement
-// after that starts from the counters of then.
+// openGate is a gate that is measured. Its counters end with the process: the next process begins
+// with the counters that it reads first.
 type openGate struct {
 	uid types.UID
 	// watches belong to the measurement that runs; at most one does.

@@ -34,7 +34,7 @@ const (
 	bucketLabel = "le"
 )
 
-// measurement is what one measurement of a gate needs.
+// measurement holds the facts that one measurement of a gate needs.
 type measurement struct {
 	gate     *v1alpha1.Gate
 	workload v1alpha1.WorkloadReference
@@ -270,8 +270,8 @@ type bucket struct {
 	count float64
 }
 
-// countSlow returns the requests of each pod, with those slower than each bound as errors. The first
-// answer decides on the bounds.
+// countSlow returns the requests of each pod, with the slower ones as errors, for each bound. The
+// first answer decides on the bounds.
 func (w *metricWatch) countSlow(answer measure.Answer, label string, pods []counters.Pod) ([]map[string]judge.Count, error) {
 	byPod := map[string][]bucket{}
 	for _, series := range answer.Series {
@@ -299,7 +299,7 @@ func (w *metricWatch) countSlow(answer measure.Answer, label string, pods []coun
 		counts[i] = map[string]judge.Count{}
 		bound, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return nil, noReading{v1alpha1.TroubleBadAnswer, fmt.Sprintf("the bound %q is no number", text)}
+			return nil, noReading{v1alpha1.TroubleBadAnswer, fmt.Sprintf("the bound %q is not a number", text)}
 		}
 		for pod, buckets := range byPod {
 			count, err := histogram(buckets).Slower(bound)

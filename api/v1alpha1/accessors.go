@@ -87,8 +87,8 @@ const GuardIndex = 2000
 // IsGuard reports whether the gate watches the whole release.
 func (g *Gate) IsGuard() bool { return g.Spec.Index >= GuardIndex }
 
-// TakesAnswers reports whether users answer the gate by name: a manual one, and one that its metrics
-// can't decide.
+// TakesAnswers reports whether users answer the gate by name: a manual gate, or one that its
+// metrics can't decide.
 func (g *Gate) TakesAnswers() bool { return g.Spec.Type == GateManual || g.Status.Undecided }
 
 // Forced returns the user who overrode the gate's policy, and the reason; nil if the gate passed by

@@ -108,7 +108,7 @@ type MetricParameter struct {
 	Default *string `json:"default,omitempty"`
 }
 
-// MetricCheck is what a metric is judged by: exactly one of compare and query.
+// MetricCheck judges a metric by exactly one of compare and query.
 //
 // In queries, $(namespace), $(workload), $(release), $(revision) and $(stableRevision) stand for
 // those of the release.
@@ -293,7 +293,7 @@ type QueryMetric struct {
 	Empty EmptyPolicy `json:"empty,omitempty"`
 }
 
-// MetricOutcome is what a metric of a gate has come to; empty while it is measured.
+// MetricOutcome is the outcome of a metric of a gate; empty while it is measured.
 //
 // +kubebuilder:validation:Enum=Passed;Failed;Undecided
 type MetricOutcome string
@@ -305,11 +305,11 @@ const (
 	MetricUndecided MetricOutcome = "Undecided"
 )
 
-// MetricStatus is what a gate has measured of a metric.
+// MetricStatus holds the measurements of a metric.
 type MetricStatus struct {
 	// Name is the name of the metric.
 	Name string `json:"name"`
-	// Outcome is what the metric has come to; empty while it is measured.
+	// Outcome is the outcome of the metric; empty while it is measured.
 	// +optional
 	Outcome MetricOutcome `json:"outcome,omitempty"`
 	// Trouble is the cause why the last measurement could not be taken; empty if it could.
@@ -357,7 +357,7 @@ const (
 	TroubleNoNewPods MetricTrouble = "NoNewPods"
 )
 
-// Compared is what the judge has seen of two versions.
+// Compared sums up the requests of two versions.
 type Compared struct {
 	// New and Old count the requests of the versions.
 	New ComparedVersion `json:"new"`
@@ -443,7 +443,7 @@ type Measured struct {
 	Last []Measurement `json:"last,omitempty"`
 }
 
-// MeasurementOutcome is what a measurement was.
+// MeasurementOutcome is the outcome of a measurement.
 //
 // +kubebuilder:validation:Enum=Successful;Failed;Inconclusive;Error
 type MeasurementOutcome string
@@ -460,7 +460,7 @@ const (
 type Measurement struct {
 	// Time is the time of the measurement.
 	Time metav1.Time `json:"time"`
-	// Outcome is what it was.
+	// Outcome is the outcome of the measurement.
 	Outcome MeasurementOutcome `json:"outcome"`
 	// Value is the result in JSON, cut to 100 characters.
 	// +kubebuilder:validation:MaxLength=100

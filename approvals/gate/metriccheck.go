@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// MetricCheck is what a metric of a gate is judged by, with all values in place.
+// MetricCheck holds the queries and conditions of a metric, with all values in place.
 type MetricCheck struct {
 	v1alpha1.MetricCheck
 

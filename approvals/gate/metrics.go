@@ -19,8 +19,8 @@ type MetricFacts struct {
 	Problem string
 	// Checks are the checks of the gate's metrics, in their order.
 	Checks []MetricCheck
-	// Readings are the measurements that were taken, the oldest first. Those that are part of the
-	// gate's status already are ignored.
+	// Readings are the measurements that were taken, the oldest first. The gate's status may have some
+	// of them, which are ignored.
 	Readings []MetricReading
 }
 
@@ -189,7 +189,7 @@ func measured(g *v1alpha1.Gate, check MetricCheck, readings []MetricReading, amo
 	return status
 }
 
-// later reports whether a reading is later than what a status has. Times are stored in microseconds.
+// later reports whether a status does not have a reading yet. Times are stored in microseconds.
 func later(status *v1alpha1.MetricStatus, reading MetricReading) bool {
 	return status.MeasuredAt == nil || reading.At.Truncate(time.Microsecond).After(status.MeasuredAt.Time)
 }
@@ -240,8 +240,8 @@ func Unrecorded(g *v1alpha1.Gate, readings []MetricReading) []MetricReading {
 	})
 }
 
-// Measures reports whether the metrics of a gate are measured: its release waits for it, and has its
-// policy.
+// Measures reports whether the metrics of a gate are measured: its release waits for it, and has
+// its policy.
 func Measures(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
 	return Awaited(g, release) && asksFor(release, g) && !g.Status.Undecided && g.Status.Force == nil &&
 		release.Status.Phase != v1alpha1.PhaseCompleted

@@ -166,7 +166,7 @@ func TestReadingsCountOnce(t *testing.T) {
 	}
 }
 
-// TestNothingMeasured: what can't be measured neither passes nor rejects.
+// TestNothingMeasured: a gate that can't be measured neither passes nor is rejected.
 func TestNothingMeasured(t *testing.T) {
 	t.Parallel()
 	for _, trouble := range []v1alpha1.MetricTrouble{
@@ -184,7 +184,7 @@ func TestNothingMeasured(t *testing.T) {
 	}
 }
 
-// TestLimits: the limits of a query are those of analyses.
+// TestLimits: a query counts its measurements, and passes or fails by its limits.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	value := func(v float64) any { return []float64{v} }
@@ -309,8 +309,8 @@ func TestForeignMetricsGate(t *testing.T) {
 	}
 }
 
-// TestMetricChecks: the metrics of a gate are those of its provider, with the values in place, and
-// each mistake is named with its field.
+// TestMetricChecks: a gate takes the metrics of its provider, with the values in place, and names
+// each mistake with its field.
 func TestMetricChecks(t *testing.T) {
 	t.Parallel()
 	s := newMetricScene(t, ofProvider(job))
@@ -343,7 +343,7 @@ func TestMetricChecks(t *testing.T) {
 	}
 }
 
-// TestValidateMetrics: what can't be judged is refused, with the field.
+// TestValidateMetrics: a policy that can't be judged is refused, with the field.
 func TestValidateMetrics(t *testing.T) {
 	t.Parallel()
 	compared := func(c v1alpha1.CompareMetric) v1alpha1.GateMetric {

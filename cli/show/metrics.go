@@ -1,6 +1,7 @@
 package show
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -8,12 +9,19 @@ import (
 	"github.com/sluice-dev/sluice/internal/plain"
 )
 
+const (
+	// maxMetricName is the length of the name of a metric.
+	maxMetricName = 63
+	// maxCourse is the number of bars of a course.
+	maxCourse = 32
+)
+
 // metricNodes returns the metrics of a gate, each with the course of what was measured.
 func metricNodes(gate *v1alpha1.Gate) []Node {
 	nodes := make([]Node, 0, len(gate.Status.Metrics))
 	for i := range gate.Status.Metrics {
 		metric := &gate.Status.Metrics[i]
-		node := Node{Name: "metric " + metric.Name, State: metricState(metric), Text: plain.Line(metric.Message)}
+		node := Node{Name: "metric " + plain.UpTo(plain.Line(metric.Name), maxMetricName), State: metricState(metric), Text: plain.Line(metric.Message)}
 		if line := Sparkline(courseOf(metric)); line != "" {
 			node.Text = line + " " + node.Text
 		}
@@ -50,7 +58,7 @@ func courseOf(metric *v1alpha1.MetricStatus) (values []float64) {
 			add(measurement.Value)
 		}
 	}
-	return values
+	return values[max(0, len(values)-maxCourse):]
 }
 
 // bars are the heights of a sparkline.
@@ -61,9 +69,12 @@ var bars = []rune("▁▂▃▄▅▆▇█")
 func Sparkline(values []float64) string {
 	most := 0.0
 	for _, value := range values {
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return ""
+		}
 		most = max(most, value)
 	}
-	if len(values) < 2 || !(most > 0) {
+	if len(values) < 2 || most <= 0 {
 		return ""
 	}
 	line := make([]rune, len(values))

@@ -73,8 +73,8 @@ func stopCauses(s *snapshot) stop {
 	return now
 }
 
-// stopsNow returns what stops a release now, and the attempt in progress. A guard stops no other
-// template: that may be what fixes this one.
+// stopsNow returns the causes that stop a release now, and the attempt in progress. A guard stops
+// no other template: the next one may fix this one.
 func stopsNow(s *snapshot) stop {
 	now := stopCauses(s)
 	if stopGuardRejected.when(s) {

@@ -206,7 +206,7 @@ type Setup struct {
 	MinReady, Graceful, Ordered, Several bool
 	// Deadline is spec.strategy.progressDeadlineSeconds; none if 0.
 	Deadline time.Duration
-	// Guard is what a guard of the release does that is rejected; there is none if it is empty.
+	// Guard is the onReject of a guard of the release; there is none if it is empty.
 	Guard v1alpha1.RejectPolicy
 	// Drift is Report if empty.
 	Drift v1alpha1.DriftPolicy
