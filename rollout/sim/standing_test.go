@@ -21,9 +21,9 @@ func rejectsRelease(x *pass, g Gate) bool {
 		g.Decision == v1alpha1.DecisionRejected
 }
 
-// standsStill: a process that knows of a suspension, of steps that can't be read, of a guard that
-// was rejected, or of a change that was put back, adds no updated pods but for those that the requests need that they get, and
-// takes no workload over, unless in a rollback.
+// standsStill reports whether a process that knows of a suspension, of steps that can't be read, of a
+// guard that was rejected, or of a change that was put back, adds no updated pods beyond the share
+// of their requests, and takes no workload over, unless in a rollback.
 func standsStill(_ *World, c change) string {
 	intent := c.pass.intent
 	switch {
