@@ -38,6 +38,10 @@ type MetricGates struct {
 	open map[types.NamespacedName]*openGate
 }
 
+// maxReadings is the number of readings that wait to be recorded. While the API server takes no
+// writes, the oldest are dropped: judges take any gap.
+const maxReadings = 240
+
 // openGate is a gate that is measured. Its counters end with the process: the next process begins
 // with the counters that it reads first.
 type openGate struct {
@@ -151,6 +155,7 @@ func (p *metricPass) start(m *measurement) {
 		readings := p.take(p.ctx, o, m)
 		o.mu.Lock()
 		o.readings = append(o.readings, readings...)
+		o.readings = o.readings[max(0, len(o.readings)-maxReadings):]
 		o.running = false
 		o.mu.Unlock()
 		p.wake(p.ctx, client.ObjectKeyFromObject(m.gate))

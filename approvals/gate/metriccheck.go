@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -21,6 +22,8 @@ type MetricCheck struct {
 
 	// Name is the name of the metric.
 	Name string
+	// Interval is the time between two measurements.
+	Interval time.Duration
 	// DryRun says that the metric decides nothing.
 	DryRun bool
 	// URL is the address of the graph of its queries; empty if there is none.
@@ -68,7 +71,7 @@ func MetricChecks(policy *v1alpha1.MetricsGate, provider *v1alpha1.MetricProvide
 		}
 		expanded, found := expand(check, values, at)
 		if problems = append(problems, found...); len(found) == 0 {
-			checks[i] = MetricCheck{MetricCheck: expanded, Name: metric.Name, DryRun: metric.DryRun, URL: graphOf(provider, expanded)}
+			checks[i] = MetricCheck{MetricCheck: expanded, Name: metric.Name, Interval: MetricInterval(policy), DryRun: metric.DryRun, URL: graphOf(provider, expanded)}
 		}
 	}
 	if err := problems.ToAggregate(); err != nil {
