@@ -370,6 +370,8 @@ type Compared struct {
 	Low string `json:"low,omitempty"`
 	// +optional
 	High string `json:"high,omitempty"`
+	// Rules are the rules of the verdict.
+	Rules ComparedRules `json:"rules"`
 	// Trail is the course of the comparison, the oldest point first. Points of long ago are further
 	// apart.
 	// +kubebuilder:validation:MaxItems=32
@@ -382,6 +384,22 @@ type Compared struct {
 	// +listType=atomic
 	// +optional
 	Bounds []ComparedBound `json:"bounds,omitempty"`
+}
+
+// ComparedRules are the rules of a verdict, as decimal numbers.
+type ComparedRules struct {
+	// Alpha is the chance that a version that is no worse is rejected.
+	// +kubebuilder:validation:MaxLength=32
+	Alpha string `json:"alpha"`
+	// Beta is the chance that a version that is worse times as bad passes.
+	// +kubebuilder:validation:MaxLength=32
+	Beta string `json:"beta"`
+	// Worse is the ratio that must not pass.
+	// +kubebuilder:validation:MaxLength=32
+	Worse string `json:"worse"`
+	// Floor is the share of errors that is good enough; 0 if there is none.
+	// +kubebuilder:validation:MaxLength=32
+	Floor string `json:"floor"`
 }
 
 // ComparedPoint is the comparison at one time, in decimal numbers.

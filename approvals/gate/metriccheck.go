@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -95,10 +96,7 @@ func sharedMetric(provider *v1alpha1.MetricProvider, metric v1alpha1.GateMetric,
 	if problems := ValidateCheck(&shared.MetricCheck, parameters(&shared), field.NewPath("MetricProvider "+provider.Name, "metrics", shared.Name)); len(problems) > 0 {
 		return shared, nil, problems
 	}
-	values := Variables{}
-	for name, value := range variables {
-		values[name] = value
-	}
+	values := maps.Clone(variables)
 	var problems field.ErrorList
 	for _, parameter := range shared.Arguments {
 		given := slices.IndexFunc(metric.Arguments, func(a v1alpha1.MetricArgument) bool { return a.Name == parameter.Name })

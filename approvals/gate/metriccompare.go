@@ -13,21 +13,14 @@ import (
 	"github.com/sluice-dev/sluice/judge"
 )
 
-// boundVerdict is the verdict at a bound.
-type boundVerdict struct {
-	bound    string
-	evidence judge.Evidence
-	judge.Verdict
-}
-
 // compare adds a reading to the comparison of a metric, and decides it.
 func compare(status *v1alpha1.MetricStatus, check MetricCheck, reading MetricReading, among int) {
 	before := status.Compared
 	if before == nil {
 		before = &v1alpha1.Compared{}
 	}
-	after, verdicts := &v1alpha1.Compared{}, []boundVerdict(nil)
-	rules := rulesOf(check.Compare).Among(among * len(reading.Looks))
+	rules, verdicts := rulesOf(check.Compare).Among(among*len(reading.Looks)), []Replayed(nil)
+	after := &v1alpha1.Compared{Rules: rulesWords(rules)}
 	for _, look := range reading.Looks {
 		evidence, err := evidenceAt(before.Bounds, look.Bound)
 		if err == nil {
@@ -43,12 +36,12 @@ func compare(status *v1alpha1.MetricStatus, check MetricCheck, reading MetricRea
 			return
 		}
 		after.Bounds = append(after.Bounds, v1alpha1.ComparedBound{Bound: look.Bound, Evidence: string(text)})
-		verdicts = append(verdicts, boundVerdict{look.Bound, evidence, evidence.Verdict(rules)})
+		verdicts = append(verdicts, Replayed{look.Bound, evidence, evidence.Verdict(rules)})
 	}
 	if len(verdicts) == 0 {
 		return
 	}
-	nearest := slices.MaxFunc(verdicts, func(a, b boundVerdict) int { return compareFloats(a.Low, b.Low) })
+	nearest := slices.MaxFunc(verdicts, func(a, b Replayed) int { return compareFloats(a.Low, b.Low) })
 	count(after, nearest)
 	after.Trail = follow(before.Trail, after, reading.At)
 	status.Compared, status.Outcome = after, outcomeOf(verdicts)
@@ -88,9 +81,9 @@ func rulesOf(policy *v1alpha1.CompareMetric) judge.Rules {
 }
 
 // outcomeOf returns what the verdicts at all bounds come to.
-func outcomeOf(verdicts []boundVerdict) v1alpha1.MetricOutcome {
+func outcomeOf(verdicts []Replayed) v1alpha1.MetricOutcome {
 	has := func(outcome judge.Outcome) bool {
-		return slices.ContainsFunc(verdicts, func(v boundVerdict) bool { return v.Outcome == outcome })
+		return slices.ContainsFunc(verdicts, func(v Replayed) bool { return v.Outcome == outcome })
 	}
 	switch {
 	case has(judge.Worse):
@@ -104,12 +97,12 @@ func outcomeOf(verdicts []boundVerdict) v1alpha1.MetricOutcome {
 }
 
 // count writes what was counted at a bound, and the bounds of the ratio.
-func count(c *v1alpha1.Compared, at boundVerdict) {
+func count(c *v1alpha1.Compared, at Replayed) {
 	version := func(n judge.Count, pods int) v1alpha1.ComparedVersion {
-		return v1alpha1.ComparedVersion{Requests: int64(n.Requests), Errors: int64(n.Errors), Pods: int32(pods)} //nolint:gosec // pods of a workload
+		return v1alpha1.ComparedVersion{Requests: int64(n.Requests), Errors: int64(n.Errors), Pods: int32(pods)}
 	}
-	c.New, c.Old = version(at.evidence.New, at.evidence.NewPods), version(at.evidence.Old, at.evidence.OldPods)
-	c.Looks = int64(at.evidence.Looks)
+	c.New, c.Old = version(at.Evidence.New, at.Evidence.NewPods), version(at.Evidence.Old, at.Evidence.OldPods)
+	c.Looks = int64(at.Evidence.Looks)
 	if at.Low > 0 || at.High > 0 {
 		c.Low = ratio(at.Low)
 	}
@@ -145,10 +138,10 @@ func ratio(r float64) string {
 }
 
 // wordsOfComparison says in a line how a comparison stands.
-func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at boundVerdict, reading MetricReading) string {
+func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at Replayed, reading MetricReading) string {
 	c, kind := status.Compared, "errors"
-	if at.bound != "" {
-		kind = "slower than " + at.bound
+	if at.Bound != "" {
+		kind = "slower than " + at.Bound
 	}
 	words := fmt.Sprintf("new %s, old %s %s", shareOf(c.New), shareOf(c.Old), kind)
 	switch {
@@ -171,7 +164,7 @@ func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at boun
 	if missing := len(reading.Gaps.Missing); missing > 0 {
 		words += fmt.Sprintf("; nothing of %d pods, such as %s", missing, reading.Gaps.Missing[0])
 	}
-	return "no verdict yet: " + words + forecast(at.evidence, check)
+	return "no verdict yet: " + words + forecast(at.Evidence, check)
 }
 
 // forecast says how long a verdict takes in all at the traffic so far; empty while that is not known.

@@ -276,9 +276,9 @@ func NextMeasurement(g *v1alpha1.Gate, now time.Time) time.Time {
 	if first := FirstMeasurement(g); now.Before(first) {
 		now = first.Add(-interval)
 	}
-	sum := time.Duration(0)
+	sum := int64(0)
 	for _, b := range []byte(g.UID) {
-		sum = (sum*31 + time.Duration(b)) % (spread / time.Millisecond)
+		sum = (sum*31 + int64(b)) % int64(spread)
 	}
-	return now.Truncate(interval).Add(interval + sum*time.Millisecond)
+	return now.Truncate(interval).Add(interval + time.Duration(sum))
 }

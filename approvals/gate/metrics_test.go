@@ -389,3 +389,28 @@ func TestForecast(t *testing.T) {
 		t.Log(s.gate.Status.Message)
 	}
 }
+
+// TestReplay: the evidence in a gate gives the same verdict again.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	for _, errors := range []float64{8, 50} {
+		s := newMetricScene(t, ofProvider(job))
+		for range 40 {
+			s.decide(s.look(errors, 8))
+			metric := s.gate.Status.Metrics[0]
+			replayed, outcome, err := gate.Replay(metric.Compared)
+			if err != nil || outcome != metric.Outcome || len(replayed) != 1 || int64(replayed[0].Evidence.New.Requests) != metric.Compared.New.Requests {
+				t.Fatalf("replayed %+v, %q, %v; want %q", replayed, outcome, err, metric.Outcome)
+			}
+		}
+	}
+	for name, c := range map[string]v1alpha1.Compared{
+		"no rules":     {Bounds: []v1alpha1.ComparedBound{{Evidence: "AQ"}}},
+		"bad rules":    {Rules: v1alpha1.ComparedRules{Alpha: "2", Beta: "0.05", Worse: "2", Floor: "0"}},
+		"bad evidence": {Rules: v1alpha1.ComparedRules{Alpha: "0.01", Beta: "0.05", Worse: "2", Floor: "0"}, Bounds: []v1alpha1.ComparedBound{{Evidence: "AQ"}}},
+	} {
+		if _, _, err := gate.Replay(&c); err == nil {
+			t.Errorf("%s: replayed", name)
+		}
+	}
+}

@@ -101,6 +101,7 @@ func newRoot() *cobra.Command {
 		newHandback(),
 		newHistory(),
 		newInstall(),
+		newJudge(),
 		newLint(),
 		newList(),
 		newNotify(),
