@@ -167,7 +167,8 @@ func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at Repl
 	return "no verdict yet: " + words + forecast(at.Evidence, check)
 }
 
-// forecast says how long a verdict takes in all at the traffic so far; empty while that is not known.
+// forecast says how long a verdict takes in all at the traffic so far; empty while nothing is
+// known.
 func forecast(e judge.Evidence, check MetricCheck) string {
 	if e.Looks < 2 || e.New.Requests <= 0 || e.Old.Requests <= 0 {
 		return ""

@@ -378,9 +378,9 @@ func TestValidateMetrics(t *testing.T) {
 	}
 }
 
-// TestForecast: a gate that waits says how long a verdict takes, and what to do where it takes for
+// TestForecastOfVerdict: a gate that waits says how long a verdict takes, and what to do where it takes for
 // ever.
-func TestForecast(t *testing.T) {
+func TestForecastOfVerdict(t *testing.T) {
 	t.Parallel()
 	for oldErrors, says := range map[float64]string{8: "; at this traffic about ", 0: "; with so few errors there is nothing to compare"} {
 		s := newMetricScene(t, ofProvider(job))
