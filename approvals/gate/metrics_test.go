@@ -378,8 +378,8 @@ func TestValidateMetrics(t *testing.T) {
 	}
 }
 
-// TestForecastOfVerdict: a gate that waits says how long a verdict takes, and what to do where it takes for
-// ever.
+// TestForecastOfVerdict: a gate that waits says how long a verdict takes, and what to do where it
+// takes for ever.
 func TestForecastOfVerdict(t *testing.T) {
 	t.Parallel()
 	for oldErrors, says := range map[float64]string{8: "; at this traffic about ", 0: "; with so few errors there is nothing to compare"} {
