@@ -216,8 +216,8 @@ func claimsIn(t *testing.T, text string) []corev1.PersistentVolumeClaim {
 	return claims
 }
 
-// TestOtherKindsOfOurs: a source, a gate and a server of metrics are left out. A pusher neither names
-// servers that get Secrets, nor decides gates.
+// TestOtherKindsOfOurs: a source, a gate and a server of metrics are left out. A pusher neither
+// names servers that get Secrets, nor decides gates.
 func TestOtherKindsOfOurs(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"web.yaml": release("web", strategy), "deploy.yaml": deployment("web", "web:1")}
