@@ -14,7 +14,6 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/lookup"
-	"github.com/sluice-dev/sluice/cli/show"
 )
 
 // judgeFlags are the flags of "sluice judge" as they were given.
@@ -55,7 +54,7 @@ func (f *judgeFlags) run(command *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	table, differs := show.Verdicts(gates)
+	table, differs := verdictTable(gates)
 	switch {
 	case len(table.Rows) == 0 && differs == nil:
 		return errors.New("no gate has compared anything yet")

@@ -1,4 +1,4 @@
-package show
+package main
 
 import (
 	"fmt"
@@ -7,26 +7,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
-	rules "github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/judge"
 )
 
-// Verdicts judges the evidence in gates again, and returns a table with a row for each comparison.
+// maxMetricName is the length of the name of a metric.
+const maxMetricName = 63
+
+// verdictTable judges the evidence in gates again, and returns a table with a row for each comparison.
 // The error names the first metric whose evidence can't be read, or gives another outcome than the
 // gate has.
-func Verdicts(gates []v1alpha1.Gate) (*metav1.Table, error) {
-	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
-		column("Gate"), column("Metric"), column("Bound"), column("Looks"), column("New"), column("Old"), column("Ratio"), column("Verdict"),
-	}}
-	var first error
+func verdictTable(gates []v1alpha1.Gate) (*metav1.Table, error) {
+	table, first := &metav1.Table{}, error(nil)
+	for _, name := range []string{"Gate", "Metric", "Bound", "Looks", "New", "Old", "Ratio", "Verdict"} {
+		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string"})
+	}
 	for i := range gates {
 		for j := range gates[i].Status.Metrics {
 			metric := &gates[i].Status.Metrics[j]
 			if metric.Compared == nil {
 				continue
 			}
-			replayed, outcome, err := rules.Replay(metric.Compared)
+			replayed, outcome, err := gate.Replay(metric.Compared)
 			name := plain.Line(gates[i].Name + ": metric " + plain.UpTo(metric.Name, maxMetricName))
 			switch {
 			case err != nil:
@@ -37,8 +40,8 @@ func Verdicts(gates []v1alpha1.Gate) (*metav1.Table, error) {
 			if err != nil && first == nil {
 				first = err
 			}
-			for _, at := range replayed {
-				table.Rows = append(table.Rows, verdictRow(&gates[i], metric.Name, &at))
+			for k := range replayed {
+				table.Rows = append(table.Rows, verdictRow(gates[i].Name, metric.Name, &replayed[k]))
 			}
 		}
 	}
@@ -52,7 +55,7 @@ func orOpen(outcome v1alpha1.MetricOutcome) string {
 	return plain.Line(string(outcome))
 }
 
-func verdictRow(g *v1alpha1.Gate, metric string, at *rules.Replayed) metav1.TableRow {
+func verdictRow(name, metric string, at *gate.Replayed) metav1.TableRow {
 	counted := func(n judge.Count) string { return fmt.Sprintf("%.0f of %.0f", n.Errors, n.Requests) }
 	bound, ratio := "errors", "unknown"
 	if at.Bound != "" {
@@ -65,7 +68,7 @@ func verdictRow(g *v1alpha1.Gate, metric string, at *rules.Replayed) metav1.Tabl
 		ratio = fmt.Sprintf("at least %.2f", at.Low)
 	}
 	return metav1.TableRow{Cells: []any{
-		plain.Line(g.Name), plain.UpTo(plain.Line(metric), maxMetricName), bound, strconv.Itoa(at.Evidence.Looks),
+		plain.Line(name), plain.UpTo(plain.Line(metric), maxMetricName), bound, strconv.Itoa(at.Evidence.Looks),
 		counted(at.Evidence.New), counted(at.Evidence.Old), ratio, string(at.Outcome),
 	}}
 }
