@@ -74,8 +74,8 @@ type measured struct {
 	seen atomic.Pointer[v1alpha1.Gate]
 }
 
-// TestMetricsRollBack: a version of which one of twenty requests fails, where one of a thousand did,
-// is rejected by what Prometheus has counted, and rolled back. Nobody has set a threshold.
+// TestMetricsRollBack: a version that fails 5 % of its requests, where the old one fails 0.1 %, is
+// rejected by the counts of Prometheus, without a threshold, and rolled back.
 func TestMetricsRollBack(t *testing.T) {
 	m := startMeasured(t, "worse", "0.001", loadClients)
 	m.putFailing("v2", "0.05")
@@ -95,8 +95,8 @@ func TestMetricsGoOn(t *testing.T) {
 	m.await("v2 serves", m.serves("v2"))
 }
 
-// TestPrometheusGone: while Prometheus is away, a bad version neither passes nor is rejected, and the
-// gate says why. Once it is back, the version is rejected.
+// TestPrometheusGone: while Prometheus is away, a bad version neither passes nor is rejected, and
+// the gate says why. Once it is back, the version is rejected.
 func TestPrometheusGone(t *testing.T) {
 	m := startMeasured(t, "gone", "0.001", loadClients)
 	m.putFailing("v2", "0.05")

@@ -79,7 +79,7 @@ func (m *metricServer) ServeHTTP(resp http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// counted is what a server says of the counter of a pod, which has a value; false for nothing.
+// counted returns the value that a server gives for the counter of a pod; false for none.
 type counted func(pod *corev1.Pod, value float64) (float64, bool)
 
 func truth(_ *corev1.Pod, value float64) (float64, bool) { return value, true }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// Username and Password are those of queries.
+	// Username and Password are the credentials for queries.
 	Username = "sluice"
 	Password = "correct-horse-battery"
 	// passwordHash is the bcrypt hash of Password.
@@ -31,8 +31,7 @@ type Options struct {
 	Program string
 	// Config gives access to the cluster.
 	Config *rest.Config
-	// Namespace and App, the value of their label app, are those of the pods that are scraped, at
-	// port 8080.
+	// Namespace and App select the pods to scrape, at port 8080. App is the value of their label app.
 	Namespace, App string
 	// Host is the address of this machine that queries come to.
 	Host string
@@ -49,8 +48,8 @@ type Server struct {
 	program *controlplane.Program
 }
 
-// config is the configuration: %[1]q is the path of a kubeconfig, %[2]q a namespace, %[3]q a value of
-// the label app.
+// config is the configuration: %[1]q is the path of a kubeconfig, %[2]q a namespace, %[3]q a value
+// of the label app.
 const config = `global:
   scrape_interval: 1s
   scrape_timeout: 1s
