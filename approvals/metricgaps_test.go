@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-dev/sluice/judge/counters"
 )
 
-// TestReadingsWithoutIncrements: a second reading that can't add to a version is in trouble, and one
-// that can is not, though some of its pods are young or lag behind.
+// TestReadingsWithoutIncrements: a second reading that can't add to a version names the trouble.
+// One that can names none, though some of its pods are young or lag behind.
 func TestReadingsWithoutIncrements(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(1_800_000_000, 0)
