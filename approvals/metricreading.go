@@ -188,43 +188,13 @@ func young(policy *v1alpha1.CompareMetric) time.Duration {
 	return policy.Young.Duration
 }
 
-// noData returns an error if the counters have no pod of one of the versions.
-func noData(counts []map[string]judge.Count, pods []counters.Pod) error {
-	has := func(isNew bool) (some, counted bool) {
-		for _, pod := range pods {
-			if pod.New == isNew {
-				some = true
-				for _, of := range counts {
-					if _, is := of[pod.Name]; is {
-						counted = true
-					}
-				}
-			}
-		}
-		return some, counted
-	}
-	some, counted := has(false)
-	switch {
-	case !some:
-		return readingError{v1alpha1.TroubleNoOldPods, "no pod of the old version serves: there is nothing to compare with"}
-	case !counted:
-		return readingError{v1alpha1.TroubleNoData, "the answer has no series of a pod of the old version: correct the query, or podLabel"}
-	}
-	some, counted = has(true)
-	switch {
-	case !some:
-		return readingError{v1alpha1.TroubleNoNewPods, "no pod of the new version serves yet"}
-	case !counted:
-		return readingError{v1alpha1.TroubleNoData, "the answer has no series of a pod of the new version yet"}
-	}
-	return nil
-}
-
-// look makes a look at each bound of the counters of pods at a time.
+// look makes a look at each bound of the counters of pods at a time. It returns an error if none of
+// them can bring requests of both versions.
 func (w *metricWatch) look(reading *gate.MetricReading, counts []map[string]judge.Count, at time.Time, pods []counters.Pod, young time.Duration) error {
 	if w.counters == nil {
 		w.counters = make([]counters.Watch, len(w.bounds))
 	}
+	var useless []error
 	for i := range w.counters {
 		w.counters[i].Young = young
 		look, gaps := w.counters[i].Look(counters.Reading{At: at, Pods: counts[i]}, pods)
@@ -233,6 +203,12 @@ func (w *metricWatch) look(reading *gate.MetricReading, counts []map[string]judg
 		}
 		reading.Gaps = gaps
 		reading.Looks = append(reading.Looks, gate.BoundLook{Bound: w.bounds[i], Look: look})
+		if err := noIncrements(counts[i], at, pods, young, gaps.Back); err != nil {
+			useless = append(useless, err)
+		}
+	}
+	if len(useless) > 0 && len(useless) == len(w.counters) {
+		return useless[0]
 	}
 	return nil
 }
