@@ -18,9 +18,10 @@ import (
 const (
 	// Username and Password are the credentials for queries.
 	Username = "sluice"
+	// Password is the password that it takes.
 	Password = "correct-horse-battery"
 	// passwordHash is the bcrypt hash of Password.
-	passwordHash = "$2a$04$fvhJ5QNkDMMiXGqavtJ5Uew.JZb7PSI7nsB46XG.jvWH3rhMKiYfK"
+	passwordHash = "$2a$04$fvhJ5QNkDMMiXGqavtJ5Uew.JZb7PSI7nsB46XG.jvWH3rhMKiYfK" //nolint:gosec // of a server of tests
 	// startLimit is the time that Prometheus may take to start on a busy machine.
 	startLimit = time.Minute
 )
