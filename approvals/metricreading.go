@@ -195,19 +195,19 @@ func (w *metricWatch) look(reading *gate.MetricReading, counts []map[string]judg
 		w.counters = make([]counters.Watch, len(w.bounds))
 	}
 	var useless []error
-	for i := range w.counters {
+	for i, counted := range counts {
 		w.counters[i].Young = young
-		look, gaps := w.counters[i].Look(counters.Reading{At: at, Pods: counts[i]}, pods)
+		look, gaps := w.counters[i].Look(counters.Reading{At: at, Pods: counted}, pods)
 		if gaps.Stale {
 			return readingError{v1alpha1.TroubleStale, "the answer is no newer than the one before"}
 		}
 		reading.Gaps = gaps
 		reading.Looks = append(reading.Looks, gate.BoundLook{Bound: w.bounds[i], Look: look})
-		if err := noIncrements(counts[i], at, pods, young, gaps.Back); err != nil {
+		if err := noIncrements(counted, at, pods, young, gaps.Back); err != nil {
 			useless = append(useless, err)
 		}
 	}
-	if len(useless) > 0 && len(useless) == len(w.counters) {
+	if len(useless) > 0 && len(useless) == len(counts) {
 		return useless[0]
 	}
 	return nil
