@@ -195,7 +195,7 @@ build-node: # what test-node takes, and its test runner
 ONNODES := go run ./node/withnode -- go tool -modfile=../hack/tools/go.mod gotestsum --format standard-verbose -- -timeout 30m -vet=off -count=1
 
 .PHONY: test-node
-test-node: build-node ## Journeys with real containers, on two kubelets of this machine, and a data plane, with its demo (root on Linux)
+test-node: build-node ## Journeys with real containers, on two kubelets of this machine, with a data plane, its demo and Prometheus (root on Linux)
 	cd test && $(ONNODES) -parallel=3 ./cluster $(ARGS)
 	$(if $(ARGS),,cd test && $(ONNODES) ./demo/traffic)
 

@@ -207,7 +207,7 @@ func (w *metricWatch) look(reading *gate.MetricReading, counts []map[string]judg
 			useless = append(useless, err)
 		}
 	}
-	if len(useless) > 0 && len(useless) == len(w.counters) {
+	if len(useless) > 0 && len(useless) == len(counts) {
 		return useless[0]
 	}
 	return nil
@@ -226,7 +226,7 @@ func countErrors(requests, failed measure.Answer, label string) (map[string]judg
 		}
 		counts[pod] = judge.Count{Requests: series.Value}
 	}
-	seen := map[string]bool{}
+	seen, counted := map[string]bool{}, false
 	for _, series := range failed.Series {
 		pod := series.Labels[label]
 		if seen[pod] {
@@ -235,8 +235,12 @@ func countErrors(requests, failed measure.Answer, label string) (map[string]judg
 		seen[pod] = true
 		if count, is := counts[pod]; is {
 			count.Errors = series.Value
-			counts[pod] = count
+			counts[pod], counted = count, true
 		}
+	}
+	if !counted { // a query that selects nothing would pass any version below a floor
+		return nil, readingError{v1alpha1.TroubleNoData, fmt.Sprintf(
+			"errors has no series of any pod: correct it, or if no request has failed yet, have it count 0: … or sum by (%s) (REQUESTS) * 0", label)}
 	}
 	return counts, nil
 }

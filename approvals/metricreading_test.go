@@ -44,6 +44,9 @@ func TestCountersOfPods(t *testing.T) {
 	if diff := cmp.Diff(map[string]judge.Count{"a": {Requests: 10}, "b": {Requests: 20, Errors: 3}}, got); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
+	if trouble, words := troubleOf(second(countErrors(answer(map[string]float64{"a": 10}), answer(map[string]float64{"gone": 3}), "pod"))); trouble != v1alpha1.TroubleNoData {
+		t.Errorf("errors of no pod: got %q %s, want that nothing is measured", trouble, words)
+	}
 	twice := measure.Answer{Series: []measure.Series{{Labels: map[string]string{"pod": "a", "code": "500"}}, {Labels: map[string]string{"pod": "a", "code": "502"}}}}
 	for name, tc := range map[string]struct {
 		requests, failed measure.Answer
@@ -59,6 +62,8 @@ func TestCountersOfPods(t *testing.T) {
 		}
 	}
 }
+
+func second(_ any, err error) error { return err }
 
 // TestBoundsOfLatency: the old version's requests choose the bounds, which then stay.
 func TestBoundsOfLatency(t *testing.T) {

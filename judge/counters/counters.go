@@ -52,7 +52,9 @@ type Watch struct {
 
 // known holds what is known of a pod.
 type known struct {
-	highest  judge.Count
+	highest judge.Count
+	// left are the counters before they fell for good.
+	left     judge.Count
 	seen     bool
 	restarts int32
 	back     int // readings in a row that were behind
@@ -127,11 +129,15 @@ func (k *known) take(now judge.Count, name string, gaps *Gaps) (served judge.Cou
 		k.highest, k.seen = now, true
 		return judge.Count{}, false
 	}
+	if was := k.left.Requests; k.highest.Requests < was && now.Requests >= was { // the server that lagged has come back
+		k.highest, k.back = now, 0
+		return judge.Count{}, false
+	}
 	served = judge.Count{Requests: now.Requests - k.highest.Requests, Errors: now.Errors - k.highest.Errors}
 	if served.Requests < 0 || served.Errors < 0 || served.Errors > served.Requests {
 		gaps.Back = append(gaps.Back, name)
 		if k.back++; k.back > mostBack {
-			k.highest, k.back = now, 0
+			k.left, k.highest, k.back = k.highest, now, 0
 		}
 		return judge.Count{}, false
 	}

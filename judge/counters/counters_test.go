@@ -241,3 +241,26 @@ func TestCountedOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestServerComesBack: a server that lags for long and then comes back counts nothing again that
+// was counted before.
+func TestServerComesBack(t *testing.T) {
+	t.Parallel()
+	w, pods := &Watch{}, []Pod{pod("a", true), pod("b", false)}
+	total := 0.0
+	look := func(second int, requests float64) {
+		both := map[string]judge.Count{"a": {Requests: requests}, "b": {Requests: requests}}
+		l, _ := w.Look(Reading{At: at(second), Pods: both}, pods)
+		total += l.New.Requests
+	}
+	look(0, 1000)
+	look(1, 1100)
+	for second := range 10 { // another replica, an hour behind
+		look(2+second, 500+float64(second))
+	}
+	look(20, 1200)
+	look(21, 1250)
+	if want := 100.0 + 50 + 5; total > want { // and what the replica has counted once it is believed
+		t.Errorf("counted %v requests, want at most %v", total, want)
+	}
+}

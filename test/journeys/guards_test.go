@@ -99,7 +99,7 @@ func TestGuardHolds(t *testing.T) {
 	w.confirm("web")
 	w.await(all(web.stoppedFor(v1alpha1.StopGuardRejected), web.says("guard"), web.runs(pods{"web:1": 4, "web:2": 4})))
 	w.releaseImage("web:3")
-	w.await(all(web.blocksAt(0), web.runs(pods{"web:1": 4, "web:3": 4})))
+	w.await(all(web.attempt(2), web.blocksAt(0)))
 	w.confirm("web")
 	w.await(all(web.completed, web.serves("web:3", 8), guards("passed in the end", decidedAs(v1alpha1.DecisionPassed))))
 }

