@@ -103,6 +103,7 @@ func newRoot() *cobra.Command {
 		newInstall(),
 		newLint(),
 		newList(),
+		newMigrate(),
 		newNotify(),
 		newPlan(),
 		newSimulate(),

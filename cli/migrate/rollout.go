@@ -1,0 +1,128 @@
+package migrate
+
+import (
+	"fmt"
+)
+
+// given are the arguments that an analysis of a Rollout gives to a template.
+type given struct {
+	cluster         bool
+	namespace, name string
+	arguments       []*argument
+}
+
+// isFor reports whether a template is meant. Manifests in Git often have no namespace.
+func (g given) isFor(t *argoTemplate) bool {
+	cluster := t.kind == clusterTemplate
+	return g.name == t.name && g.cluster == cluster && (cluster || g.namespace == "" || t.namespace == "" || g.namespace == t.namespace)
+}
+
+// elsewhere says where the docs have the rest of a Rollout.
+const elsewhere = "is no part of an analysis: docs/migration.md#from-argo-rollouts says what takes its place"
+
+// takeRollout reads the arguments that a Rollout gives to templates. The rest of a Rollout is no
+// analysis.
+func (t *translation) takeRollout(o *object) {
+	_, namespace := o.metadata()
+	spec := o.child("spec")
+	o.noEqual()
+	if spec == nil {
+		return
+	}
+	strategy := spec.child("strategy")
+	spec.rest(Note, elsewhere)
+	if strategy == nil {
+		return
+	}
+	if canary := strategy.child("canary"); canary != nil {
+		if background := canary.child("analysis"); background != nil {
+			background.report(Changed, "", "runs beside all steps; a gate measures after the pods of its own step are ready: add the gates to each step that should wait for them")
+			t.takeAnalysis(background, namespace)
+		}
+		for _, step := range canary.list("steps") {
+			if analysis := step.child("analysis"); analysis != nil {
+				t.takeAnalysis(analysis, namespace)
+			}
+			if step.has("experiment") {
+				step.report(LeftOut, "experiment", "has no equal: compare judges the new version against the old one in the release itself (docs/judge.md)")
+			}
+			step.rest(Note, elsewhere)
+		}
+		canary.rest(Note, elsewhere)
+	}
+	if blueGreen := strategy.child("blueGreen"); blueGreen != nil {
+		for _, name := range []string{"prePromotionAnalysis", "postPromotionAnalysis"} {
+			if analysis := blueGreen.child(name); analysis != nil {
+				t.takeAnalysis(analysis, namespace)
+			}
+		}
+		blueGreen.rest(Note, elsewhere)
+	}
+	strategy.rest(Note, elsewhere)
+}
+
+// takeAnalysis reads the arguments for the templates of an analysis.
+func (t *translation) takeAnalysis(o *object, namespace string) {
+	var arguments []*argument
+	for _, one := range o.list("args") {
+		a := &argument{name: one.text("name"), at: one}
+		if one.has("value") {
+			a.given = new(one.text("value"))
+		}
+		if from := one.child("valueFrom"); from != nil {
+			a.variable = variableFrom(from)
+			from.noEqual()
+		}
+		one.noEqual()
+		arguments = append(arguments, a)
+	}
+	for _, one := range o.list("templates") {
+		name := one.text("templateName")
+		t.given = append(t.given, given{one.flag("clusterScope"), namespace, name, arguments})
+		one.noEqual()
+	}
+	for i := range o.list("dryRun") {
+		o.report(LeftOut, fmt.Sprintf("dryRun[%d]", i), "set dryRun of the metrics in the gate")
+	}
+	for i := range o.list("measurementRetention") {
+		o.report(LeftOut, fmt.Sprintf("measurementRetention[%d]", i), "has no equal: a gate keeps the last 10 measurements of each metric")
+	}
+	o.noEqual()
+}
+
+// give gives a template the arguments of the command line, and else those of Rollouts.
+func (t *argoTemplate) give() {
+	fromRollouts := map[string]*argument{}
+	for _, g := range t.given {
+		if !g.isFor(t) {
+			continue
+		}
+		for _, a := range g.arguments {
+			before := fromRollouts[a.name]
+			if before != nil && !a.same(before) {
+				a.at.report(Changed, "", "another analysis gives another value, which the gate has: change the arguments of this step's gate")
+				continue
+			}
+			fromRollouts[a.name] = a
+		}
+	}
+	for _, a := range t.arguments {
+		if value, is := t.options.Arguments[a.name]; is {
+			if variable.MatchString(value) {
+				a.variable = value
+			} else {
+				a.given = &value
+			}
+		} else if from := fromRollouts[a.name]; from != nil {
+			a.variable, a.given = from.variable, from.given
+		}
+	}
+}
+
+// same reports whether two arguments have the same value.
+func (a *argument) same(b *argument) bool {
+	if a.variable != b.variable || (a.given == nil) != (b.given == nil) {
+		return false
+	}
+	return a.given == nil || *a.given == *b.given
+}
