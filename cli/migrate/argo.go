@@ -126,6 +126,8 @@ func (t *argoTemplate) translate() {
 		if ok {
 			metrics = append(metrics, metric)
 			waits = waits || !one.has("consecutiveErrorLimit")
+		} else {
+			one.report(LeftOut, "", notTranslated)
 		}
 	}
 	if t.kind == clusterTemplate && len(metrics) > 0 {

@@ -21,6 +21,9 @@ const (
 	maxShown = 200
 )
 
+// notTranslated says that a metric is left out as a whole.
+const notTranslated = "the metric is left out, because of what is listed for it"
+
 // argoMetric is a metric of an AnalysisTemplate while it is translated.
 type argoMetric struct {
 	*argoTemplate
@@ -125,7 +128,7 @@ func (m *argoMetric) conditions(query *v1alpha1.QueryMetric) bool {
 		}
 		written, err := m.condition(known)
 		if err != nil {
-			m.o.report(LeftOut, name, fmt.Sprintf("can't be translated, and the metric is left out with it: %s. Write it in CEL (docs/migration.md#conditions): %s",
+			m.o.report(LeftOut, name, fmt.Sprintf("can't be translated: %s. Write it in CEL (docs/migration.md#conditions): %s",
 				plain.UpTo(plain.Line(err.Error()), maxShown), plain.UpTo(plain.Line(text), maxShown)))
 			ok = false
 			continue

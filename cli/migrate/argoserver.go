@@ -47,7 +47,7 @@ func (m *argoMetric) provider(query *v1alpha1.QueryMetric) (server, bool) {
 	case "web":
 		return m.web(o.child("web"), query)
 	}
-	o.report(LeftOut, names[0], "is left out with its metric: "+cmp.Or(withoutEqual[names[0]], inPrometheus))
+	o.report(LeftOut, names[0], cmp.Or(withoutEqual[names[0]], inPrometheus))
 	return server{}, false
 }
 
@@ -57,7 +57,7 @@ func (m *argoMetric) prometheus(o *object, query *v1alpha1.QueryMetric) (server,
 		return server{}, false
 	}
 	if o.has("rangeQuery") {
-		o.report(LeftOut, "rangeQuery", "is left out with its metric: a gate asks for one moment. Write a subquery, such as max_over_time((…)[1h:1m]), and measure that")
+		o.report(LeftOut, "rangeQuery", "a gate asks for one moment. Write a subquery, such as max_over_time((…)[1h:1m]), and measure that")
 		return server{}, false
 	}
 	s := server{namespace: m.namespace}
@@ -83,7 +83,7 @@ func (m *argoMetric) prometheus(o *object, query *v1alpha1.QueryMetric) (server,
 // address writes the address of a server, whose arguments get their values.
 func (m *argoMetric) address(o *object, name, text string) (string, bool) {
 	if text == "" {
-		o.report(LeftOut, name, "is left out with its metric: it has no address. Give that of the server with --prometheus")
+		o.report(LeftOut, name, "there is no address. Give that of the server with --prometheus")
 		return "", false
 	}
 	text, ok := m.fixed(o, name, text)
@@ -91,7 +91,7 @@ func (m *argoMetric) address(o *object, name, text string) (string, bool) {
 		return "", false
 	}
 	if problem := checkAddress(text); problem != "" {
-		o.report(LeftOut, name, "is left out with its metric: it "+problem)
+		o.report(LeftOut, name, problem)
 		return "", false
 	}
 	return text, true
@@ -195,7 +195,7 @@ func (m *argoMetric) web(o *object, query *v1alpha1.QueryMetric) (server, bool) 
 		return server{}, false
 	}
 	if method := o.text("method"); method != "" && method != "GET" {
-		o.report(LeftOut, "method", "is left out with its metric: Sluice sends GET requests alone. Ask in a Job of a job gate")
+		o.report(LeftOut, "method", "Sluice sends GET requests alone. Ask in a Job of a job gate")
 		return server{}, false
 	}
 	text := o.text("url")
@@ -208,7 +208,7 @@ func (m *argoMetric) web(o *object, query *v1alpha1.QueryMetric) (server, bool) 
 	}
 	parts := webURL.FindStringSubmatch(text)
 	if parts == nil {
-		o.report(LeftOut, "url", "is left out with its metric: it is no URL whose server can be told from the path")
+		o.report(LeftOut, "url", "is no URL whose server can be told from the path")
 		return server{}, false
 	}
 	s := server{http: true, namespace: m.namespace}
@@ -219,7 +219,7 @@ func (m *argoMetric) web(o *object, query *v1alpha1.QueryMetric) (server, bool) 
 	below, used, ok := m.inQuery(o, "url", "/"+strings.TrimPrefix(parts[2], "/"))
 	path, values, _ := strings.Cut(below, "?")
 	if _, err := url.ParseQuery(values); err != nil || slices.Contains(strings.Split(path, "/"), "..") || strings.ContainsAny(below, " \n\t") || parts[3] != "" {
-		o.report(LeftOut, "url", "is left out with its metric: Sluice can't request it. Remove spaces, .. and #, and escape the query")
+		o.report(LeftOut, "url", "Sluice can't request it. Remove spaces, .. and #, and escape the query")
 		ok = false
 	}
 	query.Query = below
@@ -241,7 +241,7 @@ func (m *argoMetric) jsonPath(o *object) bool {
 	}
 	path, is := pathOf(text)
 	if !is {
-		o.report(LeftOut, "jsonPath", "is left out with its metric: it is no plain path such as {$.data.ok}. Let the condition select the result, in CEL: "+
+		o.report(LeftOut, "jsonPath", "is no plain path such as {$.data.ok}. Let the condition select the result, in CEL: "+
 			plain.UpTo(plain.Line(text), maxShown))
 		return false
 	}

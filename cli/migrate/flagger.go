@@ -97,10 +97,14 @@ func (c *canary) nameIn(part, otherwise string) string {
 	if of == nil {
 		return otherwise
 	}
-	if part != "targetRef" {
+	name := of.text("name")
+	if part == "targetRef" { // which workloadRef of the release has
+		of.skip("apiVersion", "kind")
+		of.noEqual()
+	} else {
 		c.spec.report(Note, part, ofCanary)
 	}
-	return cmp.Or(of.text("name"), otherwise)
+	return cmp.Or(name, otherwise)
 }
 
 // translate translates the metrics of a Canary, and makes its gates.
@@ -115,6 +119,8 @@ func (c *canary) translate() {
 		if metric, ok := c.metric(one); ok {
 			metric.interval = interval
 			metrics = append(metrics, metric)
+		} else {
+			one.report(LeftOut, "", notTranslated)
 		}
 	}
 	for _, name := range inSteps {
@@ -174,6 +180,9 @@ func (c *canary) metric(o *object) (gateMetric, bool) {
 	if !ok {
 		return gateMetric{}, false
 	}
+	if r.variables != nil {
+		r.variables.rest(Note, "is a variable that the query does not have")
+	}
 	query.Query = text
 	shared := v1alpha1.SharedMetric{Name: labelOf(name, "metric"), Arguments: r.parameters, MetricCheck: v1alpha1.MetricCheck{Query: &query}}
 	if problem := checkShared(shared); problem != "" {
@@ -196,9 +205,6 @@ func (c *canary) metric(o *object) (gateMetric, bool) {
 // source returns the server of a metric, and its query in Sluice.
 func (c *canary) source(r *rendering, name string) (server, string, bool) {
 	r.variables = r.o.child("templateVariables")
-	if r.variables != nil {
-		r.variables.skip(r.variables.names()...)
-	}
 	inline := r.o.text("query")
 	if ref := r.o.child("templateRef"); ref != nil {
 		return c.fromTemplate(r, ref)
@@ -213,7 +219,7 @@ func (c *canary) source(r *rendering, name string) (server, string, bool) {
 	}
 	s := server{namespace: c.namespace, address: c.server}
 	if problem := checkAddress(s.address); problem != "" {
-		r.o.report(LeftOut, where, "is left out: its Prometheus "+problem+", as spec.metricsServer or with --prometheus")
+		r.o.report(LeftOut, where, "its Prometheus "+problem+", as spec.metricsServer or with --prometheus")
 		return server{}, "", false
 	}
 	text, ok := r.render(r.o, where, inline)
@@ -255,7 +261,7 @@ func rangeOf(o *object, name string) (string, bool) {
 		}
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			of.report(LeftOut, name, "is no number, and the metric is left out with it: correct it")
+			of.report(LeftOut, name, "is no number: correct it")
 			return false
 		}
 		parts = append(parts, "x "+operator+" "+doubleOf(value))

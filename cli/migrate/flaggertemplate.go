@@ -37,17 +37,17 @@ func (t *translation) takeMetricTemplate(o *object) {
 func (m *metricTemplate) server(namespace string) (server, bool) {
 	o := m.spec.child("provider")
 	if o == nil {
-		m.spec.report(LeftOut, "provider", "is missing: the metric is left out")
+		m.spec.report(LeftOut, "provider", "is missing: there is nothing to measure")
 		return server{}, false
 	}
 	if kind := o.text("type"); kind != "prometheus" {
 		advice := cmp.Or(withoutEqual[kind], inPrometheus)
-		o.report(LeftOut, "type", "is left out with its metric: "+advice)
+		o.report(LeftOut, "type", advice)
 		return server{}, false
 	}
 	s := server{namespace: namespace, address: o.text("address")}
 	if problem := checkAddress(s.address); problem != "" {
-		o.report(LeftOut, "address", "is left out with its metric: it "+problem)
+		o.report(LeftOut, "address", problem)
 		return server{}, false
 	}
 	if o.flag("insecureSkipVerify") {

@@ -175,7 +175,7 @@ func (o *object) duration(name, text string, least, most time.Duration) *time.Du
 		return nil
 	}
 	if bounded := min(max(d, least), most); bounded != d {
-		o.report(Changed, name, fmt.Sprintf("a gate takes from %s to %s: it is written as %s", short(least), short(most), short(bounded)))
+		o.report(Changed, name, fmt.Sprintf("Sluice takes from %s to %s: it is written as %s", short(least), short(most), short(bounded)))
 		d = bounded
 	}
 	return &d

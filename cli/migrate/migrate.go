@@ -149,6 +149,8 @@ func (t *translation) take(in *input, path string, value any) {
 	o := in.object(path, fields)
 	kind, group := o.text("kind"), groupOf(o.text("apiVersion"))
 	if items, is := fields["items"].([]any); is && strings.HasSuffix(kind, "List") && path == "" {
+		o.skip("metadata", "items")
+		o.noEqual()
 		for i, item := range items {
 			t.take(in, fmt.Sprintf("items[%d]", i), item)
 		}

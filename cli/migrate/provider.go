@@ -214,7 +214,6 @@ const unset = time.Duration(-1)
 // gatesOf returns the gates that measure metrics: those of a server, an interval and a delay
 // together.
 func gatesOf(metrics []gateMetric) []v1alpha1.GatePolicy {
-	var keys []gateKey
 	byKey := map[gateKey]*v1alpha1.MetricsGate{}
 	var policies []v1alpha1.GatePolicy
 	for _, m := range metrics {
@@ -226,7 +225,8 @@ func gatesOf(metrics []gateMetric) []v1alpha1.GatePolicy {
 			key.delay = *m.delay
 		}
 		of := byKey[key]
-		if of == nil || len(of.Metrics) == maxInGate {
+		full := of != nil && (len(of.Metrics) == maxInGate || slices.ContainsFunc(of.Metrics, func(g v1alpha1.GateMetric) bool { return g.Name == m.metric.Name }))
+		if of == nil || full {
 			of = &v1alpha1.MetricsGate{Provider: m.provider.Name}
 			if m.interval != nil {
 				of.Interval = &metav1.Duration{Duration: *m.interval}
@@ -234,7 +234,7 @@ func gatesOf(metrics []gateMetric) []v1alpha1.GatePolicy {
 			if m.delay != nil {
 				of.InitialDelay = &metav1.Duration{Duration: *m.delay}
 			}
-			byKey[key], keys = of, append(keys, key)
+			byKey[key] = of
 			policies = append(policies, v1alpha1.GatePolicy{Metrics: of, OnReject: v1alpha1.RejectRollback})
 		}
 		of.Metrics = append(of.Metrics, m.metric)
