@@ -81,7 +81,7 @@ func TestHostileTexts(t *testing.T) {
 			for i, file := range one.files {
 				documents := strings.Split(string(file.Data), "\n---\n")
 				for j := range documents {
-					for _, another := range []string{hostile, shown, "$(x", "{{args.x}}{{ target }}", strings.Repeat("é", 5000)} {
+					for _, another := range []string{hostile, shown} {
 						texts(t, []byte(documents[j]), another, func(text []byte) {
 							parts := slices.Clone(documents)
 							parts[j] = string(text)

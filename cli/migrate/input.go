@@ -79,7 +79,9 @@ func (o *object) text(name string) string {
 }
 
 // unseen reports whether a character is not visible, or changes how others are seen.
-func unseen(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' || r == unicode.ReplacementChar }
+func unseen(r rune) bool {
+	return !unicode.IsPrint(r) && r != '\n' && r != '\t' || r == unicode.ReplacementChar
+}
 
 // flag returns whether a field is true.
 func (o *object) flag(name string) bool {
