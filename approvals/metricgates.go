@@ -30,16 +30,20 @@ type MetricGates struct {
 	pods    *podwatch.Watches
 	// measured passes on gates with new readings, or new pods.
 	measured chan event.GenericEvent
-	// ctx ends with the process, which calls end.
-	ctx context.Context
-	end context.CancelFunc
+	// running returns a context that ends with the process, which calls end.
+	running func() context.Context
+	end     context.CancelFunc
 
 	mu   sync.Mutex
 	open map[types.NamespacedName]*openGate
 }
 
-// openGate is a gate that is measured. What it has counted ends with the process: a measurement
-// after that starts from the counters of then.
+// maxReadings is the number of readings that wait to be recorded. While the API server takes no
+// writes, the oldest are dropped: judges take any gap.
+const maxReadings = 240
+
+// openGate is a gate that is measured. Its counters end with the process: the next process begins
+// with the counters that it reads first.
 type openGate struct {
 	uid types.UID
 	// watches belong to the measurement that runs; at most one does.
@@ -124,7 +128,7 @@ func (p *metricPass) measure(ctx context.Context, release *v1alpha1.BatchRelease
 	path := field.NewPath("spec", "policy", "metrics")
 	checks, err := gate.MetricChecks(policy, provider, gate.VariablesOf(g, release), path)
 	if err != nil {
-		return &gate.MetricFacts{Problem: "can't measure until this is corrected: " + err.Error()}, nil
+		return &gate.MetricFacts{Problem: "can't measure until this is corrected: " + err.Error()}, nil //nolint:nilerr // the gate says it
 	}
 	if gate.Measures(g, release) {
 		p.start(&measurement{
@@ -148,12 +152,13 @@ func (p *metricPass) start(m *measurement) {
 	}
 	o.running, o.next = true, gate.NextMeasurement(m.gate, now)
 	go func() {
-		readings := p.take(p.ctx, o, m)
+		readings := p.take(p.running(), o, m)
 		o.mu.Lock()
 		o.readings = append(o.readings, readings...)
+		o.readings = o.readings[max(0, len(o.readings)-maxReadings):]
 		o.running = false
 		o.mu.Unlock()
-		p.wake(p.ctx, client.ObjectKeyFromObject(m.gate))
+		p.wake(p.running(), client.ObjectKeyFromObject(m.gate))
 	}()
 }
 
@@ -241,7 +246,8 @@ func newMetricGates(gates store[*v1alpha1.Gate], servers *metricServers, watchin
 		gates: gates, servers: servers, measured: make(chan event.GenericEvent),
 		open: map[types.NamespacedName]*openGate{},
 	}
-	r.ctx, r.end = context.WithCancel(context.Background())
+	ctx, end := context.WithCancel(context.Background())
+	r.running, r.end = func() context.Context { return ctx }, end
 	r.pods = podwatch.New(watching, podToMeasure, r.podsSeen)
 	return r
 }

@@ -34,7 +34,7 @@ const (
 	bucketLabel = "le"
 )
 
-// measurement is what one measurement of a gate needs.
+// measurement holds the facts that one measurement of a gate needs.
 type measurement struct {
 	gate     *v1alpha1.Gate
 	workload v1alpha1.WorkloadReference
@@ -76,17 +76,17 @@ func (r *MetricGates) take(ctx context.Context, o *openGate, m *measurement) []g
 	return readings
 }
 
-// noReading is the error of a measurement that has no data.
-type noReading struct {
+// readingError is the error of a measurement that has no data.
+type readingError struct {
 	trouble v1alpha1.MetricTrouble
 	message string
 }
 
 // Error implements error.
-func (e noReading) Error() string { return e.message }
+func (e readingError) Error() string { return e.message }
 
 func troubleOf(err error) (v1alpha1.MetricTrouble, string) {
-	if own, is := errors.AsType[noReading](err); is {
+	if own, is := errors.AsType[readingError](err); is {
 		return own.trouble, own.message
 	}
 	if answer, is := errors.AsType[*measure.Error](err); is {
@@ -101,7 +101,7 @@ func (r *MetricGates) takeQuery(ctx context.Context, m *measurement, check gate.
 		path, query, _ := strings.Cut(check.Query.Query, "?")
 		values, err := url.ParseQuery(query)
 		if err != nil {
-			return noReading{v1alpha1.TroubleBadQuery, "the query of the path can't be read: " + err.Error()}
+			return readingError{v1alpha1.TroubleBadQuery, "the query of the path can't be read: " + err.Error()}
 		}
 		answer, err := r.servers.json(ctx, m, path, values)
 		reading.Result = answer.JSON
@@ -139,37 +139,39 @@ func (r *MetricGates) takeCounters(ctx context.Context, o *openGate, m *measurem
 	if label == "" {
 		label = defaultPodLabel
 	}
-	interval := gate.MetricInterval(m.gate.Spec.Policy.Metrics)
 	var counts []map[string]judge.Count // by bound, and by pod
 	var at time.Time
 	if check.Compare.Buckets != "" {
-		answer, err := r.servers.read(ctx, m.provider, check.Compare.Buckets, interval)
-		if err != nil {
-			return err
+		var answer measure.Reading
+		if answer, err = r.servers.read(ctx, m.provider, check.Compare.Buckets, check.Interval); err == nil {
+			at = answer.At
+			counts, err = watch.countSlow(answer.Answer, label, pods)
 		}
-		if counts, err = watch.countSlow(answer.Answer, label, pods); err != nil {
-			return err
-		}
-		at = answer.At
 	} else {
-		requests, err := r.servers.read(ctx, m.provider, check.Compare.Requests, interval)
-		if err != nil {
-			return err
-		}
-		failed, err := r.servers.read(ctx, m.provider, check.Compare.Errors, interval)
-		if err != nil {
-			return err
-		}
-		one, err := countErrors(requests.Answer, failed.Answer, label)
-		if err != nil {
-			return err
-		}
-		counts, at, watch.bounds = []map[string]judge.Count{one}, earliest(requests.At, failed.At), []string{""}
+		watch.bounds = []string{""}
+		counts, at, err = r.countFailed(ctx, m, check, label)
 	}
-	if err := noData(counts, pods); err != nil {
+	if err == nil {
+		err = noData(counts, pods)
+	}
+	if err != nil {
 		return err
 	}
 	return watch.look(reading, counts, at, pods, young(check.Compare))
+}
+
+// countFailed reads the requests and errors of each pod, at the earlier time of the two.
+func (r *MetricGates) countFailed(ctx context.Context, m *measurement, check gate.MetricCheck, label string) ([]map[string]judge.Count, time.Time, error) {
+	requests, err := r.servers.read(ctx, m.provider, check.Compare.Requests, check.Interval)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	failed, err := r.servers.read(ctx, m.provider, check.Compare.Errors, check.Interval)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	counts, err := countErrors(requests.Answer, failed.Answer, label)
+	return []map[string]judge.Count{counts}, earliest(requests.At, failed.At), err
 }
 
 func earliest(a, b time.Time) time.Time {
@@ -186,51 +188,27 @@ func young(policy *v1alpha1.CompareMetric) time.Duration {
 	return policy.Young.Duration
 }
 
-// noData returns an error if the counters have no pod of one of the versions.
-func noData(counts []map[string]judge.Count, pods []counters.Pod) error {
-	has := func(isNew bool) (some, counted bool) {
-		for _, pod := range pods {
-			if pod.New == isNew {
-				some = true
-				for _, of := range counts {
-					if _, is := of[pod.Name]; is {
-						counted = true
-					}
-				}
-			}
-		}
-		return some, counted
-	}
-	some, counted := has(false)
-	switch {
-	case !some:
-		return noReading{v1alpha1.TroubleNoOldPods, "no pod of the old version serves: there is nothing to compare with"}
-	case !counted:
-		return noReading{v1alpha1.TroubleNoData, "the answer has no series of a pod of the old version: correct the query, or podLabel"}
-	}
-	some, counted = has(true)
-	switch {
-	case !some:
-		return noReading{v1alpha1.TroubleNoNewPods, "no pod of the new version serves yet"}
-	case !counted:
-		return noReading{v1alpha1.TroubleNoData, "the answer has no series of a pod of the new version yet"}
-	}
-	return nil
-}
-
-// look makes a look at each bound of the counters of pods at a time.
+// look makes a look at each bound of the counters of pods at a time. It returns an error if none of
+// them can bring requests of both versions.
 func (w *metricWatch) look(reading *gate.MetricReading, counts []map[string]judge.Count, at time.Time, pods []counters.Pod, young time.Duration) error {
 	if w.counters == nil {
 		w.counters = make([]counters.Watch, len(w.bounds))
 	}
+	var useless []error
 	for i := range w.counters {
 		w.counters[i].Young = young
 		look, gaps := w.counters[i].Look(counters.Reading{At: at, Pods: counts[i]}, pods)
 		if gaps.Stale {
-			return noReading{v1alpha1.TroubleStale, "the answer is no newer than the one before"}
+			return readingError{v1alpha1.TroubleStale, "the answer is no newer than the one before"}
 		}
 		reading.Gaps = gaps
 		reading.Looks = append(reading.Looks, gate.BoundLook{Bound: w.bounds[i], Look: look})
+		if err := noIncrements(counts[i], at, pods, young, gaps.Back); err != nil {
+			useless = append(useless, err)
+		}
+	}
+	if len(useless) > 0 && len(useless) == len(w.counters) {
+		return useless[0]
 	}
 	return nil
 }
@@ -241,10 +219,10 @@ func countErrors(requests, failed measure.Answer, label string) (map[string]judg
 	for _, series := range requests.Series {
 		pod, is := series.Labels[label]
 		if !is {
-			return nil, noReading{v1alpha1.TroubleBadQuery, fmt.Sprintf("a series of requests has no label %s: write sum by (%s) (…), or set podLabel", label, label)}
+			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("a series of requests has no label %s: write sum by (%s) (…), or set podLabel", label, label)}
 		}
 		if _, twice := counts[pod]; twice {
-			return nil, noReading{v1alpha1.TroubleBadQuery, fmt.Sprintf("requests has several series of pod %s: write sum by (%s) (…)", pod, label)}
+			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("requests has several series of pod %s: write sum by (%s) (…)", pod, label)}
 		}
 		counts[pod] = judge.Count{Requests: series.Value}
 	}
@@ -252,7 +230,7 @@ func countErrors(requests, failed measure.Answer, label string) (map[string]judg
 	for _, series := range failed.Series {
 		pod := series.Labels[label]
 		if seen[pod] {
-			return nil, noReading{v1alpha1.TroubleBadQuery, fmt.Sprintf("errors has several series of pod %s: write sum by (%s) (…)", pod, label)}
+			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("errors has several series of pod %s: write sum by (%s) (…)", pod, label)}
 		}
 		seen[pod] = true
 		if count, is := counts[pod]; is {
@@ -270,41 +248,41 @@ type bucket struct {
 	count float64
 }
 
-// countSlow returns the requests of each pod, with those slower than each bound as errors. The first
-// answer decides on the bounds.
+// countSlow returns the requests of each pod, with the slower ones as errors, for each bound. The
+// first answer decides on the bounds.
 func (w *metricWatch) countSlow(answer measure.Answer, label string, pods []counters.Pod) ([]map[string]judge.Count, error) {
 	byPod := map[string][]bucket{}
 	for _, series := range answer.Series {
 		pod, le := series.Labels[label], series.Labels[bucketLabel]
 		bound, err := strconv.ParseFloat(le, 64)
 		if pod == "" || err != nil {
-			return nil, noReading{v1alpha1.TroubleBadQuery, fmt.Sprintf("buckets has a series without labels %s and le: write sum by (%s, le) (…)", label, label)}
+			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("buckets has a series without labels %s and le: write sum by (%s, le) (…)", label, label)}
 		}
 		byPod[pod] = append(byPod[pod], bucket{bound, le, series.Value})
 	}
 	for pod, buckets := range byPod {
 		slices.SortFunc(buckets, func(a, b bucket) int { return int(math.Copysign(1, a.bound-b.bound)) })
 		if err := histogram(buckets).Check(); err != nil {
-			return nil, noReading{v1alpha1.TroubleBadQuery, fmt.Sprintf("buckets of pod %s are no histogram: %v", pod, err)}
+			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("buckets of pod %s are no histogram: %v", pod, err)}
 		}
 	}
 	if len(w.bounds) == 0 {
 		w.choose(byPod, pods)
 	}
 	if len(w.bounds) == 0 {
-		return nil, noReading{v1alpha1.TroubleNoData, "pods of the old version have served no request yet, so that no bound of latency can be chosen"}
+		return nil, readingError{v1alpha1.TroubleNoData, "pods of the old version have served no request yet, so that no bound of latency can be chosen"}
 	}
 	counts := make([]map[string]judge.Count, len(w.bounds))
 	for i, text := range w.bounds {
 		counts[i] = map[string]judge.Count{}
 		bound, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return nil, noReading{v1alpha1.TroubleBadAnswer, fmt.Sprintf("the bound %q is no number", text)}
+			return nil, readingError{v1alpha1.TroubleBadAnswer, fmt.Sprintf("the bound %q is not a number", text)}
 		}
 		for pod, buckets := range byPod {
 			count, err := histogram(buckets).Slower(bound)
 			if err != nil {
-				return nil, noReading{v1alpha1.TroubleBadAnswer, fmt.Sprintf("pod %s has no bucket of %s: the versions must have the same buckets", pod, text)}
+				return nil, readingError{v1alpha1.TroubleBadAnswer, fmt.Sprintf("pod %s has no bucket of %s: the versions must have the same buckets", pod, text)}
 			}
 			counts[i][pod] = count
 		}
@@ -350,14 +328,14 @@ var errPodsUnseen = errors.New("the pods are not known yet")
 func (r *MetricGates) podsOf(m *measurement) ([]counters.Pod, error) {
 	kind := kinds.Named(m.workload.Kind)
 	if kind == nil {
-		return nil, noReading{v1alpha1.TroubleMisconfigured, "compare needs a workload: a train has no pods of its own"}
+		return nil, readingError{v1alpha1.TroubleMisconfigured, "compare needs a workload: a train has no pods of its own"}
 	}
 	versions := [2]kinds.Pods{kind.Pods(m.workload.Name, m.stable), kind.Pods(m.workload.Name, m.gate.Spec.Revision)}
 	selector := labels.NewSelector()
 	for key := range versions[0].Labels {
 		either, err := labels.NewRequirement(key, selection.In, []string{versions[0].Labels[key], versions[1].Labels[key]})
 		if err != nil {
-			return nil, noReading{v1alpha1.TroubleMisconfigured, err.Error()}
+			return nil, readingError{v1alpha1.TroubleMisconfigured, err.Error()}
 		}
 		selector = selector.Add(*either)
 	}
@@ -365,11 +343,11 @@ func (r *MetricGates) podsOf(m *measurement) ([]counters.Pod, error) {
 	pods, seen, err := r.pods.Of(client.ObjectKeyFromObject(m.gate), what)
 	switch {
 	case err != nil:
-		return nil, noReading{v1alpha1.TroubleMisconfigured, err.Error()}
+		return nil, readingError{v1alpha1.TroubleMisconfigured, err.Error()}
 	case seen == podwatch.Begun:
 		return nil, errPodsUnseen
 	case seen == podwatch.Late:
-		return nil, noReading{v1alpha1.TroubleNoData, "the pods can't be watched: the log of the controller says why"}
+		return nil, readingError{v1alpha1.TroubleNoData, "the pods can't be watched: the log of the controller says why"}
 	}
 	var all []counters.Pod
 	for _, pod := range pods {

@@ -3,6 +3,7 @@ package approvals
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
@@ -216,8 +217,8 @@ func awaitedGates(of func(v1alpha1.GateType) bool) handler.MapFunc {
 }
 
 func requestsFor(release *v1alpha1.BatchRelease, of func(v1alpha1.GateType) bool) []reconcile.Request {
-	requests := make([]reconcile.Request, 0, len(release.Status.Gates))
-	for _, reference := range release.Status.Gates {
+	requests := make([]reconcile.Request, 0, len(release.Status.Gates)+len(release.Status.Guards))
+	for _, reference := range slices.Concat(release.Status.Gates, release.Status.Guards) {
 		if of(reference.Type) {
 			requests = append(requests, reconcile.Request{
 				NamespacedName: types.NamespacedName{Namespace: release.Namespace, Name: reference.Name},

@@ -18,7 +18,7 @@ import (
 // Answer holds the series that a query has selected, or a JSON answer.
 type Answer struct {
 	Series []Series
-	// JSON is what a JSON answer holds: objects are map[string]any, lists []any, numbers float64.
+	// JSON is the value of a JSON answer: objects are map[string]any, lists []any, numbers float64.
 	JSON any
 	// size of a JSON answer, in series.
 	size int

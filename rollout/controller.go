@@ -26,8 +26,8 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/internal/kube"
-	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/internal/podwatch"
+	"github.com/sluice-dev/sluice/rollout/plan"
 	"github.com/sluice-dev/sluice/rollout/workload"
 )
 

@@ -22,11 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/podwatch"
 	"github.com/sluice-dev/sluice/rollout/mover/daemonset"
 	"github.com/sluice-dev/sluice/rollout/mover/inplace"
 	"github.com/sluice-dev/sluice/rollout/mover/statefulset"
 	"github.com/sluice-dev/sluice/rollout/plan"
-	"github.com/sluice-dev/sluice/internal/podwatch"
 )
 
 // podsThere is an API server that sends pods as the beginning of a watch, and what happens to them,

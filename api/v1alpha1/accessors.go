@@ -81,6 +81,16 @@ func (g *Gate) PullRequestNumber() int64 {
 // EvidenceForced is the kind of evidence of an overridden gate policy.
 const EvidenceForced = "Forced"
 
+// GuardIndex is the index of the first guard: no gate of a step has it.
+const GuardIndex = 2000
+
+// IsGuard reports whether the gate watches the whole release.
+func (g *Gate) IsGuard() bool { return g.Spec.Index >= GuardIndex }
+
+// TakesAnswers reports whether users answer the gate by name: a manual gate, or one that its
+// metrics can't decide.
+func (g *Gate) TakesAnswers() bool { return g.Spec.Type == GateManual || g.Status.Undecided }
+
 // Forced returns the user who overrode the gate's policy, and the reason; nil if the gate passed by
 // its policy, or has not passed. It reads the evidence, which is final: users can change
 // status.force at any time.
@@ -174,7 +184,7 @@ func (c StopCause) OfRun() bool {
 	switch c {
 	case StopFrozen, StopTrainReturns, StopTooManyMembers:
 		return true
-	case StopInvalidStrategy, StopSuspended, StopWorkloadChanged, StopChangedPastGit:
+	case StopInvalidStrategy, StopSuspended, StopWorkloadChanged, StopChangedPastGit, StopGuardRejected:
 		return false
 	default:
 		return false

@@ -98,6 +98,11 @@ type BatchReleaseStatus struct {
 	// +optional
 	Gates []GateReference `json:"gates,omitempty"`
 
+	// Guards are the guards of the attempt.
+	// +listType=atomic
+	// +optional
+	Guards []GateReference `json:"guards,omitempty"`
+
 	// Answers are the users' answers to manual gates of the current step, each for one Gate object.
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=map

@@ -222,6 +222,15 @@ type ReleaseStrategy struct {
 	// +listType=atomic
 	Steps []Step `json:"steps"`
 
+	// Guards are metrics gates that watch the whole release, from its first step on. The release does
+	// not wait for them: one that is rejected stops it at any moment, or rolls it back, by its
+	// onReject. Rollbacks have none.
+	// +kubebuilder:validation:MaxItems=5
+	// +kubebuilder:validation:XValidation:rule="self.all(g, has(g.metrics))",message="a guard measures metrics: other gates belong to steps"
+	// +listType=atomic
+	// +optional
+	Guards []GatePolicy `json:"guards,omitempty"`
+
 	// Traffic names the routes that share requests between the new and the stable version. Default:
 	// none; pods get requests as soon as they are ready. For Deployments only.
 	// +optional

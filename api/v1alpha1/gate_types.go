@@ -56,7 +56,8 @@ type GateSpec struct {
 	// Step is the index of the step before the gate.
 	// +kubebuilder:validation:Minimum=0
 	Step int32 `json:"step"`
-	// Index is the index of the policy in the step's list of gates.
+	// Index is the index of the policy in the step's list of gates. That of a guard is 2000 more than
+	// its index in strategy.guards, with step 0.
 	Index int32 `json:"index"`
 	// Type is the type of the policy.
 	Type GateType `json:"type"`
@@ -349,13 +350,13 @@ type GateStatus struct {
 	// Job is the Job that was created for this gate.
 	// +optional
 	Job *JobReference `json:"job,omitempty"`
-	// Metrics is what a metrics gate has measured, in the order of its policy.
+	// Metrics are the measurements of a metrics gate, in the order of its policy.
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
 	// +optional
 	Metrics []MetricStatus `json:"metrics,omitempty"`
-	// Undecided is set once the metrics of the gate can't decide it. A user decides then, as on a manual
-	// gate.
+	// Undecided is set once the metrics of the gate can't decide it. Then a user decides, as on a
+	// manual gate.
 	// +optional
 	Undecided bool `json:"undecided,omitempty"`
 	// Refusal describes why a merged pull request does not pass the gate, or a closed one does not

@@ -108,7 +108,7 @@ type MetricParameter struct {
 	Default *string `json:"default,omitempty"`
 }
 
-// MetricCheck is what a metric is judged by: exactly one of compare and query.
+// MetricCheck judges a metric by exactly one of compare and query.
 //
 // In queries, $(namespace), $(workload), $(release), $(revision) and $(stableRevision) stand for
 // those of the release.
@@ -293,7 +293,7 @@ type QueryMetric struct {
 	Empty EmptyPolicy `json:"empty,omitempty"`
 }
 
-// MetricOutcome is what a metric of a gate has come to; empty while it is measured.
+// MetricOutcome is the outcome of a metric of a gate; empty while it is measured.
 //
 // +kubebuilder:validation:Enum=Passed;Failed;Undecided
 type MetricOutcome string
@@ -305,11 +305,11 @@ const (
 	MetricUndecided MetricOutcome = "Undecided"
 )
 
-// MetricStatus is what a gate has measured of a metric.
+// MetricStatus holds the measurements of a metric.
 type MetricStatus struct {
 	// Name is the name of the metric.
 	Name string `json:"name"`
-	// Outcome is what the metric has come to; empty while it is measured.
+	// Outcome is the outcome of the metric; empty while it is measured.
 	// +optional
 	Outcome MetricOutcome `json:"outcome,omitempty"`
 	// Trouble is the cause why the last measurement could not be taken; empty if it could.
@@ -357,7 +357,7 @@ const (
 	TroubleNoNewPods MetricTrouble = "NoNewPods"
 )
 
-// Compared is what the judge has seen of two versions.
+// Compared sums up the requests of two versions.
 type Compared struct {
 	// New and Old count the requests of the versions.
 	New ComparedVersion `json:"new"`
@@ -370,12 +370,50 @@ type Compared struct {
 	Low string `json:"low,omitempty"`
 	// +optional
 	High string `json:"high,omitempty"`
+	// Rules are the rules of the verdict.
+	Rules ComparedRules `json:"rules"`
+	// Trail is the course of the comparison, the oldest point first. Points of long ago are further
+	// apart.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	Trail []ComparedPoint `json:"trail,omitempty"`
 	// Bounds are the bounds of latency that are judged, each with its evidence. A metric of errors has
 	// one, with an empty bound.
 	// +kubebuilder:validation:MaxItems=3
 	// +listType=atomic
 	// +optional
 	Bounds []ComparedBound `json:"bounds,omitempty"`
+}
+
+// ComparedRules are the rules of a verdict, as decimal numbers.
+type ComparedRules struct {
+	// Alpha is the chance that a version that is no worse is rejected.
+	// +kubebuilder:validation:MaxLength=32
+	Alpha string `json:"alpha"`
+	// Beta is the chance that a version that is worse times as bad passes.
+	// +kubebuilder:validation:MaxLength=32
+	Beta string `json:"beta"`
+	// Worse is the ratio that must not pass.
+	// +kubebuilder:validation:MaxLength=32
+	Worse string `json:"worse"`
+	// Floor is the share of errors that is good enough; 0 if there is none.
+	// +kubebuilder:validation:MaxLength=32
+	Floor string `json:"floor"`
+}
+
+// ComparedPoint is the comparison at one time, in decimal numbers.
+type ComparedPoint struct {
+	// Time is the time of the measurement.
+	Time metav1.Time `json:"time"`
+	// New and Old are the shares of errors so far.
+	New string `json:"new"`
+	Old string `json:"old"`
+	// Low and High bound the ratio, as in the comparison.
+	// +optional
+	Low string `json:"low,omitempty"`
+	// +optional
+	High string `json:"high,omitempty"`
 }
 
 // ComparedVersion counts the requests of one version.
@@ -423,7 +461,7 @@ type Measured struct {
 	Last []Measurement `json:"last,omitempty"`
 }
 
-// MeasurementOutcome is what a measurement was.
+// MeasurementOutcome is the outcome of a measurement.
 //
 // +kubebuilder:validation:Enum=Successful;Failed;Inconclusive;Error
 type MeasurementOutcome string
@@ -440,7 +478,7 @@ const (
 type Measurement struct {
 	// Time is the time of the measurement.
 	Time metav1.Time `json:"time"`
-	// Outcome is what it was.
+	// Outcome is the outcome of the measurement.
 	Outcome MeasurementOutcome `json:"outcome"`
 	// Value is the result in JSON, cut to 100 characters.
 	// +kubebuilder:validation:MaxLength=100

@@ -124,6 +124,9 @@ const (
 	// ReasonGateRejected: a gate was rejected; the message says why, and by whom if that is known.
 	// Action: release another template, or roll back.
 	ReasonGateRejected = "GateRejected"
+	// ReasonGuardRejected: a guard of the release was rejected; the message says why.
+	// Action: release another template, or roll back. See docs/gates.md#guards.
+	ReasonGuardRejected = "GuardRejected"
 	// ReasonWaitingForTrain: a member of a train waits for the train: it has done its step, or has a
 	// new template. The message names the train.
 	// Action: see the train, which says for whom it waits. See docs/trains.md.

@@ -58,7 +58,7 @@ const (
 
 // StopCause is a cause that stops a release.
 //
-// +kubebuilder:validation:Enum=InvalidStrategy;Suspended;Frozen;WorkloadChanged;ChangedPastGit;TrainReturns;TooManyMembers
+// +kubebuilder:validation:Enum=InvalidStrategy;Suspended;Frozen;WorkloadChanged;ChangedPastGit;TrainReturns;TooManyMembers;GuardRejected
 type StopCause string
 
 // The causes that stop a release.
@@ -77,6 +77,8 @@ const (
 	StopTrainReturns StopCause = "TrainReturns"
 	// StopTooManyMembers: a commit changes more members of the train than strategy.maxMembers.
 	StopTooManyMembers StopCause = "TooManyMembers"
+	// StopGuardRejected: a guard of the release was rejected.
+	StopGuardRejected StopCause = "GuardRejected"
 )
 
 // Awaited is the event for which a new template waits on a held workload.

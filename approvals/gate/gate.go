@@ -146,16 +146,23 @@ func checkOf(gateType v1alpha1.GateType) check {
 	}
 }
 
-// Awaited reports whether release waits for exactly g.
+// Awaited reports whether release waits for exactly g, or g guards it.
 func Awaited(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
 	if release == nil || release.UID != g.Spec.ReleaseRef.UID {
 		return false
 	}
 	status := &release.Status
+	if g.IsGuard() {
+		return status.Attempt == g.Spec.Attempt && status.UpdateRevision == g.Spec.Revision && lists(status.Guards, g)
+	}
 	return status.Attempt == g.Spec.Attempt &&
 		status.UpdateRevision == g.Spec.Revision &&
 		status.CurrentStepIndex == g.Spec.Step &&
-		slices.ContainsFunc(status.Gates, func(r v1alpha1.GateReference) bool { return r.Name == g.Name && r.Type == g.Spec.Type })
+		lists(status.Gates, g)
+}
+
+func lists(references []v1alpha1.GateReference, g *v1alpha1.Gate) bool {
+	return slices.ContainsFunc(references, func(r v1alpha1.GateReference) bool { return r.Name == g.Name && r.Type == g.Spec.Type })
 }
 
 // unreadable says what is wrong with the policy of a gate.

@@ -57,6 +57,10 @@ func checkJob(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 // asksFor reports whether a release has the policy of a gate in its place. A user who may create
 // Gates, and not Jobs, runs no other Job than one of the release.
 func asksFor(release *v1alpha1.BatchRelease, g *v1alpha1.Gate) bool {
+	if g.IsGuard() {
+		guards, at := release.Spec.Strategy.Guards, int(g.Spec.Index)-v1alpha1.GuardIndex
+		return at < len(guards) && equality.Semantic.DeepEqual(guards[at], g.Spec.Policy)
+	}
 	for _, rollback := range []bool{false, true} {
 		if int(g.Spec.Step) >= len(release.Spec.Steps(rollback)) {
 			continue

@@ -5,22 +5,26 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// MetricCheck is what a metric of a gate is judged by, with all values in place.
+// MetricCheck holds the queries and conditions of a metric, with all values in place.
 type MetricCheck struct {
 	v1alpha1.MetricCheck
 
 	// Name is the name of the metric.
 	Name string
+	// Interval is the time between two measurements.
+	Interval time.Duration
 	// DryRun says that the metric decides nothing.
 	DryRun bool
 	// URL is the address of the graph of its queries; empty if there is none.
@@ -68,7 +72,7 @@ func MetricChecks(policy *v1alpha1.MetricsGate, provider *v1alpha1.MetricProvide
 		}
 		expanded, found := expand(check, values, at)
 		if problems = append(problems, found...); len(found) == 0 {
-			checks[i] = MetricCheck{MetricCheck: expanded, Name: metric.Name, DryRun: metric.DryRun, URL: graphOf(provider, expanded)}
+			checks[i] = MetricCheck{MetricCheck: expanded, Name: metric.Name, Interval: MetricInterval(policy), DryRun: metric.DryRun, URL: graphOf(provider, expanded)}
 		}
 	}
 	if err := problems.ToAggregate(); err != nil {
@@ -92,10 +96,7 @@ func sharedMetric(provider *v1alpha1.MetricProvider, metric v1alpha1.GateMetric,
 	if problems := ValidateCheck(&shared.MetricCheck, parameters(&shared), field.NewPath("MetricProvider "+provider.Name, "metrics", shared.Name)); len(problems) > 0 {
 		return shared, nil, problems
 	}
-	values := Variables{}
-	for name, value := range variables {
-		values[name] = value
-	}
+	values := maps.Clone(variables)
 	var problems field.ErrorList
 	for _, parameter := range shared.Arguments {
 		given := slices.IndexFunc(metric.Arguments, func(a v1alpha1.MetricArgument) bool { return a.Name == parameter.Name })

@@ -2,19 +2,16 @@ package gate
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/judge"
 )
-
-// boundVerdict is the verdict at a bound.
-type boundVerdict struct {
-	bound    string
-	evidence judge.Evidence
-	judge.Verdict
-}
 
 // compare adds a reading to the comparison of a metric, and decides it.
 func compare(status *v1alpha1.MetricStatus, check MetricCheck, reading MetricReading, among int) {
@@ -22,8 +19,8 @@ func compare(status *v1alpha1.MetricStatus, check MetricCheck, reading MetricRea
 	if before == nil {
 		before = &v1alpha1.Compared{}
 	}
-	after, verdicts := &v1alpha1.Compared{}, []boundVerdict(nil)
-	rules := rulesOf(check.Compare).Among(among * len(reading.Looks))
+	rules, verdicts := rulesOf(check.Compare).Among(among*len(reading.Looks)), []Replayed(nil)
+	after := &v1alpha1.Compared{Rules: rulesWords(rules)}
 	for _, look := range reading.Looks {
 		evidence, err := evidenceAt(before.Bounds, look.Bound)
 		if err == nil {
@@ -39,13 +36,14 @@ func compare(status *v1alpha1.MetricStatus, check MetricCheck, reading MetricRea
 			return
 		}
 		after.Bounds = append(after.Bounds, v1alpha1.ComparedBound{Bound: look.Bound, Evidence: string(text)})
-		verdicts = append(verdicts, boundVerdict{look.Bound, evidence, evidence.Verdict(rules)})
+		verdicts = append(verdicts, Replayed{look.Bound, evidence, evidence.Verdict(rules)})
 	}
 	if len(verdicts) == 0 {
 		return
 	}
-	nearest := slices.MaxFunc(verdicts, func(a, b boundVerdict) int { return compareFloats(a.Low, b.Low) })
+	nearest := slices.MaxFunc(verdicts, func(a, b Replayed) int { return compareFloats(a.Low, b.Low) })
 	count(after, nearest)
+	after.Trail = follow(before.Trail, after, reading.At)
 	status.Compared, status.Outcome = after, outcomeOf(verdicts)
 	status.Message = wordsOfComparison(status, check, nearest, reading)
 }
@@ -83,9 +81,9 @@ func rulesOf(policy *v1alpha1.CompareMetric) judge.Rules {
 }
 
 // outcomeOf returns what the verdicts at all bounds come to.
-func outcomeOf(verdicts []boundVerdict) v1alpha1.MetricOutcome {
+func outcomeOf(verdicts []Replayed) v1alpha1.MetricOutcome {
 	has := func(outcome judge.Outcome) bool {
-		return slices.ContainsFunc(verdicts, func(v boundVerdict) bool { return v.Outcome == outcome })
+		return slices.ContainsFunc(verdicts, func(v Replayed) bool { return v.Outcome == outcome })
 	}
 	switch {
 	case has(judge.Worse):
@@ -99,15 +97,36 @@ func outcomeOf(verdicts []boundVerdict) v1alpha1.MetricOutcome {
 }
 
 // count writes what was counted at a bound, and the bounds of the ratio.
-func count(c *v1alpha1.Compared, at boundVerdict) {
+func count(c *v1alpha1.Compared, at Replayed) {
 	version := func(n judge.Count, pods int) v1alpha1.ComparedVersion {
-		return v1alpha1.ComparedVersion{Requests: int64(n.Requests), Errors: int64(n.Errors), Pods: int32(pods)} //nolint:gosec // pods of a workload
+		return v1alpha1.ComparedVersion{Requests: int64(n.Requests), Errors: int64(n.Errors), Pods: int32(pods)}
 	}
-	c.New, c.Old = version(at.evidence.New, at.evidence.NewPods), version(at.evidence.Old, at.evidence.OldPods)
-	c.Looks = int64(at.evidence.Looks)
+	c.New, c.Old = version(at.Evidence.New, at.Evidence.NewPods), version(at.Evidence.Old, at.Evidence.OldPods)
+	c.Looks = int64(at.Evidence.Looks)
+	if at.Low > 0 || at.High > 0 {
+		c.Low = ratio(at.Low)
+	}
 	if at.High > 0 {
-		c.Low, c.High = ratio(at.Low), ratio(at.High)
+		c.High = ratio(at.High)
 	}
+}
+
+// maxTrail is the number of points of a trail.
+const maxTrail = 32
+
+// follow adds a point to a trail. A trail that is full loses every second point first.
+func follow(trail []v1alpha1.ComparedPoint, c *v1alpha1.Compared, at time.Time) []v1alpha1.ComparedPoint {
+	var kept []v1alpha1.ComparedPoint
+	for i, point := range trail {
+		if len(trail) < maxTrail || i%2 == 0 {
+			kept = append(kept, point)
+		}
+	}
+	if c.New.Requests == 0 || c.Old.Requests == 0 {
+		return kept
+	}
+	share := func(v v1alpha1.ComparedVersion) string { return number(float64(v.Errors) / float64(v.Requests)) }
+	return append(kept, v1alpha1.ComparedPoint{Time: metav1.NewTime(at), New: share(c.New), Old: share(c.Old), Low: c.Low, High: c.High})
 }
 
 // ratio writes a ratio with two digits that matter.
@@ -119,14 +138,17 @@ func ratio(r float64) string {
 }
 
 // wordsOfComparison says in a line how a comparison stands.
-func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at boundVerdict, reading MetricReading) string {
+func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at Replayed, reading MetricReading) string {
 	c, kind := status.Compared, "errors"
-	if at.bound != "" {
-		kind = "slower than " + at.bound
+	if at.Bound != "" {
+		kind = "slower than " + at.Bound
 	}
 	words := fmt.Sprintf("new %s, old %s %s", shareOf(c.New), shareOf(c.Old), kind)
-	if c.High != "" {
+	switch {
+	case c.High != "":
 		words += fmt.Sprintf(", %s to %s times as many", c.Low, c.High)
+	case c.Low != "":
+		words += fmt.Sprintf(", at least %s times as many", c.Low)
 	}
 	switch status.Outcome {
 	case v1alpha1.MetricFailed:
@@ -142,7 +164,28 @@ func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at boun
 	if missing := len(reading.Gaps.Missing); missing > 0 {
 		words += fmt.Sprintf("; nothing of %d pods, such as %s", missing, reading.Gaps.Missing[0])
 	}
-	return "no verdict yet: " + words
+	return "no verdict yet: " + words + forecast(at.Evidence, check)
+}
+
+// forecast says how long a verdict takes in all at the traffic so far; empty while nothing is
+// known.
+func forecast(e judge.Evidence, check MetricCheck) string {
+	if e.Looks < 2 || e.New.Requests <= 0 || e.Old.Requests <= 0 {
+		return ""
+	}
+	rules, sum := rulesOf(check.Compare), e.New.Requests+e.Old.Requests
+	traffic := judge.Traffic{Requests: sum / float64(e.Looks), Share: e.New.Requests / sum, Errors: e.Old.Errors / e.Old.Requests}
+	pass, reject := rules.LooksToPass(traffic, 1), rules.LooksToReject(traffic, rules.Worse)
+	switch never := math.IsInf(pass, 0) || math.IsInf(reject, 0) || math.IsNaN(pass+reject); {
+	case never && rules.Floor > 0:
+		return ""
+	case never:
+		return "; with so few errors there is nothing to compare: set floor to a share that is good enough"
+	}
+	after := func(looks float64) string {
+		return brief(time.Duration(min(looks, float64(maxDuration/check.Interval)) * float64(check.Interval)).Round(check.Interval))
+	}
+	return fmt.Sprintf("; at this traffic about %s to pass, %s to find one %g times as bad", after(pass), after(reject), rules.Worse)
 }
 
 // shareOf writes the errors of a version as a share of its requests.

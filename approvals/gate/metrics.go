@@ -19,8 +19,8 @@ type MetricFacts struct {
 	Problem string
 	// Checks are the checks of the gate's metrics, in their order.
 	Checks []MetricCheck
-	// Readings are the measurements that were taken, the oldest first. Those that are part of the
-	// gate's status already are ignored.
+	// Readings are the measurements that were taken, the oldest first. The gate's status may have some
+	// of them, which are ignored.
 	Readings []MetricReading
 }
 
@@ -62,6 +62,10 @@ func checkMetrics(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 		return checkUndecided(g, facts.Release)(now)
 	case seen.Problem != "":
 		return measuring(g.Status.Metrics, waiting(seen.Problem, NextMeasurement(g, now)))
+	}
+	if g.IsGuard() && facts.Release.Status.Phase == v1alpha1.PhaseCompleted {
+		d := decided(v1alpha1.DecisionPassed, "no metric had failed when the release was completed", now, evidenceOf(g.Status.Metrics, EvidenceMetricPassed)...)
+		return measuring(g.Status.Metrics, d)
 	}
 	metrics := make([]v1alpha1.MetricStatus, len(seen.Checks))
 	for i, check := range seen.Checks {
@@ -139,22 +143,27 @@ func evidenceOf(metrics []v1alpha1.MetricStatus, kind string) []v1alpha1.Evidenc
 // comparisons returns how many comparisons can reject a release. The chance that any of them
 // rejects a good version is that of one comparison alone.
 func comparisons(release *v1alpha1.BatchRelease) int {
-	count := 0
+	count := comparisonsOf(release.Spec.Strategy.Guards)
 	for _, rollback := range []bool{false, true} {
 		for step := range release.Spec.Steps(rollback) {
-			for _, policy := range release.Spec.Gates(rollback, step) {
-				if policy.Metrics == nil {
-					continue
-				}
-				for _, metric := range policy.Metrics.Metrics {
-					if metric.Query == nil && !metric.DryRun {
-						count++
-					}
-				}
-			}
+			count += comparisonsOf(release.Spec.Gates(rollback, step))
 		}
 	}
 	return max(count, 1)
+}
+
+func comparisonsOf(policies []v1alpha1.GatePolicy) (count int) {
+	for _, policy := range policies {
+		if policy.Metrics == nil {
+			continue
+		}
+		for _, metric := range policy.Metrics.Metrics {
+			if metric.Query == nil && !metric.DryRun {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 // measured returns the status of a metric with the readings that it does not have yet.
@@ -173,11 +182,14 @@ func measured(g *v1alpha1.Gate, check MetricCheck, readings []MetricReading, amo
 		default:
 			compare(&status, check, reading, among)
 		}
+		if g.IsGuard() && status.Outcome != v1alpha1.MetricFailed { // it watches on
+			status.Outcome = ""
+		}
 	}
 	return status
 }
 
-// later reports whether a reading is later than what a status has. Times are stored in microseconds.
+// later reports whether a status does not have a reading yet. Times are stored in microseconds.
 func later(status *v1alpha1.MetricStatus, reading MetricReading) bool {
 	return status.MeasuredAt == nil || reading.At.Truncate(time.Microsecond).After(status.MeasuredAt.Time)
 }
@@ -228,10 +240,11 @@ func Unrecorded(g *v1alpha1.Gate, readings []MetricReading) []MetricReading {
 	})
 }
 
-// Measures reports whether the metrics of a gate are measured: its release waits for it, and has its
-// policy.
+// Measures reports whether the metrics of a gate are measured: its release waits for it, and has
+// its policy.
 func Measures(g *v1alpha1.Gate, release *v1alpha1.BatchRelease) bool {
-	return Awaited(g, release) && asksFor(release, g) && !g.Status.Undecided && g.Status.Force == nil
+	return Awaited(g, release) && asksFor(release, g) && !g.Status.Undecided && g.Status.Force == nil &&
+		release.Status.Phase != v1alpha1.PhaseCompleted
 }
 
 const (
@@ -263,9 +276,9 @@ func NextMeasurement(g *v1alpha1.Gate, now time.Time) time.Time {
 	if first := FirstMeasurement(g); now.Before(first) {
 		now = first.Add(-interval)
 	}
-	sum := time.Duration(0)
+	sum := int64(0)
 	for _, b := range []byte(g.UID) {
-		sum = (sum*31 + time.Duration(b)) % (spread / time.Millisecond)
+		sum = (sum*31 + int64(b)) % int64(spread)
 	}
-	return now.Truncate(interval).Add(interval + sum*time.Millisecond)
+	return now.Truncate(interval).Add(interval + time.Duration(sum))
 }

@@ -108,6 +108,10 @@ func wait(g *v1alpha1.Gate) string {
 		return "for confirmation"
 	case policy.Job != nil:
 		return "for Job " + policy.Job.Name
+	case g.Status.Undecided:
+		return "for a person: metrics undecided"
+	case policy.Metrics != nil:
+		return "for metrics"
 	default:
 		return "for gate " + string(g.Spec.Type)
 	}

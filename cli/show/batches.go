@@ -128,6 +128,7 @@ func gateNode(gate *v1alpha1.Gate) Node {
 	if gate.Status.DecidedAt != nil {
 		node.Since = *gate.Status.DecidedAt
 	}
+	node.Children = metricNodes(gate)
 	switch gate.Status.Decision {
 	case v1alpha1.DecisionPassed:
 		node.State = Good

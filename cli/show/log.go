@@ -25,6 +25,8 @@ func CauseWords(cause v1alpha1.StopCause) string {
 		return "its train returns"
 	case v1alpha1.StopTooManyMembers:
 		return "too many members"
+	case v1alpha1.StopGuardRejected:
+		return "rejected by a guard"
 	default:
 		return string(cause)
 	}

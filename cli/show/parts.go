@@ -35,12 +35,30 @@ func OpenGates(w *Whole, step int) []v1alpha1.Gate {
 	var gates []v1alpha1.Gate
 	for _, gate := range w.Gates {
 		ours := gate.Spec.ReleaseRef.UID == w.Release.UID && gate.Spec.Attempt == status.Attempt
-		if ours && gate.Spec.Revision == status.UpdateRevision && int(gate.Spec.Step) == step {
+		if ours && gate.Spec.Revision == status.UpdateRevision && int(gate.Spec.Step) == step && !gate.IsGuard() {
 			gates = append(gates, gate)
 		}
 	}
 	slices.SortFunc(gates, func(a, b v1alpha1.Gate) int { return cmp.Compare(a.Spec.Index, b.Spec.Index) })
 	return gates
+}
+
+// guardNodes returns the guards of a release in progress.
+func guardNodes(w *Whole) []Node {
+	var nodes []Node
+	for i := range w.Gates {
+		g := &w.Gates[i]
+		listed := slices.ContainsFunc(w.Release.Status.Guards, func(r v1alpha1.GateReference) bool { return r.Name == g.Name })
+		if !g.IsGuard() || !listed || g.Spec.Attempt != w.Release.Status.Attempt {
+			continue
+		}
+		node := gateNode(g)
+		if node.Name = "guard/" + g.Name; node.State == Waiting {
+			node.State = Moving // nothing waits for it
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes
 }
 
 // Version is a template of a workload that has pods or is being released, with its pods.

@@ -60,6 +60,7 @@ func Tree(w *Whole) Node {
 	}
 	root.Children = append(root.Children, trafficNode(w.Release)...)
 	root.Children = append(root.Children, warnings(w.Release)...)
+	root.Children = append(root.Children, guardNodes(w)...)
 	root.Children = append(root.Children, batches(w)...)
 	return root.with(versionNodes(w))
 }

@@ -176,7 +176,7 @@ func (r *run) decideGates() bool {
 
 // approval returns when people will let a gate pass by themselves; zero if they won't.
 func (r *run) approval(g *sim.Gate) time.Time {
-	if r.trace.ApproveAfter == nil || g.Decision != "" || timed(g) || r.Release.Status.CurrentStepState != v1alpha1.StepBlocking {
+	if r.trace.ApproveAfter == nil || g.Decision != "" || timed(g) || isGuard(g) || r.Release.Status.CurrentStepState != v1alpha1.StepBlocking {
 		return time.Time{}
 	}
 	return g.Made.Add(r.trace.ApproveAfter.Duration)
@@ -186,13 +186,16 @@ func timed(g *sim.Gate) bool {
 	return g.Spec.Type == v1alpha1.GateSoak || g.Spec.Type == v1alpha1.GateWindow
 }
 
+// isGuard reports whether a gate is a guard, for which no batch waits.
+func isGuard(g *sim.Gate) bool { return g.Spec.Index >= v1alpha1.GuardIndex }
+
 // approve passes all gates that wait for people or CI. It reports whether there was one.
 func (r *run) approve() bool {
 	approved := false
 	for i := range r.Gates {
 		g := &r.Gates[i]
 		switch {
-		case g.Decision != "" || timed(g):
+		case g.Decision != "" || timed(g) || isGuard(g):
 			continue
 		case g.Spec.Type == v1alpha1.GateManual:
 			r.happens(sim.Event{Kind: sim.Confirm})

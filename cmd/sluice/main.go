@@ -107,6 +107,7 @@ func newRoot() *cobra.Command {
 		newHandback(),
 		newHistory(),
 		newInstall(),
+		newJudge(),
 		newLint(),
 		newList(),
 		newMigrate(),

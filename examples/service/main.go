@@ -10,7 +10,8 @@
 //     as a request comes.
 //
 // docs/zero-downtime.md says what its Deployment adds to that. With a volume, at the path $DATA, it
-// keeps a ledger there (ledger.go).
+// keeps a ledger there (ledger.go). It counts its answers at /metrics, and $FAIL is the share of
+// requests that fail, such as 0.05 (metrics.go).
 package main
 
 import (
@@ -78,12 +79,18 @@ func run() error {
 type service struct {
 	version  string
 	draining atomic.Bool
+	metrics  *metrics
+	faults   *faults
 	// ledger is nil without a volume.
 	ledger *ledger
 }
 
 func newService() (*service, error) {
-	s := &service{version: os.Getenv("VERSION")}
+	failing, err := readFaults(os.Getenv("FAIL"))
+	if err != nil {
+		return nil, err
+	}
+	s := &service{version: os.Getenv("VERSION"), metrics: newMetrics(), faults: failing}
 	volume := os.Getenv("DATA")
 	if volume == "" {
 		return s, nil
@@ -99,7 +106,8 @@ func newService() (*service, error) {
 func (s *service) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/readyz", s.ready)
-	mux.HandleFunc("/", s.answer)
+	mux.Handle("/metrics", s.metrics.page())
+	mux.Handle("/", s.metrics.count(http.HandlerFunc(s.answer)))
 	if s.ledger != nil {
 		mux.HandleFunc("/ledger", s.ledger.serve)
 	}
@@ -116,6 +124,10 @@ func (s *service) answer(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-time.After(work):
 	case <-r.Context().Done():
+		return
+	}
+	if s.faults.next() {
+		http.Error(w, "this is one of the requests that fail", http.StatusInternalServerError)
 		return
 	}
 	if s.ledger != nil {

@@ -215,3 +215,26 @@ func claimsIn(t *testing.T, text string) []corev1.PersistentVolumeClaim {
 	}
 	return claims
 }
+
+// TestOtherKindsOfOurs: a source, a gate and a server of metrics are left out. A pusher neither
+// names servers that get Secrets, nor decides gates.
+func TestOtherKindsOfOurs(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"web.yaml": release("web", strategy), "deploy.yaml": deployment("web", "web:1")}
+	resources := "resources: [web.yaml, deploy.yaml"
+	for _, kind := range []string{"ReleaseSource", "MetricProvider", "Gate"} {
+		files[kind+".yaml"] = "apiVersion: rollouts.sluice.dev/v1alpha1\nkind: " + kind +
+			"\nmetadata: {name: x}\nspec: {prometheus: {address: http://evil.test, secretRef: {name: prometheus}}}\n"
+		resources += ", " + kind + ".yaml"
+	}
+	built := maps.Clone(files)
+	built["kustomization.yaml"] = resources + "]\n"
+	for name, files := range map[string]map[string]string{"files": files, "kustomization": built} {
+		result := read(t, files)
+		wantErrors(t, result)
+		wantReleases(t, result, "shop/web")
+		if len(result.Releases) == 1 && result.Releases[0].Object().GetKind() != "BatchRelease" {
+			t.Errorf("%s: has %s", name, result.Releases[0].Object().GetKind())
+		}
+	}
+}

@@ -164,7 +164,7 @@ func kindOf(object map[string]any) (kind, *pathProblem) {
 		return "", &pathProblem{"apiVersion", fmt.Sprintf("apiVersion: must be %s, not %q", v1alpha1.GroupVersion, apiVersion)}
 	case name == string(releaseKind):
 		return releaseKind, nil
-	case slices.Contains([]string{"ReleaseSource", "Gate"}, name):
+	case slices.Contains([]string{"ReleaseSource", "MetricProvider", "Gate"}, name):
 		return "", nil
 	}
 	return "", &pathProblem{"kind", fmt.Sprintf("kind: %q is not a kind of %s, such as BatchRelease", name, v1alpha1.GroupVersion)}

@@ -157,6 +157,7 @@ var (
 // validateStrategy has what the CRD checks besides plan.Validate.
 func validateStrategy(strategy *v1alpha1.ReleaseStrategy, at *field.Path) field.ErrorList {
 	errs := validateSteps(strategy.Steps, at.Child("steps"))
+	errs = append(errs, validateGuards(strategy.Guards, at.Child("guards"))...)
 	if strategy.MaxSurge != nil {
 		errs = append(errs, validateCount(*strategy.MaxSurge, percent, at.Child("maxSurge"))...)
 	}
@@ -190,6 +191,24 @@ func validateSteps(steps []v1alpha1.Step, at *field.Path) field.ErrorList {
 	}
 	for i := range steps {
 		errs = append(errs, validateStep(&steps[i], at.Index(i))...)
+	}
+	return errs
+}
+
+// maxGuards is the number of guards of a release; the CRD has the same.
+const maxGuards = 5
+
+func validateGuards(guards []v1alpha1.GatePolicy, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if len(guards) > maxGuards {
+		errs = append(errs, field.TooMany(at, len(guards), maxGuards))
+	}
+	for i := range guards {
+		if guards[i].Metrics == nil {
+			errs = append(errs, field.Required(at.Index(i).Child("metrics"), "a guard measures metrics: other gates belong to steps"))
+			continue
+		}
+		errs = append(errs, gate.Validate(&guards[i], at.Index(i))...)
 	}
 	return errs
 }

@@ -30,6 +30,7 @@ var forms = []form{
 	{regexp.MustCompile(`^\[has\(self\.requests\) && .*\]\.exists\(is, is\)$`), nil},
 	{regexp.MustCompile(`^!\(has\(self\.\w+\) && has\(self\.\w+\)\)$`), nil},
 	{regexp.MustCompile(`^!has\(self\.(?:arguments|count)\) \|\| `), nil},
+	{regexp.MustCompile(`^self\.all\(g, has\(g\.metrics\)\)$`), nil},
 	{regexp.MustCompile(`^!has\(self\.verify\) \|\| `), nil},
 	{regexp.MustCompile(`^has\(self\.members\) == has\(oldSelf\.members\)$`), nil},
 	{regexp.MustCompile(`^has\(self\.members\) \|\| has\(self\.strategy\.traffic\) \|\| !self\.strategy\.steps\.exists\(` + stepSays + `\)$`), trafficHasRoutes},

@@ -56,7 +56,7 @@ func takeBack(d Decision) Decision {
 // the status of a next attempt may have left them.
 func sweepGates(d Decision) Decision {
 	for _, gate := range d.snap.obs.Gates {
-		over := gate.Spec.Attempt < d.snap.record.Attempt || gate.Status.Decision != v1alpha1.DecisionPassed
+		over := gate.Spec.Attempt < d.snap.record.Attempt || gate.Status.Decision != v1alpha1.DecisionPassed && !gate.IsGuard()
 		reads := ReadGates
 		if gate.Spec.Attempt > d.snap.record.Attempt { // or the cache has the release as it was before it
 			reads |= ReadRelease

@@ -227,7 +227,8 @@ func finish(d Decision, st traffic.Standing) Decision {
 // opened again once its pods are there.
 func askAgain(d Decision) Decision {
 	for i := range d.snap.obs.Gates {
-		if gate := &d.snap.obs.Gates[i]; gate.DeletionTimestamp == nil && gate.Spec.Attempt == d.snap.record.Attempt && gate.Spec.Step == d.snap.steps().index() {
+		if gate := &d.snap.obs.Gates[i]; gate.DeletionTimestamp == nil && gate.Spec.Attempt == d.snap.record.Attempt &&
+			gate.Spec.Step == d.snap.steps().index() && !gate.IsGuard() {
 			d = d.do(CloseGate{Reason: "the step says more than when they were opened", Name: gate.Name})
 		}
 	}

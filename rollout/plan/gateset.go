@@ -150,10 +150,10 @@ func (g gates) leaving(name string, want v1alpha1.GateSpec) bool {
 	})
 }
 
-// undecided returns the gates of this attempt that have not passed.
+// undecided returns the gates of this attempt that have not passed, guards aside.
 func (g gates) undecided() []v1alpha1.Gate {
 	return slices.DeleteFunc(slices.Clone(g.all), func(gate v1alpha1.Gate) bool {
-		return gate.DeletionTimestamp != nil || gate.Spec.Attempt != g.record.Attempt ||
+		return gate.DeletionTimestamp != nil || gate.IsGuard() || gate.Spec.Attempt != g.record.Attempt ||
 			gate.Status.Decision == v1alpha1.DecisionPassed
 	})
 }
@@ -232,7 +232,7 @@ func (g gates) missing(step int32) int {
 	for i := range g.all {
 		gate := &g.all[i]
 		if gate.Spec.Attempt == g.record.Attempt && gate.Spec.Step == step && gate.Spec.Revision == g.record.UpdateRevision &&
-			gate.Status.Decision == v1alpha1.DecisionPassed {
+			!gate.IsGuard() && gate.Status.Decision == v1alpha1.DecisionPassed {
 			missing--
 		}
 	}

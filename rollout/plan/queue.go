@@ -25,7 +25,7 @@ func mustWait(s *snapshot, template *v1alpha1.ResolvedTemplate) bool {
 func finishesFirst(s *snapshot) bool {
 	phase := s.record.Phase
 	under := phase == v1alpha1.PhaseRollingUpdate || phase == v1alpha1.PhaseRollingBack || phase == v1alpha1.PhaseFinalizing
-	return queues(s) && under && (s.record.entered() || s.record.isRollback()) && !s.gates().rejected()
+	return queues(s) && under && (s.record.entered() || s.record.isRollback()) && !s.gates().rejected() && s.gates().rejectedGuard() == nil
 }
 
 // queues reports whether a new template waits for the end of the attempt: the strategy says so, or

@@ -25,7 +25,7 @@ func render(before *snapshot, d Decision) Plan {
 	status.Batch = d.batchNow()
 	r := &report{d: d, s: d.snap, state: stateOf(d.snap), before: &before.release.Status, status: &status}
 	status.Reason, status.Message = words(r)
-	status.State, status.StoppedBy, status.StalledBy = r.state.value, stopCauses(r.s).values(), stalled(r).cause
+	status.State, status.StoppedBy, status.StalledBy = r.state.value, stopsNow(r.s).values(), stalled(r).cause
 	setConditions(r)
 	status.Images, status.Log = images(r), logOf(r)
 	if was := r.before; status.Phase != was.Phase || status.CurrentStepIndex != was.CurrentStepIndex ||

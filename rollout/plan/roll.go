@@ -14,6 +14,7 @@ var stages = []func(rolling) (rolling, bool){
 	readAttempt,
 	keepFinalizer,
 	recordWorkload,
+	openGuards,
 	awaitNative,
 	rollWithoutPods,
 	standStill,
@@ -94,6 +95,9 @@ func recordWorkload(r rolling) (rolling, bool) {
 	}
 	return r.on(d)
 }
+
+// openGuards opens the guards of a release in its first step, and keeps them as the strategy says.
+func openGuards(r rolling) (rolling, bool) { return r.on(guard(r.d)) }
 
 // awaitNative moves no pods while the native controller may still act on what the workload was
 // before: its write of the status goes on from here.

@@ -55,6 +55,10 @@ var (
 		when: tooManyMembers, value: v1alpha1.StopTooManyMembers,
 		reason: v1alpha1.ReasonTooManyMembers, event: notice{onEntry, true}, words: tooManyWords,
 	}
+	stopGuardRejected = &cause{
+		when: func(s *snapshot) bool { return s.gates().rejectedGuard() != nil }, value: v1alpha1.StopGuardRejected,
+		reason: v1alpha1.ReasonGuardRejected, event: notice{onEntry, true}, words: guardWords,
+	}
 	causes = stop{stopInvalidSteps, stopSuspended, stopFrozen, stopChanged, stopPastGit, stopReturning, stopTooMany}
 )
 
@@ -69,6 +73,16 @@ func stopCauses(s *snapshot) stop {
 	return now
 }
 
+// stopsNow returns the causes that stop a release now, and the attempt in progress. A guard stops
+// no other template: the next one may fix this one.
+func stopsNow(s *snapshot) stop {
+	now := stopCauses(s)
+	if stopGuardRejected.when(s) {
+		now = append(now, stopGuardRejected)
+	}
+	return now
+}
+
 // stopsProgress returns what stops the attempt in progress: only invalid steps of its own stop a
 // rollback.
 func stopsProgress(s *snapshot) stop {
@@ -76,7 +90,7 @@ func stopsProgress(s *snapshot) stop {
 	case s.record.idle():
 		return stopCauses(s)
 	case !s.record.rollingBack():
-		return slices.DeleteFunc(stopCauses(s), func(c *cause) bool { return c == stopTooMany }) // that is about the next run
+		return slices.DeleteFunc(stopsNow(s), func(c *cause) bool { return c == stopTooMany }) // that is about the next run
 	case stopInvalidSteps.when(s):
 		return stop{stopInvalidSteps}
 	default:
@@ -123,6 +137,11 @@ func (s stop) words(of *snapshot) string {
 		words = append(words, c.words(of))
 	}
 	return joined(words)
+}
+
+func guardWords(s *snapshot) string {
+	guard := s.gates().rejectedGuard()
+	return fmt.Sprintf("guard %s was rejected: %s", guard.Name, guard.Status.Message)
 }
 
 func frozenWords(s *snapshot) string {
@@ -180,12 +199,14 @@ func stand(d Decision) Decision {
 	return makeRoom(d, t)
 }
 
-// turnRound begins the rollback of a stopped release if it has failed, or a gate was rejected, and
-// the strategy or the gate says so. It reports whether it does.
+// turnRound begins the rollback of a stopped release if it has failed, or a gate or a guard was
+// rejected, and the strategy or the gate says so. It reports whether it does, or needs to read.
 func turnRound(d Decision, blocked bool) (Decision, bool) {
 	switch {
 	case d.snap.record.failed():
 		return rollBackFailed(d)
+	case d.snap.gates().rejectedGuard() != nil:
+		return rollBackGuarded(d, blocked)
 	case blocked:
 		return rollBackRejected(d)
 	default:

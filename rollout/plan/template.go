@@ -176,7 +176,7 @@ func begin(d Decision, template v1alpha1.ResolvedTemplate, rollback *v1alpha1.Ro
 		r.Attempt, r.StartedAt = d.snap.gates().nextAttempt(), d.snap.time()
 		r.Phase, r.Adopted = v1alpha1.PhaseInitial, false
 		r.CurrentStepIndex, r.CurrentStepState, r.StepStartedAt, r.EnteredStep = 0, v1alpha1.StepInitial, nil, nil
-		r.Gates, r.Progress, r.RefusedWrite, r.PausePoint, r.Failure = nil, nil, nil, nil, nil
+		r.Gates, r.Guards, r.Progress, r.RefusedWrite, r.PausePoint, r.Failure = nil, nil, nil, nil, nil, nil
 		r.Replicas, r.TargetReplicas = 0, 0
 		r.UpdatedReplicas, r.UpdatedReadyReplicas, r.UpdatedAvailableReplicas = 0, 0, 0
 		r.Answers, r.Forced, r.Traffic = nil, nil, nil

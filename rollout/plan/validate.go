@@ -22,6 +22,9 @@ func Validate(spec *v1alpha1.BatchReleaseSpec, path *field.Path) field.ErrorList
 	} else {
 		problems = append(problems, validateTraffic(&spec.Strategy, strategy)...)
 	}
+	if len(spec.Strategy.Guards) > 0 && (len(spec.Members) > 0 || spec.Train != "") {
+		problems = append(problems, field.Forbidden(strategy.Child("guards"), "is not for trains and their members: use metrics gates in the steps of the train"))
+	}
 	if spec.Rollback != nil {
 		steps := path.Child("rollback", "steps")
 		problems = append(problems, validateSteps(spec.Rollback.Steps, steps)...)

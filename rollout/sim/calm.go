@@ -34,7 +34,7 @@ func calmTurns(s *State) []Event {
 	}
 	events = append(events, Event{Kind: SyncWorkload}, Event{Kind: Approve}, Event{Kind: CreateWorkload, Text: "v1"})
 	switch {
-	case s.Release.Status.State == v1alpha1.StateRejected && !unacknowledged(s.World):
+	case (s.Release.Status.State == v1alpha1.StateRejected || s.Release.Status.StoppedFor(v1alpha1.StopGuardRejected)) && !unacknowledged(s.World):
 		fix := Event{Kind: Give, Text: s.Release.Template + "-repaired"}
 		if s.follows() {
 			fix.Kind = Apply

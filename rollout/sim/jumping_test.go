@@ -111,7 +111,7 @@ func keptBack(status *v1alpha1.BatchReleaseStatus) bool {
 // changed them since.
 func opensWhenBack(w *World, c change) string {
 	step, back := steppedBack(w, c.pass.intent)
-	if _, opens := c.action.(plan.OpenGate); !opens || !back || past(w).OutOfBand || len(w.Sets) < 2 {
+	if open, opens := c.action.(plan.OpenGate); !opens || open.Spec.Index >= v1alpha1.GuardIndex || !back || past(w).OutOfBand || len(w.Sets) < 2 {
 		return ""
 	}
 	target := past(w).Sizes.most(step, w.Workload.Replicas)

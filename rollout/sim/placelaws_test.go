@@ -244,7 +244,7 @@ func comesBackReleased(w *World, c change) string {
 // asksWhenBack checks opensWhenBack.
 func asksWhenBack(w *World, c change) string {
 	step, back := steppedBack(w, c.pass.intent)
-	if _, opens := c.action.(plan.OpenGate); !opens || !back || past(w).OutOfBand || w.Lag.Places != nil || !w.Workload.places().goesBack() || w.Workload.places().single(w) {
+	if open, opens := c.action.(plan.OpenGate); !opens || open.Spec.Index >= v1alpha1.GuardIndex || !back || past(w).OutOfBand || w.Lag.Places != nil || !w.Workload.places().goesBack() || w.Workload.places().single(w) {
 		return ""
 	}
 	target := past(w).Sizes.most(step, w.Workload.Replicas)

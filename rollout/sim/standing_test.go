@@ -11,12 +11,19 @@ import (
 // stopped reports whether a process knows of a reason to stop the release.
 func stopped(x *pass) bool {
 	hold := x.workload.Hold
-	return x.release.Spec.Suspend || x.release.unreadable(x.intent) || hold != nil && hold.Change != (plan.ExternalChange{})
+	return x.release.Spec.Suspend || x.release.unreadable(x.intent) || hold != nil && hold.Change != (plan.ExternalChange{}) ||
+		slices.ContainsFunc(x.gates, func(g Gate) bool { return rejectsRelease(x, g) })
 }
 
-// standsStill: a process that knows of a suspension, of steps that can't be read, or of a change
-// that was put back, adds no updated pods but for those that the requests need that they get, and
-// takes no workload over, unless in a rollback.
+// rejectsRelease reports whether a gate is a guard that stops the attempt.
+func rejectsRelease(x *pass, g Gate) bool {
+	return g.Spec.Index >= v1alpha1.GuardIndex && g.Spec.Attempt == x.intent.Attempt && g.Spec.Revision == x.intent.UpdateRevision &&
+		g.Decision == v1alpha1.DecisionRejected
+}
+
+// standsStill reports whether a process that knows of a suspension, of steps that can't be read, of a
+// guard that was rejected, or of a change that was put back, adds no updated pods beyond the share
+// of their requests, and takes no workload over, unless in a rollback.
 func standsStill(_ *World, c change) string {
 	intent := c.pass.intent
 	switch {

@@ -50,6 +50,8 @@ func policy(name string) v1alpha1.GatePolicy {
 		return v1alpha1.GatePolicy{None: &v1alpha1.NoGate{}}
 	case v1alpha1.GateSoak:
 		return v1alpha1.GatePolicy{Soak: &v1alpha1.SoakGate{Duration: metav1.Duration{Duration: Soak}}}
+	case v1alpha1.GateMetrics:
+		return v1alpha1.GatePolicy{Metrics: &v1alpha1.MetricsGate{Provider: "prometheus", Metrics: []v1alpha1.GateMetric{{Name: "errors"}}}}
 	default:
 		return v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}
 	}

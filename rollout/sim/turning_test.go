@@ -32,7 +32,7 @@ func turnsRound(w *World, c change) string {
 		return ""
 	case rollback.Trigger == v1alpha1.TriggerDeadline && strategy.OnFailure != v1alpha1.FailureRollback:
 		return "onFailure is not Rollback"
-	case rollback.Trigger == v1alpha1.TriggerGateRejected && !slices.ContainsFunc(w.Sound.Strategy.Steps, turning):
+	case rollback.Trigger == v1alpha1.TriggerGateRejected && !slices.ContainsFunc(w.Sound.Strategy.Steps, turning) && !turning(v1alpha1.Step{Gates: w.Sound.Strategy.Guards}):
 		return "no gate says so"
 	case rollback.Trigger == v1alpha1.TriggerDrift && w.Release.Spec.Drift != v1alpha1.DriftRevert:
 		return "drift is not Revert"

@@ -96,6 +96,9 @@ func drawSetup(t *rapid.T, replicas int32) Setup {
 		StepBack:       rapid.SampledFrom([]v1alpha1.StepBackPolicy{v1alpha1.StepBackKeepPods, v1alpha1.StepBackRemovePods}).Draw(t, "step back"),
 		Supersede:      rapid.SampledFrom([]v1alpha1.SupersedePolicy{v1alpha1.SupersedeRestart, v1alpha1.SupersedeQueue}).Draw(t, "supersede"),
 	}
+	if rapid.IntRange(0, 2).Draw(t, "guarded") == 0 {
+		setup.Guard = rapid.SampledFrom([]v1alpha1.RejectPolicy{v1alpha1.RejectHold, v1alpha1.RejectRollback}).Draw(t, "guard")
+	}
 	if rapid.IntRange(0, 3).Draw(t, "has rollback") == 0 {
 		setup.Rollback = holding(drawSteps(t, "rollback"))
 	}

@@ -61,7 +61,7 @@ func (s *script) fields() []field {
 		limitField("maxSurge", &u.MaxSurge), limitField("maxUnavailable", &u.MaxUnavailable), number("historyLimit", &u.HistoryLimit),
 		word("strategy", &u.Strategy), number("partition", &u.Partition), flagField("oneVersion", &u.OneVersion), flagField("paused", &u.Paused),
 		flagField("newborn", &u.Newborn), flagField("minReady", &u.MinReady), flagField("graceful", &u.Graceful), flagField("ordered", &u.Ordered),
-		flagField("several", &u.Several), durationField("deadline", &u.Deadline), word("drift", &u.Drift), word("onFailure", &u.OnFailure),
+		flagField("several", &u.Several), durationField("deadline", &u.Deadline), word("guard", &u.Guard), word("drift", &u.Drift), word("onFailure", &u.OnFailure),
 		word("deletionPolicy", &u.DeletionPolicy), word("supersede", &u.Supersede), word("podReplacement", &u.PodReplacement), word("stepBack", &u.StepBack),
 		trafficField("traffic", &u.Traffic), flagField("policied", &u.Policied), flagField("fromGit", &u.FromGit), flagField("follow", &u.Follow),
 		word("sick", &s.sick), word("refused", &s.refused),

@@ -206,6 +206,8 @@ type Setup struct {
 	MinReady, Graceful, Ordered, Several bool
 	// Deadline is spec.strategy.progressDeadlineSeconds; none if 0.
 	Deadline time.Duration
+	// Guard is the onReject of a guard of the release; there is none if it is empty.
+	Guard v1alpha1.RejectPolicy
 	// Drift is Report if empty.
 	Drift v1alpha1.DriftPolicy
 	// OnFailure is Pause if empty.
@@ -241,6 +243,11 @@ func New(s Setup) *World {
 	}
 	if s.Rollback != nil {
 		spec.Rollback = &v1alpha1.RollbackStrategy{Steps: s.Rollback}
+	}
+	if s.Guard != "" {
+		guard := policy(string(v1alpha1.GateMetrics))
+		guard.OnReject = s.Guard
+		spec.Strategy.Guards = []v1alpha1.GatePolicy{guard}
 	}
 	spec.Drift = or(s.Drift, v1alpha1.DriftReport)
 	if s.Traffic != nil {

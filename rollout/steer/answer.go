@@ -99,7 +99,7 @@ func manualGates(release *v1alpha1.BatchRelease, gates []v1alpha1.Gate, words Wo
 	}
 	var manual, others []v1alpha1.Gate
 	for _, gate := range open {
-		if gate.Spec.Type == v1alpha1.GateManual {
+		if gate.TakesAnswers() {
 			manual = append(manual, gate)
 		} else {
 			others = append(others, gate)

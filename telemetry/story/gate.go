@@ -17,6 +17,9 @@ func OfGate(before, after *v1alpha1.Gate, now time.Time) []Fact {
 		return nil
 	}
 	var facts []Fact
+	if before == nil && after.IsGuard() { // no batch waits for it
+		before = &v1alpha1.Gate{ObjectMeta: metav1.ObjectMeta{UID: after.UID}}
+	}
 	if before == nil {
 		opened := gateFact(GateOpened, after)
 		opened.Time = after.CreationTimestamp.Time

@@ -32,7 +32,7 @@ const (
 // cluster is the one that the journeys are made on.
 type cluster struct {
 	*testing.T
-	client.Client
+	client.WithWatch
 	core kubernetes.Interface
 	host string // address of this machine, for pods
 }
@@ -48,7 +48,7 @@ func open(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatalf("read kubeconfig: %v", err)
 	}
-	c, err := client.New(cfg, client.Options{Scheme: kube.NewScheme()})
+	c, err := client.NewWithWatch(cfg, client.Options{Scheme: kube.NewScheme()})
 	if err != nil {
 		t.Fatalf("make client: %v", err)
 	}
@@ -56,7 +56,7 @@ func open(t *testing.T) *cluster {
 	if err != nil {
 		t.Fatalf("make client: %v", err)
 	}
-	opened := &cluster{T: t, Client: c, core: core, host: host}
+	opened := &cluster{T: t, WithWatch: c, core: core, host: host}
 	t.Cleanup(opened.explain)
 	return opened
 }
@@ -76,7 +76,7 @@ func (c *cluster) explain() {
 	for _, args := range [][]string{
 		{"get", "pods", "--all-namespaces", "--output", "wide"},
 		{"get", "events", "--all-namespaces", "--sort-by", ".lastTimestamp"},
-		{"get", "batchreleases,releasesources", "--all-namespaces", "--output", "yaml"},
+		{"get", "batchreleases,releasesources,gates,metricproviders", "--all-namespaces", "--output", "yaml"},
 		{"get", "services,endpointslices,httproutes", "--all-namespaces", "--output", "yaml"},
 		{"logs", "--namespace", system, "--selector", "app.kubernetes.io/name=sluice", "--prefix", "--tail", "100"},
 	} {

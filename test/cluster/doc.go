@@ -9,6 +9,9 @@
 //	                          load, 1 pod ──► Service ──► shop, a Deployment of 6 pods
 //	                          load, 1 pod ──► Service ──► store, a StatefulSet of 4 pods with volumes
 //	                          load, 1 pod ──► Service ──► agent, a DaemonSet with a pod on each node
+//	                          load, 1 pod ──► Service ──► worse, equal, gone: Deployments of 6 pods
+//	                                                             │ /metrics, each second
+//	                          sluice-controller ──► Prometheus ◄─┘ on this machine, one for each
 //
 // The cluster is the one of $KUBECONFIG, and this package makes no other: "make test-node" has one
 // with two real nodes on this machine, "make test-kind" one made by kind. Either tells by

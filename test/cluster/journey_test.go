@@ -8,8 +8,7 @@ import "testing"
 // serve meanwhile.
 func TestNoRequestIsLost(t *testing.T) {
 	c := open(t)
-	sluice := c.importImages()
-	c.install(sluice)
+	sluice := c.prepare()
 	t.Run("Deployment", func(t *testing.T) {
 		t.Parallel()
 		s := c.as(t).start(shop)

@@ -50,8 +50,7 @@ const (
 func TestTrafficLosesNoRequest(t *testing.T) {
 	c := open(t)
 	c.needDataPlane()
-	sluice := c.importImages()
-	c.install(sluice)
+	sluice := c.prepare()
 	r := c.startRouted(sluice)
 	scenarios := []struct {
 		name    string

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing/fstest"
 
@@ -74,7 +75,7 @@ spec:
 func (c *cluster) start(w workload) *service {
 	c.Helper()
 	s := c.create(w)
-	s.startLoad()
+	s.startLoad(loadClients)
 	return s
 }
 
@@ -98,7 +99,7 @@ func (c *cluster) create(w workload) *service {
 	tokens := forgetest.Invite(c, forge, repository, "sluice", "ada")
 	clone := strings.Replace(forge.CloneURL(repository), "://", "://ada:"+tokens["ada"]+"@", 1)
 	s := &service{cluster: c, workload: w, ada: forgetest.As(c, forge, repository, "ada", tokens["ada"]), clone: clone}
-	if w.tail != "" {
+	if w.kind == "StatefulSet" {
 		s.provideVolumes()
 	}
 	c.apply(fmt.Sprintf(beforehand, w.name, tokens["sluice"], forge.CloneURL(repository)))
@@ -216,8 +217,11 @@ func (s *service) batchRelease() (*v1alpha1.BatchRelease, error) {
 	return r, s.Get(s.Context(), client.ObjectKey{Namespace: s.name, Name: s.name}, r)
 }
 
-// startLoad sends requests to the Service from now on.
-func (s *service) startLoad() {
+// loadClients is the number of clients of most services.
+const loadClients = 8
+
+// startLoad sends requests to the Service from now on, 50 a second from each of so many clients.
+func (s *service) startLoad(number int) {
 	s.Helper()
 	restricted := &corev1.SecurityContext{
 		AllowPrivilegeEscalation: new(false), RunAsNonRoot: new(true),
@@ -228,7 +232,8 @@ func (s *service) startLoad() {
 		ObjectMeta: metav1.ObjectMeta{Name: "load", Namespace: s.name, Labels: map[string]string{"app": "load"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
 			Name: "load", Image: loadImage, ImagePullPolicy: corev1.PullNever, SecurityContext: restricted,
-			Args: []string{"http://$(" + strings.ToUpper(s.name) + "_SERVICE_HOST)"}, // by address: there need be no DNS
+			// By address: there need be no DNS.
+			Args: []string{"http://$(" + strings.ToUpper(s.name) + "_SERVICE_HOST)", strconv.Itoa(number)},
 		}}},
 	}
 	if err := s.Create(s.Context(), pod); err != nil {

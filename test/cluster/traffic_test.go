@@ -158,7 +158,7 @@ func (s *split) wantPodGone() {
 		if err != nil {
 			s.Fatal(err)
 		}
-		if err := s.Client.Delete(s.Context(), &pods[0]); err != nil {
+		if err := s.Delete(s.Context(), &pods[0]); err != nil {
 			s.Fatal(err)
 		}
 		s.await("the pod is gone", func() error {

@@ -3,11 +3,13 @@ package journeys
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/internal/testbed/controlplane/cptest"
 )
 
@@ -29,8 +32,9 @@ type metricServer struct {
 	w *world
 
 	mu sync.Mutex
-	// shares are the shares of errors by image.
+	// shares are the shares of errors by image, from the beginning, and turns those from later on.
 	shares map[string]float64
+	turns  []turn
 	// fault answers in the place of the server; nil for none.
 	fault   http.HandlerFunc
 	queries map[string]int
@@ -46,7 +50,9 @@ func (w *world) measured(shares map[string]float64) *metricServer {
 	w.create(&v1alpha1.MetricProvider{
 		ObjectMeta: named[v1alpha1.MetricProvider]("prometheus").ObjectMeta,
 		Spec: v1alpha1.MetricProviderSpec{
-			Prometheus: &v1alpha1.MetricServer{Address: m.URL, SecretRef: &v1alpha1.LocalReference{Name: "prometheus"}},
+			Prometheus: &v1alpha1.MetricServer{
+				Address: m.URL, SecretRef: &v1alpha1.LocalReference{Name: "prometheus"}, Timeout: &metav1.Duration{Duration: time.Second},
+			},
 			Metrics: []v1alpha1.SharedMetric{{Name: "errors", MetricCheck: v1alpha1.MetricCheck{Compare: &v1alpha1.CompareMetric{
 				Requests: `requests{namespace="$(namespace)"}`, Errors: `errors{namespace="$(namespace)"}`, Young: &metav1.Duration{},
 			}}}},
@@ -69,14 +75,19 @@ func (m *metricServer) ServeHTTP(resp http.ResponseWriter, req *http.Request) {
 	case fault != nil:
 		fault(resp, req)
 	default:
-		m.answer(resp, name)
+		m.answer(resp, name, truth)
 	}
 }
 
-// answer writes the counters of all pods.
-func (m *metricServer) answer(resp http.ResponseWriter, name string) {
+// counted returns the value that a server gives for the counter of a pod; false for none.
+type counted func(pod *corev1.Pod, value float64) (float64, bool)
+
+func truth(_ *corev1.Pod, value float64) (float64, bool) { return value, true }
+
+// answer writes the counters of all pods, with warnings if there are any.
+func (m *metricServer) answer(resp http.ResponseWriter, name string, says counted, warnings ...string) {
 	now := time.Now()
-	var result []any
+	result := []any{}
 	var pods corev1.PodList
 	if err := m.w.List(m.w.Context(), &pods, client.InNamespace(m.w.namespace)); err != nil {
 		resp.WriteHeader(http.StatusServiceUnavailable)
@@ -86,17 +97,17 @@ func (m *metricServer) answer(resp http.ResponseWriter, name string) {
 		pod := &pods.Items[i]
 		value := now.Sub(pod.CreationTimestamp.Time).Seconds() * perSecond
 		if name == "errors" {
-			m.mu.Lock()
-			value *= m.shares[pod.Spec.Containers[0].Image]
-			m.mu.Unlock()
+			value = m.errorsOf(pod.Spec.Containers[0].Image, pod.CreationTimestamp.Time, now)
 		}
-		result = append(result, map[string]any{
-			"metric": map[string]string{"pod": pod.Name},
-			"value":  []any{float64(now.UnixMilli()) / 1000, strconv.FormatFloat(value, 'f', 0, 64)},
-		})
+		if said, has := says(pod, value); has {
+			result = append(result, map[string]any{
+				"metric": map[string]string{"pod": pod.Name},
+				"value":  []any{float64(now.UnixMilli()) / 1000, strconv.FormatFloat(said, 'f', -1, 64)},
+			})
+		}
 	}
 	resp.Header().Set("Content-Type", "application/json")
-	answer := map[string]any{"status": "success", "data": map[string]any{"resultType": "vector", "result": result}}
+	answer := map[string]any{"status": "success", "warnings": warnings, "data": map[string]any{"resultType": "vector", "result": result}}
 	if err := json.NewEncoder(resp).Encode(answer); err != nil {
 		m.w.Logf("answer query: %v", err)
 	}
@@ -163,4 +174,103 @@ func TestMetricsPass(t *testing.T) {
 	w.await(all(web.completed, web.serves("web:2", 8)))
 }
 
-var _ = cptest.Eventually
+// TestMetricsWithoutData: while its server of metrics answers late, wrong or not at all, a bad
+// version neither passes nor is rejected, and the gate names the trouble. Once the server answers
+// as before, the version is rejected.
+func TestMetricsWithoutData(t *testing.T) {
+	lies := func(says counted, warnings ...string) func(*metricServer) http.HandlerFunc {
+		return func(m *metricServer) http.HandlerFunc {
+			return func(resp http.ResponseWriter, req *http.Request) {
+				name, _, _ := strings.Cut(req.FormValue("query"), "{")
+				m.answer(resp, name, says, warnings...)
+			}
+		}
+	}
+	answers := func(code int, body string) func(*metricServer) http.HandlerFunc {
+		return func(*metricServer) http.HandlerFunc {
+			return func(resp http.ResponseWriter, _ *http.Request) { http.Error(resp, body, code) }
+		}
+	}
+	without := func(image string) counted {
+		return func(pod *corev1.Pod, value float64) (float64, bool) {
+			return value, pod.Spec.Containers[0].Image != image
+		}
+	}
+	for name, c := range map[string]struct {
+		fault func(*metricServer) http.HandlerFunc
+		want  v1alpha1.MetricTrouble
+	}{
+		"answers too late":             {func(*metricServer) http.HandlerFunc { return late }, v1alpha1.TroubleUnreachable},
+		"connections that break":       {func(*metricServer) http.HandlerFunc { return cutOff }, v1alpha1.TroubleUnreachable},
+		"an error of the server":       {answers(http.StatusServiceUnavailable, "starting"), v1alpha1.TroubleUnreachable},
+		"credentials that are refused": {answers(http.StatusForbidden, "no"), v1alpha1.TroubleUnauthorised},
+		"a page":                       {answers(http.StatusOK, "<html>Log in</html>"), v1alpha1.TroubleBadAnswer},
+		"an empty answer":              {lies(func(*corev1.Pod, float64) (float64, bool) { return 0, false }), v1alpha1.TroubleNoData},
+		"nothing of the old version":   {lies(without("web:1")), v1alpha1.TroubleNoData},
+		"nothing of the new version":   {lies(without("web:2")), v1alpha1.TroubleNoData},
+		"a partial answer":             {lies(truth, "one store did not answer"), v1alpha1.TroubleBadAnswer},
+		"no numbers":                   {lies(func(*corev1.Pod, float64) (float64, bool) { return math.NaN(), true }), v1alpha1.TroubleBadAnswer},
+		"counters that fall":           {lies(falling()), v1alpha1.TroubleBadAnswer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			m := w.measured(map[string]float64{"web:1": 0.005, "web:2": 0.05})
+			w.startController()
+			w.deployed(deployment(8))
+			w.create(release("web:2", step("25%", compared(v1alpha1.RejectRollback)), step("100%")))
+			m.measurements(2)
+			m.failing(c.fault(m))
+			m.inTrouble(c.want)
+			m.measurements(3)
+			m.inTrouble(c.want)
+			m.failing(nil)
+			g := w.metricGate(0, "rejected", decidedAs(v1alpha1.DecisionRejected))
+			t.Logf("rejected: %s", g.Status.Message)
+		})
+	}
+}
+
+// late answers after the client has given up.
+func late(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }
+
+// cutOff closes the connection without an answer.
+func cutOff(resp http.ResponseWriter, _ *http.Request) {
+	if connection, _, err := resp.(http.Hijacker).Hijack(); err == nil {
+		connection.Close()
+	}
+}
+
+// falling says of each counter less than before, and less than it was ever counted.
+func falling() counted {
+	var said atomic.Int64
+	return func(*corev1.Pod, float64) (float64, bool) { return 1 / float64(said.Add(1)), true }
+}
+
+// measurements waits until so many more measurements have begun.
+func (m *metricServer) measurements(more int) {
+	m.w.Helper()
+	count := func() int {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.queries["requests"]
+	}
+	before := count()
+	cptest.Eventually(m.w, soon, func() error {
+		if now := count(); now < before+more {
+			return fmt.Errorf("want %d measurements, %d have begun", more, now-before)
+		}
+		return nil
+	})
+}
+
+// inTrouble waits until the gate of the first step names a trouble, and fails the test if it is
+// decided.
+func (m *metricServer) inTrouble(want v1alpha1.MetricTrouble) {
+	m.w.Helper()
+	g := m.w.metricGate(0, "in trouble: "+string(want), func(g *v1alpha1.Gate) bool {
+		return gate.Decided(g) || g.Status.Undecided || len(g.Status.Metrics) == 1 && g.Status.Metrics[0].Trouble == want
+	})
+	if gate.Decided(g) || g.Status.Undecided {
+		m.w.Fatalf("want the gate to wait without data, got %s", encode(g.Status))
+	}
+}

@@ -11,4 +11,6 @@ const (
 	KillEnv = "SLUICE_TEST_KILL"
 	// TraefikEnv has the path of Traefik, if it can be run on this machine and reach pods.
 	TraefikEnv = "SLUICE_TEST_TRAEFIK"
+	// PrometheusEnv has the path of Prometheus, likewise.
+	PrometheusEnv = "SLUICE_TEST_PROMETHEUS"
 )

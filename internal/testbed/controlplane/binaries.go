@@ -54,6 +54,11 @@ func GiteaBinaries(ctx context.Context, progress io.Writer) (BinDir, error) {
 	return gitea.binaries(ctx, progress)
 }
 
+// PrometheusBinaries returns Binaries for a server of metrics: Prometheus.
+func PrometheusBinaries(ctx context.Context, progress io.Writer) (BinDir, error) {
+	return prometheus.binaries(ctx, progress)
+}
+
 // Traefik returns the path of Traefik, of DataPlaneBinaries.
 func (d BinDir) Traefik() string { return d.Path("traefik") }
 

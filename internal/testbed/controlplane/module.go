@@ -22,6 +22,7 @@ const (
 	nodeModuleDir      = "hack/node"
 	dataPlaneModuleDir = "hack/dataplane"
 	giteaModuleDir     = "hack/gitea"
+	prometheusDir      = "hack/prometheus"
 )
 
 // The modules whose versions name a build of the programs.
@@ -31,6 +32,7 @@ const (
 	kwokModule       = "sigs.k8s.io/kwok"
 	traefikModule    = "github.com/traefik/traefik/v3"
 	giteaModule      = "code.gitea.io/gitea"
+	prometheusModule = "github.com/prometheus/prometheus"
 )
 
 // A program is one of the control plane's, with the package that it is built from and the module
@@ -101,6 +103,18 @@ var gitea = set{
 	flags:    []string{"-tags", "sqlite sqlite_unlock_notify"},
 	env:      []string{"CGO_ENABLED=1"},
 	files:    []string{"options", "templates", "public"},
+}
+
+// prometheus is a server of metrics, which finds targets in Kubernetes and in files. Its Go module
+// lacks the pages.
+var prometheus = set{
+	what:     "Prometheus",
+	dir:      prometheusDir,
+	prefix:   "metrics-",
+	named:    []namedModule{{"prometheus", prometheusModule}},
+	programs: []program{{"prometheus", prometheusModule + "/cmd/prometheus", prometheusModule}},
+	flags:    []string{"-tags", "remove_all_sd enable_kubernetes_sd"},
+	env:      []string{"CGO_ENABLED=0"},
 }
 
 // A module is the Go module that pins the programs' versions.

@@ -73,7 +73,7 @@ func run(command []string) (int, error) {
 
 func buildAll(ctx context.Context) error {
 	for _, programs := range []func(context.Context, io.Writer) (controlplane.BinDir, error){
-		controlplane.Binaries, controlplane.NodeBinaries, controlplane.DataPlaneBinaries,
+		controlplane.Binaries, controlplane.NodeBinaries, controlplane.DataPlaneBinaries, controlplane.PrometheusBinaries,
 	} {
 		if _, err := programs(ctx, os.Stderr); err != nil {
 			return err
@@ -102,6 +102,11 @@ func runInside(ctx context.Context, command []string) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	env := append(node.Environment(), node.TraefikEnv+"="+dataPlane.Traefik(), "PATH="+filepath.Dir(cp.KubectlPath)+":"+os.Getenv("PATH"))
+	metrics, err := controlplane.PrometheusBinaries(ctx, options.Progress)
+	if err != nil {
+		return 0, err
+	}
+	env := append(node.Environment(), node.TraefikEnv+"="+dataPlane.Traefik(), node.PrometheusEnv+"="+metrics.Path("prometheus"),
+		"PATH="+filepath.Dir(cp.KubectlPath)+":"+os.Getenv("PATH"))
 	return cptest.Run(ctx, cp, command, env...)
 }

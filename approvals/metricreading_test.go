@@ -1,0 +1,213 @@
+package approvals
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/internal/kinds"
+	"github.com/sluice-dev/sluice/judge"
+	"github.com/sluice-dev/sluice/judge/counters"
+	"github.com/sluice-dev/sluice/measure"
+)
+
+// answer returns series with a label of pods, and of bounds where a name has one after a slash.
+func answer(values map[string]float64) measure.Answer {
+	var a measure.Answer
+	for name, value := range values {
+		pod, le, bucket := strings.Cut(name, "/")
+		labels := map[string]string{"pod": pod}
+		if bucket {
+			labels["le"] = le
+		}
+		a.Series = append(a.Series, measure.Series{Labels: labels, Value: value})
+	}
+	return a
+}
+
+// TestCountersOfPods: errors belong to the requests of their pod; a pod without has none.
+func TestCountersOfPods(t *testing.T) {
+	t.Parallel()
+	got, err := countErrors(answer(map[string]float64{"a": 10, "b": 20}), answer(map[string]float64{"b": 3, "gone": 7}), "pod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]judge.Count{"a": {Requests: 10}, "b": {Requests: 20, Errors: 3}}, got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+	twice := measure.Answer{Series: []measure.Series{{Labels: map[string]string{"pod": "a", "code": "500"}}, {Labels: map[string]string{"pod": "a", "code": "502"}}}}
+	for name, tc := range map[string]struct {
+		requests, failed measure.Answer
+		label, says      string
+	}{
+		"no label":                {answer(map[string]float64{"a": 1}), measure.Answer{}, "instance", "has no label instance"},
+		"several of a pod":        {twice, measure.Answer{}, "pod", "requests has several series of pod a: write sum by (pod)"},
+		"several errors of a pod": {answer(map[string]float64{"a": 1}), twice, "pod", "errors has several series of pod a"},
+	} {
+		_, err := countErrors(tc.requests, tc.failed, tc.label)
+		if trouble, words := troubleOf(err); trouble != v1alpha1.TroubleBadQuery || !strings.Contains(words, tc.says) {
+			t.Errorf("%s: got %s: %s, want %q", name, trouble, words, tc.says)
+		}
+	}
+}
+
+// TestBoundsOfLatency: the old version's requests choose the bounds, which then stay.
+func TestBoundsOfLatency(t *testing.T) {
+	t.Parallel()
+	pods := []counters.Pod{{Name: "old"}, {Name: "new", New: true}}
+	w := &metricWatch{}
+	first := answer(map[string]float64{
+		"old/0.1": 400, "old/0.5": 950, "old/1": 995, "old/+Inf": 1000,
+		"new/0.1": 1, "new/0.5": 1, "new/1": 1, "new/+Inf": 100,
+	})
+	counts, err := w.countSlow(first, "pod", pods)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"0.5", "1"}, w.bounds); diff != "" {
+		t.Fatalf("bounds: want -, got +:\n%s", diff)
+	}
+	want := []map[string]judge.Count{
+		{"old": {Requests: 1000, Errors: 50}, "new": {Requests: 100, Errors: 99}}, {"old": {Requests: 1000, Errors: 5}, "new": {Requests: 100, Errors: 99}},
+	}
+	if diff := cmp.Diff(want, counts); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+	slower := answer(map[string]float64{"old/0.1": 0, "old/0.5": 0, "old/1": 0, "old/+Inf": 5000})
+	if _, err := w.countSlow(slower, "pod", pods); err != nil || len(w.bounds) != 2 {
+		t.Errorf("bounds are now %v, %v", w.bounds, err)
+	}
+	for name, bad := range map[string]measure.Answer{
+		"other buckets": answer(map[string]float64{"old/0.2": 1, "old/+Inf": 2}),
+		"no bound":      answer(map[string]float64{"old": 1}),
+		"falling":       answer(map[string]float64{"old/0.5": 3, "old/1": 2, "old/+Inf": 5}),
+		"no last one":   answer(map[string]float64{"old/0.5": 3, "old/1": 4}),
+		"not a number":  answer(map[string]float64{"old/abc": 3, "old/+Inf": 4}),
+	} {
+		if _, err := w.countSlow(bad, "pod", pods); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if _, err := (&metricWatch{}).countSlow(answer(map[string]float64{"new/1": 1, "new/+Inf": 1}), "pod", pods); err == nil {
+		t.Error("bounds are chosen by the new version")
+	}
+}
+
+// TestLooksOfBothVersions: a look needs series of both versions, and a later answer than before.
+func TestLooksOfBothVersions(t *testing.T) {
+	t.Parallel()
+	of := func(names ...string) []map[string]judge.Count {
+		counts := map[string]judge.Count{}
+		for _, name := range names {
+			counts[name] = judge.Count{Requests: 1}
+		}
+		return []map[string]judge.Count{counts}
+	}
+	old, fresh := counters.Pod{Name: "old", UID: "o"}, counters.Pod{Name: "new", UID: "n", New: true}
+	for want, tc := range map[v1alpha1.MetricTrouble]struct {
+		counts []map[string]judge.Count
+		pods   []counters.Pod
+	}{
+		v1alpha1.TroubleNoOldPods: {of("new"), []counters.Pod{fresh}},
+		v1alpha1.TroubleNoNewPods: {of("old"), []counters.Pod{old}},
+		v1alpha1.TroubleNoData:    {of("old"), []counters.Pod{old, fresh}},
+	} {
+		if got, _ := troubleOf(noData(tc.counts, tc.pods)); got != want {
+			t.Errorf("trouble %s, want %s", got, want)
+		}
+	}
+	w, at := &metricWatch{bounds: []string{""}}, time.Now()
+	var reading gate.MetricReading
+	if err := w.look(&reading, of("old", "new"), at, []counters.Pod{old, fresh}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := troubleOf(w.look(&reading, of("old", "new"), at, []counters.Pod{old, fresh}, 0)); got != v1alpha1.TroubleStale {
+		t.Errorf("an answer of the same time: %s", got)
+	}
+}
+
+// TestPodsOfVersions: a pod is of a version by its labels and its owner, and has nothing else in
+// memory.
+func TestPodsOfVersions(t *testing.T) {
+	t.Parallel()
+	since := metav1.NewTime(time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC))
+	pod := func(change ...func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: "web-x", UID: types.UID("x"), Labels: map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: "7f", "app": "web"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-7f", Controller: new(true)}},
+		}}
+		p.Spec.Containers = []corev1.Container{{Name: "web", Env: []corev1.EnvVar{{Name: "SECRET", Value: "s3cret"}}}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "web", RestartCount: 2}, {Name: "proxy", RestartCount: 1}}
+		for _, c := range change {
+			c(p)
+		}
+		kept, err := podToMeasure(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kept.(*corev1.Pod)
+	}
+	version := kinds.Named(kinds.Deployment).Pods("web", "7f")
+	if p := pod(); !isOf(p, version) || readySince(p) != since.Time || restartsOf(p) != 3 || len(p.Spec.Containers) != 0 || len(p.Labels) != 1 {
+		t.Errorf("kept %+v", p)
+	}
+	for name, other := range map[string]*corev1.Pod{
+		"another version":  pod(func(p *corev1.Pod) { p.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "6e" }),
+		"another workload": pod(func(p *corev1.Pod) { p.OwnerReferences[0].Name = "shop-7f" }),
+		"no owner":         pod(func(p *corev1.Pod) { p.OwnerReferences = nil }),
+		"another kind":     pod(func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Job" }),
+	} {
+		if isOf(other, version) {
+			t.Errorf("%s counts", name)
+		}
+	}
+	for name, other := range map[string]*corev1.Pod{
+		"not ready":     pod(func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }),
+		"terminating":   pod(func(p *corev1.Pod) { p.DeletionTimestamp = &since }),
+		"no conditions": pod(func(p *corev1.Pod) { p.Status.Conditions = nil }),
+	} {
+		if !readySince(other).IsZero() {
+			t.Errorf("%s is ready", name)
+		}
+	}
+}
+
+// TestHeadersOfProviders: credentials come from the Secret, and one kind of them alone.
+func TestHeadersOfProviders(t *testing.T) {
+	t.Parallel()
+	spec := &v1alpha1.MetricServer{Headers: []v1alpha1.MetricHeader{{Name: "X-Scope-OrgID", Value: "shop"}}}
+	secret := func(data ...string) *corev1.Secret {
+		s := &corev1.Secret{Data: map[string][]byte{}}
+		for i := 0; i < len(data); i += 2 {
+			s.Data[data[i]] = []byte(data[i+1])
+		}
+		return s
+	}
+	for name, tc := range map[string]struct {
+		secret *corev1.Secret
+		want   http.Header
+	}{
+		"none":  {secret(), http.Header{"X-Scope-Orgid": {"shop"}}},
+		"token": {secret("bearerToken", "t0k3n\n"), http.Header{"X-Scope-Orgid": {"shop"}, "Authorization": {"Bearer t0k3n"}}},
+		"basic": {secret("username", "ada", "password", "pw"), http.Header{"X-Scope-Orgid": {"shop"}, "Authorization": {"Basic YWRhOnB3"}}},
+		"other": {secret("header.X-Key", "k", "header.X-Scope-OrgID", "other"), http.Header{"X-Scope-Orgid": {"other"}, "X-Key": {"k"}}},
+	} {
+		got, err := headerOf(spec, tc.secret)
+		if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v, want -, got +:\n%s", name, err, diff)
+		}
+	}
+	if _, err := headerOf(spec, secret("bearerToken", "t", "username", "ada")); err == nil {
+		t.Error("two kinds of credentials are accepted")
+	}
+}
