@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
 const clusterTemplate = "ClusterAnalysisTemplate"
@@ -59,7 +61,7 @@ func (t *argoTemplate) takeArgument(o *object) {
 		return slices.ContainsFunc(t.arguments, func(a *argument) bool { return a.parameter == name })
 	})
 	if a.parameter != a.name {
-		o.report(Note, "name", "is no name of an argument in Sluice: it is written as "+a.parameter)
+		o.report(Note, "name", "is not a name of an argument in Sluice: it is written as "+a.parameter)
 	}
 	t.arguments = append(t.arguments, a)
 }
@@ -134,7 +136,7 @@ func (t *argoTemplate) translate() {
 		t.spec.report(Changed, "", "is for all namespaces, and a MetricProvider for one: apply it with kubectl -n in each namespace that has releases with its gates")
 	}
 	if waits {
-		t.spec.report(Note, "metrics", "five errors of the server in a row end an analysis of Argo; a gate waits for the server. Set errorLimit to leave that to a user")
+		t.spec.report(Note, "metrics", "five errors of the server in a row end an analysis of Argo; a gate waits for the server. With errorLimit, a user decides")
 	}
 	for i, other := range t.spec.list("templates") {
 		other.skip("clusterScope")
@@ -146,12 +148,40 @@ func (t *argoTemplate) translate() {
 	}
 	t.spec.noEqual()
 	t.reportArguments()
-	if policies := gatesOf(metrics); len(policies) > 0 {
-		if len(policies) > 1 {
-			t.spec.report(Note, "metrics", "have several servers, intervals or delays, or are more than 10: they make several gates, all for the same step")
-		}
-		t.result.gates = append(t.result.gates, gates{t.from(), policies})
+	t.addGates(gatesOf(metrics, false))
+	t.addGuards(gatesOf(metrics, true))
+}
+
+// addGates adds the gates of the template.
+func (t *argoTemplate) addGates(policies []v1alpha1.GatePolicy) {
+	if len(policies) == 0 {
+		return
 	}
+	if len(policies) > 1 {
+		t.spec.report(Note, "metrics", "have several servers, intervals or delays, or are more than 10: they make several gates, all for the same step")
+	}
+	for _, g := range t.given {
+		if g.background && g.isFor(t) {
+			g.at.report(Changed, "", "runs beside all steps; a metric with a count is in a gate: add the gate to each step that should wait for it")
+		}
+	}
+	t.result.gates = append(t.result.gates, gates{from: t.from(), policies: policies})
+}
+
+// addGuards adds the guards of the template.
+func (t *argoTemplate) addGuards(policies []v1alpha1.GatePolicy) {
+	if len(policies) == 0 {
+		return
+	}
+	if len(policies) > maxGuards {
+		t.spec.report(LeftOut, "metrics", fmt.Sprintf("make %d guards, and a release has up to %d: give their metrics one interval", len(policies), maxGuards))
+	}
+	for _, g := range t.given {
+		if !g.background && g.isFor(t) {
+			g.at.report(Changed, "", "belongs to one step; a metric without a count never ends, and is in a guard of the whole release")
+		}
+	}
+	t.result.gates = append(t.result.gates, gates{from: t.from(), guards: true, policies: policies})
 }
 
 // takeDryRun reads the patterns of metrics that decide nothing.
@@ -160,7 +190,7 @@ func (t *argoTemplate) takeDryRun() {
 		pattern, err := regexp.Compile(one.text("metricName"))
 		one.noEqual()
 		if err != nil || one.fields["metricName"] == nil || len(t.dryRun) == maxOfTemplate {
-			one.report(LeftOut, "metricName", "is no regular expression: set dryRun of the metrics in the gate")
+			one.report(LeftOut, "metricName", "is not a regular expression: set dryRun of the metrics in the gate")
 			continue
 		}
 		t.dryRun = append(t.dryRun, pattern)

@@ -15,8 +15,6 @@ import (
 const (
 	// maxCount is the number of measurements of a metric.
 	maxCount = 10_000
-	// defaultCount is the number of measurements of a metric that Argo measures until the end.
-	defaultCount = 10
 	// maxShown is the length of a text of the input in a message.
 	maxShown = 200
 )
@@ -49,7 +47,7 @@ func (t *argoTemplate) metric(o *object) (gateMetric, bool) {
 		interval: m.time("interval", time.Second, time.Hour),
 		delay:    m.time("initialDelay", 0, 24*time.Hour),
 	}
-	m.limits(query, result.interval != nil)
+	result.guard = m.limits(query, result.interval != nil)
 	o.noEqual()
 	shared := v1alpha1.SharedMetric{Name: labelOf(name, "metric"), Arguments: parametersOf(m.used), MetricCheck: v1alpha1.MetricCheck{Query: query}}
 	if problem := checkShared(shared); problem != "" {
@@ -150,12 +148,13 @@ func (m *argoMetric) condition(text string) (string, error) {
 	return written, nil
 }
 
-// limits translates counts and limits.
-func (m *argoMetric) limits(query *v1alpha1.QueryMetric, repeated bool) {
+// limits translates counts and limits. It reports whether the metric is one of a guard: it is
+// measured until the release ends.
+func (m *argoMetric) limits(query *v1alpha1.QueryMetric, repeated bool) bool {
 	query.FailureLimit = m.number("failureLimit", -1)
 	query.InconclusiveLimit = m.number("inconclusiveLimit", 0)
 	if query.ErrorLimit = m.number("consecutiveErrorLimit", 0); query.ErrorLimit != nil {
-		m.o.report(Changed, "consecutiveErrorLimit", "Argo aborts after that many errors in a row and one more; here a user decides then")
+		m.o.report(Changed, "consecutiveErrorLimit", "Argo aborts after that many errors in a row and one more; here a user decides on a gate then, and a guard waits")
 	}
 	count, successes := m.number("count", 0), m.number("consecutiveSuccessLimit", 0)
 	if count != nil && *count == 0 {
@@ -168,14 +167,15 @@ func (m *argoMetric) limits(query *v1alpha1.QueryMetric, repeated bool) {
 			m.o.report(Changed, "consecutiveSuccessLimit", "Argo ends without a success after count measurements; here the metric is measured until that many succeed in a row, or until failureLimit")
 		}
 	case count == nil && repeated:
-		query.Count = new(int32(defaultCount))
-		if limit := query.FailureLimit; limit != nil && *limit >= defaultCount/2 {
-			query.Count = new(min(2*(*limit+1), maxCount))
+		m.o.report(Note, "interval", "without a count, the metric is measured until the release ends: it is in a guard")
+		if query.InconclusiveLimit != nil || query.Success != "" && query.Failure != "" {
+			m.o.report(Changed, "inconclusiveLimit", "inconclusive measurements pause a Rollout; a guard goes on")
 		}
-		m.o.report(Changed, "interval", "without a count, Argo measures until the rollout ends; a gate must end, so count is written as "+strconv.Itoa(int(*query.Count)))
+		return true
 	case count != nil:
 		query.Count = count
 	}
+	return false
 }
 
 func itoa(i int) string { return strconv.Itoa(i) }

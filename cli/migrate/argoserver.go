@@ -154,7 +154,7 @@ func (m *argoMetric) header(s *server, o *object) {
 	name, value := o.text("key"), o.text("value")
 	o.noEqual()
 	if !headerName.MatchString(name) {
-		o.report(LeftOut, "key", "is no name of a header: correct it")
+		o.report(LeftOut, "key", "is not the name of a header: correct it")
 		return
 	}
 	source := m.sourceOf(o.fields)
@@ -178,7 +178,7 @@ func (s *server) addHeader(o *object, name, value string) {
 	known := slices.ContainsFunc(s.headers, func(h v1alpha1.MetricHeader) bool { return strings.EqualFold(h.Name, name) })
 	switch {
 	case strings.ContainsAny(value, "\n\t") || len(value) > maxHeader:
-		o.report(LeftOut, "value", "is no value of a header: correct it")
+		o.report(LeftOut, "value", "is not the value of a header: correct it")
 	case known || len(s.headers) == maxHeaders:
 		o.report(LeftOut, "", "a MetricProvider sends up to 10 headers, each once: remove it")
 	default:
@@ -208,7 +208,7 @@ func (m *argoMetric) web(o *object, query *v1alpha1.QueryMetric) (server, bool) 
 	}
 	parts := webURL.FindStringSubmatch(text)
 	if parts == nil {
-		o.report(LeftOut, "url", "is no URL whose server can be told from the path")
+		o.report(LeftOut, "url", "is not a URL whose server can be told from the path")
 		return server{}, false
 	}
 	s := server{http: true, namespace: m.namespace}
@@ -241,7 +241,7 @@ func (m *argoMetric) jsonPath(o *object) bool {
 	}
 	path, is := pathOf(text)
 	if !is {
-		o.report(LeftOut, "jsonPath", "is no plain path such as {$.data.ok}. Let the condition select the result, in CEL: "+
+		o.report(LeftOut, "jsonPath", "is not a plain path such as {$.data.ok}. Let the condition select the result, in CEL: "+
 			plain.UpTo(plain.Line(text), maxShown))
 		return false
 	}

@@ -24,7 +24,7 @@ type canary struct {
 
 	o, spec, analysis *object
 	name, namespace   string
-	// values are those of the names in its queries that Sluice has no variable for.
+	// values are the values of names in its queries for which Sluice has no variable.
 	values map[string]string
 	// mesh is the provider of its traffic, and server the address of its Prometheus.
 	mesh, server string
@@ -32,12 +32,12 @@ type canary struct {
 }
 
 // ofCanary says where the docs have the rest of a Canary.
-const ofCanary = "is no metric: docs/migration.md#from-flagger says what takes its place"
+const ofCanary = "is not a metric: docs/migration.md#from-flagger says what takes its place"
 
 // inAnalysis says what takes the place of fields of an analysis.
 var inAnalysis = map[string]string{
 	"alerts":                "has no equal among gates: docs/operations.md has notices and alerts",
-	"match":                 "is no metric: matches in a step sends those requests to the new version",
+	"match":                 "is not a metric: matches in a step sends those requests to the new version",
 	"mirror":                "has no equal: Sluice mirrors no requests",
 	"mirrorWeight":          "has no equal: Sluice mirrors no requests",
 	"webhooks":              "has no equal among metrics: a gate with job runs a test or a load, and manual or pullRequest takes the place of confirm-rollout and confirm-promotion",
@@ -125,7 +125,7 @@ func (c *canary) translate() {
 	}
 	for _, name := range inSteps {
 		if c.analysis.has(name) {
-			c.analysis.report(Note, name, "is no metric: make a step with the gates for each weight (docs/migration.md#from-flagger)")
+			c.analysis.report(Note, name, "is not a metric: make a step with the gates for each weight (docs/migration.md#from-flagger)")
 		}
 	}
 	for _, name := range c.analysis.names() {
@@ -134,8 +134,8 @@ func (c *canary) translate() {
 		}
 	}
 	c.analysis.noEqual()
-	if policies := gatesOf(metrics); len(policies) > 0 {
-		c.result.gates = append(c.result.gates, gates{"Canary " + c.name, policies})
+	if policies := gatesOf(metrics, false); len(policies) > 0 {
+		c.result.gates = append(c.result.gates, gates{from: "Canary " + c.name, policies: policies})
 	}
 }
 
@@ -261,7 +261,7 @@ func rangeOf(o *object, name string) (string, bool) {
 		}
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			of.report(LeftOut, name, "is no number: correct it")
+			of.report(LeftOut, name, "is not a number: correct it")
 			return false
 		}
 		parts = append(parts, "x "+operator+" "+doubleOf(value))

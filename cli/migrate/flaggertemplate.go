@@ -58,7 +58,7 @@ func (m *metricTemplate) server(namespace string) (server, bool) {
 			s.secret = name
 			o.report(Changed, "secretRef", "the Secret stays; if it has the key token, name that bearerToken")
 		} else {
-			ref.report(LeftOut, "name", "is no name of a Secret: correct it")
+			ref.report(LeftOut, "name", "is not the name of a Secret: correct it")
 		}
 		ref.noEqual()
 	}
@@ -75,7 +75,7 @@ func (m *metricTemplate) headers(s *server, o *object) {
 		values, is := o.fields[name].([]any)
 		if !is || len(values) != 1 || !headerName.MatchString(name) {
 			o.has(name)
-			o.report(LeftOut, name, "is no header with one value: correct it")
+			o.report(LeftOut, name, "is not a header with one value: correct it")
 			continue
 		}
 		value, _ := values[0].(string)
@@ -85,7 +85,7 @@ func (m *metricTemplate) headers(s *server, o *object) {
 			s.keep("header." + name)
 			o.report(LeftOut, name, "create a Secret with the name of the MetricProvider, or use that of secretRef, with the key header."+name)
 		case value == "" || strings.ContainsFunc(value, unseen):
-			o.report(LeftOut, name, "is no value of a header: correct it")
+			o.report(LeftOut, name, "is not the value of a header: correct it")
 		default:
 			s.addHeader(o, name, value)
 		}
@@ -156,7 +156,7 @@ func (r *rendering) render(o *object, name, text string) (string, bool) {
 		o.report(LeftOut, name, "is empty: there is nothing to measure")
 		return "", false
 	case strings.Contains(text, "{{"):
-		o.report(LeftOut, name, "has a template that has no equal: only {{ namespace }}, {{ target }}, {{ interval }}, {{ variables.name }} and the like are translated")
+		o.report(LeftOut, name, "has a template that has no equal: only {{ namespace }}, {{ target }}, {{ interval }}, {{ variables.name }} are translated, and those of service, ingress, route and name")
 		return "", false
 	}
 	return text, ok

@@ -67,8 +67,8 @@ func examples(t *testing.T) []example {
 	return all
 }
 
-// TestExamplesOfTheDocs: examples of the docs of Argo Rollouts and Flagger are translated, and what
-// is written is valid.
+// TestExamplesOfTheDocs: examples of the docs of Argo Rollouts and Flagger are translated, and the
+// output is valid.
 func TestExamplesOfTheDocs(t *testing.T) {
 	t.Parallel()
 	for _, one := range examples(t) {
@@ -111,8 +111,8 @@ func wantFile(t *testing.T, path, got string) {
 	}
 }
 
-// wantValid wants the output of a result to be what it means: MetricProviders and gates that are
-// valid by the CRD and the rules of gates, and comments. It returns the output.
+// wantValid wants the output of a result to have comments, and MetricProviders and gates that are
+// valid by the CRD and the rules of gates. It returns the output.
 func wantValid(t *testing.T, result *Result) string {
 	t.Helper()
 	var out strings.Builder
@@ -170,12 +170,13 @@ func decoded(t *testing.T, output string) (providers []v1alpha1.MetricProvider, 
 			continue
 		}
 		var step struct {
-			Gates []v1alpha1.GatePolicy `json:"gates"`
+			Gates  []v1alpha1.GatePolicy `json:"gates"`
+			Guards []v1alpha1.GatePolicy `json:"guards"`
 		}
 		if err := yaml.UnmarshalStrict(document, &step); err != nil {
 			t.Fatalf("decode gates: %v\n%s", err, document)
 		}
-		policies = append(policies, step.Gates...)
+		policies = append(append(policies, step.Gates...), step.Guards...)
 	}
 }
 
@@ -202,7 +203,7 @@ func wantGate(t *testing.T, policy v1alpha1.GatePolicy, providers []v1alpha1.Met
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: v1alpha1.BatchReleaseSpec{
 			WorkloadRef: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
-			Strategy:    v1alpha1.ReleaseStrategy{Steps: []v1alpha1.Step{{Replicas: intstr.FromInt32(1), Gates: []v1alpha1.GatePolicy{policy}}}},
+			Strategy:    v1alpha1.ReleaseStrategy{Steps: []v1alpha1.Step{{Replicas: intstr.FromInt32(1), Gates: []v1alpha1.GatePolicy{policy}}}, Guards: []v1alpha1.GatePolicy{policy}},
 		},
 	}
 	if err := crdcheck.Object("batchreleases", release); err != nil {

@@ -72,8 +72,8 @@ func sorted(of map[string]any) []string {
 	return keys
 }
 
-// TestHostileTexts: no text of the input writes YAML, forges a line or steers a terminal.
-func TestHostileTexts(t *testing.T) {
+// TestTextsWriteNoYAML: no text of the input writes YAML, forges a line or steers a terminal.
+func TestTextsWriteNoYAML(t *testing.T) {
 	t.Parallel()
 	for _, one := range examples(t) {
 		t.Run(one.name, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// TestHostileNames: names of files and fields stay on their line.
-func TestHostileNames(t *testing.T) {
+// TestNamesStayOnTheirLine: names of files and fields stay on their line.
+func TestNamesStayOnTheirLine(t *testing.T) {
 	t.Parallel()
 	text := `{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate", "metadata": {"name": "x"}, "spec": {` + strconv.QuoteToASCII(hostile) + `: 1}}`
 	result, unread := Analyses([]File{{hostile, []byte(text)}}, Options{})
@@ -181,7 +181,7 @@ func TestHostileSizes(t *testing.T) {
 	}
 }
 
-// TestManyOfEverything: what is too much is reported, and the rest is translated.
+// TestManyOfEverything: input beyond a limit is reported, and the rest is translated.
 func TestManyOfEverything(t *testing.T) {
 	t.Parallel()
 	metric := func(i int) string {

@@ -68,7 +68,7 @@ func (o *object) text(name string) string {
 	case bool:
 		text = strconv.FormatBool(value)
 	default:
-		o.report(LeftOut, name, "is no text: correct it")
+		o.report(LeftOut, name, "is not a text: correct it")
 		return ""
 	}
 	if strings.ContainsFunc(text, unseen) {
@@ -99,7 +99,7 @@ func (o *object) child(name string) *object {
 	}
 	fields, is := o.fields[name].(map[string]any)
 	if !is {
-		o.report(LeftOut, name, "is no object: correct it")
+		o.report(LeftOut, name, "is not an object: correct it")
 		return nil
 	}
 	return o.object(o.path+name, fields)
@@ -112,7 +112,7 @@ func (o *object) list(name string) []*object {
 	}
 	items, is := o.fields[name].([]any)
 	if !is {
-		o.report(LeftOut, name, "is no list: correct it")
+		o.report(LeftOut, name, "is not a list: correct it")
 		return nil
 	}
 	var all []*object
@@ -122,7 +122,7 @@ func (o *object) list(name string) []*object {
 			all = append(all, o.object(o.path+at, fields))
 			continue
 		}
-		o.report(LeftOut, at, "is no object: correct it")
+		o.report(LeftOut, at, "is not an object: correct it")
 	}
 	return all
 }
@@ -158,7 +158,7 @@ func (o *object) metadata() (name, namespace string) {
 	}
 	name, namespace = meta.text("name"), meta.text("namespace")
 	if namespace != "" && !isLabel(namespace) {
-		meta.report(LeftOut, "namespace", "is no name of a namespace: correct it")
+		meta.report(LeftOut, "namespace", "is not the name of a namespace: correct it")
 		namespace = ""
 	}
 	meta.skip("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
@@ -173,7 +173,7 @@ func (o *object) duration(name, text string, least, most time.Duration) *time.Du
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		o.report(LeftOut, name, "is no duration such as 30s: correct it")
+		o.report(LeftOut, name, "is not a duration such as 30s: correct it")
 		return nil
 	}
 	if bounded := min(max(d, least), most); bounded != d {
@@ -199,7 +199,7 @@ func (o *object) whole(name, text string, least int32) *int32 {
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || int32(n) < least {
-		o.report(LeftOut, name, fmt.Sprintf("is no whole number from %d: correct it", least))
+		o.report(LeftOut, name, fmt.Sprintf("is not a whole number from %d: correct it", least))
 		return nil
 	}
 	return new(int32(n))

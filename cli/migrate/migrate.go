@@ -39,7 +39,7 @@ type Options struct {
 	Limits spec.Limits
 }
 
-// Result is what files are translated to.
+// Result holds MetricProviders, gates, and findings.
 type Result struct {
 	providers []*provider
 	gates     []gates
@@ -94,7 +94,8 @@ func (r *Result) Count(kind Kind) int {
 	return count
 }
 
-// Analyses translates the analyses in files. Errors say what can't be read; then there is no result.
+// Analyses translates the analyses in files. With errors, some can't be read, and there is no
+// result.
 func Analyses(files []File, options Options) (*Result, []spec.Error) {
 	t := &translation{options: options, found: map[Finding]bool{}, asked: map[string]bool{}, providers: map[string]*provider{}, names: map[string]bool{}}
 	var unread []spec.Error
@@ -143,7 +144,7 @@ type translation struct {
 func (t *translation) take(in *input, path string, value any) {
 	fields, is := value.(map[string]any)
 	if !is {
-		in.report(LeftOut, path, "is no Kubernetes object")
+		in.report(LeftOut, path, "is not a Kubernetes object")
 		return
 	}
 	o := in.object(path, fields)
@@ -169,7 +170,7 @@ func (t *translation) take(in *input, path string, value any) {
 		t.canaries = append(t.canaries, o)
 		t.result.Analyses++
 	default:
-		o.report(Note, "kind", "is no analysis, and is left as it is")
+		o.report(Note, "kind", "is not an analysis, and is left as it is")
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestCompare: a share of failed requests, and a quantile of latency, are what compare judges.
-func TestCompare(t *testing.T) {
+// TestOffersToCompare: compare can judge a share of failed requests, and a quantile of latency.
+func TestOffersToCompare(t *testing.T) {
 	t.Parallel()
 	ratio := func(above, below string) string {
 		return "sum(rate(" + above + "[5m])) / sum(rate(" + below + "[5m]))"
@@ -156,17 +156,17 @@ func TestFieldsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
 		`{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate"}`:                                                  "has no spec",
-		`{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate", "spec": []}`:                                      "spec: is no object",
-		`{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate", "spec": {"metrics": {}}}`:                         "spec.metrics: is no list",
-		`{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate", "spec": {"metrics": ["x"]}}`:                      "spec.metrics[0]: is no object",
+		`{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate", "spec": []}`:                                      "spec: is not an object",
+		`{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate", "spec": {"metrics": {}}}`:                         "spec.metrics: is not a list",
+		`{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate", "spec": {"metrics": ["x"]}}`:                      "spec.metrics[0]: is not an object",
 		`{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate", "spec": {"args": [{"name": "\u202e"}]}}`:          "spec.args[0].name: has characters that are not visible",
-		`{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate", "spec": {"dryRun": [{"metricName": "("}]}}`:       "is no regular expression",
-		`{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate", "metadata": {"namespace": "A b"}, "spec": {}}`:    "metadata.namespace: is no name of a namespace",
+		`{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate", "spec": {"dryRun": [{"metricName": "("}]}}`:       "is not a regular expression",
+		`{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate", "metadata": {"namespace": "A b"}, "spec": {}}`:    "metadata.namespace: is not the name of a namespace",
 		`{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisRun", "spec": {}}`:                                           "AnalysisRun is made for one release",
-		`{"apiVersion": "flagger.app/v1beta1", "kind": "Canary", "spec": {"analysis": {"threshold": "x", "interval": "1y"}}}`: "spec.analysis.threshold: is no whole number",
-		`{"apiVersion": "flagger.app/v1beta1", "kind": "Canary", "spec": {"analysis": {"interval": "1y"}}}`:                   "spec.analysis.interval: is no duration",
-		`["x"]`: "is no Kubernetes object",
-		metricOf(`{"prometheus": {"address": "ftp://x", "query": "up"}}`):                                                                       "address: is no URL",
+		`{"apiVersion": "flagger.app/v1beta1", "kind": "Canary", "spec": {"analysis": {"threshold": "x", "interval": "1y"}}}`: "spec.analysis.threshold: is not a whole number",
+		`{"apiVersion": "flagger.app/v1beta1", "kind": "Canary", "spec": {"analysis": {"interval": "1y"}}}`:                   "spec.analysis.interval: is not a duration",
+		`["x"]`: "is not a Kubernetes object",
+		metricOf(`{"prometheus": {"address": "ftp://x", "query": "up"}}`):                                                                       "address: is not a URL",
 		metricOf(`{"prometheus": {"address": "http://x?a=b", "query": "up"}}`):                                                                  "address: has a query or a fragment",
 		metricOf(`{"prometheus": {"address": "http://x", "query": ""}}`):                                                                        "query: is empty",
 		metricOf(`{"prometheus": {"address": "http://x", "query": "a{b=\"$(c)\"}"}}`):                                                           "query: has $( in it",
@@ -174,10 +174,10 @@ func TestFieldsThatAreWrong(t *testing.T) {
 		metricOf(`{"prometheus": {"address": "http://x", "query": "{{ args.c "}}`):                                                              "query: has {{ without an argument",
 		metricOf(`{"prometheus": {"address": "http://x", "query": "` + strings.Repeat("x", 2049) + `"}}`):                                       "has a query of more than 2048 characters",
 		metricOf(`{"prometheus": {"address": "http://x", "query": "up", "insecure": "maybe"}}`):                                                 "insecure: is neither true nor false",
-		metricOf(`{"prometheus": {"address": "http://x", "query": "up", "headers": [{"key": "a b"}]}}`):                                         "key: is no name of a header",
+		metricOf(`{"prometheus": {"address": "http://x", "query": "up", "headers": [{"key": "a b"}]}}`):                                         "key: is not the name of a header",
 		metricOf(`{"prometheus": {"address": "http://x", "query": "up", "headers": [{"key": "a", "value": "1"}, {"key": "A", "value": "2"}]}}`): "sends up to 10 headers, each once",
 		metricOf(`{"web": {"url": "http://x/a/../b"}}`):                                                                                         "url: Sluice can't request it",
-		metricOf(`{"web": {"url": "/a"}}`):                                                                                                      "url: is no URL whose server can be told from the path",
+		metricOf(`{"web": {"url": "/a"}}`):                                                                                                      "url: is not a URL whose server can be told from the path",
 	} {
 		result, unread := Analyses([]File{{"x.yaml", []byte(text)}}, Options{})
 		if unread != nil {

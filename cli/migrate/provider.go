@@ -21,6 +21,7 @@ import (
 const (
 	maxShared    = 50
 	maxInGate    = 10
+	maxGuards    = 5
 	maxArguments = 20
 	maxText      = 2048
 	maxValue     = 256
@@ -74,9 +75,10 @@ type offer struct {
 	metric v1alpha1.SharedMetric
 }
 
-// gates are the gates of a step.
+// gates are the gates of a step, or the guards of a release.
 type gates struct {
 	from     string
+	guards   bool
 	policies []v1alpha1.GatePolicy
 }
 
@@ -91,7 +93,7 @@ func checkAddress(address string) string {
 	case address == "":
 		return "has no address: give that of the server"
 	case err != nil, strings.ContainsFunc(address, unseen), parsed.Host == "", parsed.Scheme != "http" && parsed.Scheme != "https", len(address) > maxText:
-		return "is no URL such as http://prometheus.monitoring:9090: correct it"
+		return "is not a URL such as http://prometheus.monitoring:9090: correct it"
 	case parsed.User != nil:
 		return "has a user and a password: remove them, and create a Secret with username and password for the MetricProvider"
 	case !addressForm.MatchString(address):
@@ -207,16 +209,21 @@ type gateMetric struct {
 	provider        *provider
 	interval, delay *time.Duration
 	metric          v1alpha1.GateMetric
+	// guard says that the metric is measured until the release ends.
+	guard bool
 }
 
 const unset = time.Duration(-1)
 
-// gatesOf returns the gates that measure metrics: those of a server, an interval and a delay
-// together.
-func gatesOf(metrics []gateMetric) []v1alpha1.GatePolicy {
+// gatesOf returns the gates, or the guards, that measure metrics. One gate has the metrics of a
+// server with one interval and one delay.
+func gatesOf(metrics []gateMetric, guards bool) []v1alpha1.GatePolicy {
 	byKey := map[gateKey]*v1alpha1.MetricsGate{}
 	var policies []v1alpha1.GatePolicy
 	for _, m := range metrics {
+		if m.guard != guards {
+			continue
+		}
 		key := gateKey{m.provider, unset, unset}
 		if m.interval != nil {
 			key.interval = *m.interval

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// values are what random input has in the place of what an example has.
+// values take the place of values of an example.
 var values = []any{
 	nil, true, 0.0, -1.0, 1e12, 2.5, "", "0", "1h30m", "-5s", "{{args.x}}", "{{ args.service-name }}", "{{ interval }}", "$(revision)", "$(x)", "a\nb", shown, hostile,
 	"result[0] > 1", "len(result", "{$.a['b'][0]}", "http://x/{{args.a}}?b=%zz", "http://u:p@x/..", "https://[::1]:80/a#b", "Latest", "5..", strings.Repeat("x", 3000),
@@ -17,7 +17,7 @@ var values = []any{
 	`sum(rate(a{code=~"5.."}[5m])) / sum(rate(a[5m]))`, `histogram_quantile(0.9, sum by (le) (rate(a_bucket{pod="x"}[$(interval)])))`, "{{ variables.interval }}{{ service }}", "ClusterAnalysisTemplate",
 }
 
-// TestRandomInput: whatever is changed in an example, it is refused, or the output is valid.
+// TestRandomInput: an example with random changes is translated, and the output is valid.
 func TestRandomInput(t *testing.T) {
 	t.Parallel()
 	all := examples(t)

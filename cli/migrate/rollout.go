@@ -6,9 +6,12 @@ import (
 
 // given are the arguments that an analysis of a Rollout gives to a template.
 type given struct {
+	at              *object
 	cluster         bool
 	namespace, name string
 	arguments       []*argument
+	// background says that the analysis runs beside all steps.
+	background bool
 }
 
 // isFor reports whether a template is meant. Manifests in Git often have no namespace.
@@ -18,7 +21,7 @@ func (g given) isFor(t *argoTemplate) bool {
 }
 
 // elsewhere says where the docs have the rest of a Rollout.
-const elsewhere = "is no part of an analysis: docs/migration.md#from-argo-rollouts says what takes its place"
+const elsewhere = "is not part of an analysis: docs/migration.md#from-argo-rollouts says what takes its place"
 
 // takeRollout reads the arguments that a Rollout gives to templates. The rest of a Rollout is no
 // analysis.
@@ -36,12 +39,14 @@ func (t *translation) takeRollout(o *object) {
 	}
 	if canary := strategy.child("canary"); canary != nil {
 		if background := canary.child("analysis"); background != nil {
-			background.report(Changed, "", "runs beside all steps; a gate measures after the pods of its own step are ready: add the gates to each step that should wait for them")
-			t.takeAnalysis(background, namespace)
+			if background.has("startingStep") {
+				background.report(LeftOut, "startingStep", "has no equal: a guard watches from the first step on")
+			}
+			t.takeAnalysis(background, namespace, true)
 		}
 		for _, step := range canary.list("steps") {
 			if analysis := step.child("analysis"); analysis != nil {
-				t.takeAnalysis(analysis, namespace)
+				t.takeAnalysis(analysis, namespace, false)
 			}
 			if step.has("experiment") {
 				step.report(LeftOut, "experiment", "has no equal: compare judges the new version against the old one in the release itself (docs/judge.md)")
@@ -53,7 +58,7 @@ func (t *translation) takeRollout(o *object) {
 	if blueGreen := strategy.child("blueGreen"); blueGreen != nil {
 		for _, name := range []string{"prePromotionAnalysis", "postPromotionAnalysis"} {
 			if analysis := blueGreen.child(name); analysis != nil {
-				t.takeAnalysis(analysis, namespace)
+				t.takeAnalysis(analysis, namespace, false)
 			}
 		}
 		blueGreen.rest(Note, elsewhere)
@@ -62,7 +67,7 @@ func (t *translation) takeRollout(o *object) {
 }
 
 // takeAnalysis reads the arguments for the templates of an analysis.
-func (t *translation) takeAnalysis(o *object, namespace string) {
+func (t *translation) takeAnalysis(o *object, namespace string, background bool) {
 	var arguments []*argument
 	for _, one := range o.list("args") {
 		a := &argument{name: one.text("name"), at: one}
@@ -78,7 +83,7 @@ func (t *translation) takeAnalysis(o *object, namespace string) {
 	}
 	for _, one := range o.list("templates") {
 		name := one.text("templateName")
-		t.given = append(t.given, given{one.flag("clusterScope"), namespace, name, arguments})
+		t.given = append(t.given, given{o, one.flag("clusterScope"), namespace, name, arguments, background})
 		one.noEqual()
 	}
 	for i := range o.list("dryRun") {

@@ -77,11 +77,15 @@ func (p *provider) text() (string, error) {
 }
 
 func (g gates) text() (string, error) {
-	body, err := yaml.Marshal(map[string][]v1alpha1.GatePolicy{"gates": g.policies})
+	name, to := "gates", "for a step of a BatchRelease, in spec.strategy.steps"
+	if g.guards {
+		name, to = "guards", "for a BatchRelease, in spec.strategy"
+	}
+	body, err := yaml.Marshal(map[string][]v1alpha1.GatePolicy{name: g.policies})
 	if err != nil {
 		return "", fmt.Errorf("encode gates: %w", err)
 	}
-	return comment("From "+g.from+": for a step of a BatchRelease, in spec.strategy.steps.") + string(body), nil
+	return comment("From "+g.from+": "+to+".") + string(body), nil
 }
 
 // comment writes a text as a comment of one line.

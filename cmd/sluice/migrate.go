@@ -83,7 +83,7 @@ func (f *migrateFlags) run(cmd *cobra.Command, names []string) error {
 	for _, argument := range f.arguments {
 		name, value, found := strings.Cut(argument, "=")
 		if !found || name == "" || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			return usageError{fmt.Errorf("--arg %q is no name=value", argument)}
+			return usageError{fmt.Errorf("--arg %q is not name=value", argument)}
 		}
 		options.Arguments[name] = value
 	}

@@ -55,8 +55,8 @@ func TestMigrateAnalysis(t *testing.T) {
 		"Twice":     {"a file is given once", []string{"-", "-"}, exitUsage, "", "- is named twice"},
 		"None":      {"nothing is read without a name", nil, exitUsage, "", "name a file with analyses"},
 		"Part":      {"parts are few", []string{"template.yaml", "--only=metrics"}, exitUsage, "", "not one of all, providers, gates"},
-		"Argument":  {"an argument has a value", []string{"template.yaml", "--arg=service"}, exitUsage, "", "is no name=value"},
-		"Invisible": {"and can be seen", []string{"template.yaml", "--arg=service=\u202e"}, exitUsage, "", "is no name=value"},
+		"Argument":  {"an argument has a value", []string{"template.yaml", "--arg=service"}, exitUsage, "", "is not name=value"},
+		"Invisible": {"and can be seen", []string{"template.yaml", "--arg=service=\u202e"}, exitUsage, "", "is not name=value"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

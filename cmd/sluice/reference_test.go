@@ -83,7 +83,7 @@ func writeReference(w *bytes.Buffer, root *cobra.Command) {
 		"`sluice completion bash|zsh|fish|powershell`", "`kubectl_complete-sluice`")
 }
 
-// verbsOf returns the verbs of a root: those that do something, such as "migrate analysis".
+// verbsOf returns the commands of a root that do something, such as "migrate analysis".
 func verbsOf(root *cobra.Command) []*cobra.Command {
 	var verbs []*cobra.Command
 	for _, command := range root.Commands() {

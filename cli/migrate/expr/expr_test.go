@@ -75,11 +75,11 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestNoEqual: what has no equal is an error that says what it is.
+// TestNoEqual: a condition without an equal is an error that names the part.
 func TestNoEqual(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
-		"results[0] > 1":                          `"results" is no variable`,
+		"results[0] > 1":                          `"results" is not a variable`,
 		"result ** 2 > 1":                         "** has no equal in CEL: multiply",
 		"result % 2 == 0":                         "% has no equal",
 		"result ?? 0 < 1":                         "?? has no equal in CEL: use has",
@@ -94,7 +94,7 @@ func TestNoEqual(t *testing.T) {
 		"count(result) > 1":                       "count without a predicate",
 		"result.len() > 1":                        "the method len has no equal",
 		"result[1:2] == 3":                        "a slice, has no equal",
-		"result[result.i] > 1":                    "an index that is no number",
+		"result[result.i] > 1":                    "an index that is not a number",
 		"all(result, #index < 3)":                 "#index has no equal",
 		"# > 1":                                   `"#" is not expected`,
 		"default(result.a, 0) < 1":                "default of anything but result",
@@ -106,9 +106,9 @@ func TestNoEqual(t *testing.T) {
 		"":                                        "the end is not expected",
 		"result == 'a":                            "no closing '",
 		`result == "\q"`:                          "unknown escape",
-		"result == 1x":                            `"1x" is no number`,
-		"result == 99999999999999999999":          "is no number",
-		"result & 1":                              "is no operator",
+		"result == 1x":                            `"1x" is not a number`,
+		"result == 99999999999999999999":          "is not a number",
+		"result & 1":                              "is not an operator",
 		"result > 1 ?: 2":                         "?: has no equal",
 		strings.Repeat("(", 500) + "true":         "nested too deep",
 		strings.Repeat("!", 500) + "true":         "nested too deep",

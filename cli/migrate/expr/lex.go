@@ -89,7 +89,7 @@ func split(text string) ([]token, error) {
 		default:
 			next = token{sign, signAt(text)}
 			if size = len(next.text); size == 0 {
-				return nil, fmt.Errorf("%q is no operator", r)
+				return nil, fmt.Errorf("%q is not an operator", r)
 			}
 		}
 		tokens, text = append(tokens, next), text[size:]
@@ -111,7 +111,7 @@ func signAt(text string) string {
 }
 
 // lengthOfNumber returns the length of the number that a text begins with. It takes in the letters
-// that follow, so that 1x is no number.
+// that follow, so that 1x is not a number.
 func lengthOfNumber(text string) int {
 	i := 0
 	for i < len(text) {

@@ -1,4 +1,4 @@
-// Package expr translates conditions of Argo Rollouts, written in the language expr, into CEL; pure.
+// Package expr translates conditions of Argo Rollouts, in the language expr, into CEL; pure.
 //
 //	len(result) > 0 and result[0] >= 0.95   ─►   size(result) > 0 && result[0] >= 0.95
 //
@@ -7,12 +7,11 @@
 //
 //   - where both languages evaluate a condition, they come to the same, for the values that Sluice
 //     measures: doubles, and JSON, whose numbers are doubles;
-//   - what has no equal is an error.
+//   - a part without an equal is an error.
 //
-// Three things differ in values that cannot be evaluated. CEL takes true || error for true and
-// error || true as well, where expr stops at the error; likewise false && error. A key that an
-// object lacks is an error in CEL, and nil in expr. Both make a measurement an error, or decide by
-// the part that can be evaluated.
+// The languages differ in the values that they can't evaluate. CEL takes error || true for true, and
+// error && false for false, where expr stops at the error. A key that an object lacks, and the
+// greatest of no numbers or of NaN, are errors in CEL. Such an error makes a measurement one.
 package expr
 
 import (
@@ -301,7 +300,7 @@ func (p *parser) value(t token) (term, error) {
 	case t.kind == number:
 		of, is := numberTerm(t.text)
 		if !is {
-			return term{}, fmt.Errorf("%s is no number", t)
+			return term{}, fmt.Errorf("%s is not a number", t)
 		}
 		return of, nil
 	case t.is("["):
@@ -338,7 +337,7 @@ func (p *parser) named(word string) (term, error) {
 	case "nil":
 		return term{text: "null", kind: null, strength: primary}, nil
 	}
-	return term{}, fmt.Errorf("%q is no variable", word)
+	return term{}, fmt.Errorf("%q is not a variable", word)
 }
 
 func (p *parser) list() (term, error) {
@@ -408,7 +407,7 @@ func (p *parser) index(of term) (term, error) {
 		t = p.next()
 	}
 	if !p.now().is("]") {
-		return term{}, errors.New("an index that is no number and no text, or a slice, has no equal in CEL")
+		return term{}, errors.New("an index that is not a number and no text, or a slice, has no equal in CEL")
 	}
 	p.next()
 	if t.kind == literal && !minus {
@@ -416,7 +415,7 @@ func (p *parser) index(of term) (term, error) {
 	}
 	value, err := strconv.Atoi(strings.ReplaceAll(t.text, "_", ""))
 	if t.kind != number || err != nil {
-		return term{}, fmt.Errorf("%s is no index", t)
+		return term{}, fmt.Errorf("%s is not an index", t)
 	}
 	if minus {
 		value = -value

@@ -54,8 +54,8 @@ func (t term) in(of strength) string {
 	return t.text
 }
 
-// double writes a term so that CEL calculates with doubles: it has no operators between a double and
-// an integer.
+// double writes a term so that CEL calculates with doubles. It has no operators between a double
+// and an integer.
 func (t term) double() term {
 	switch {
 	case t.kind != integer:
