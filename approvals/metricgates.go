@@ -221,7 +221,7 @@ func (r *MetricGates) wake(ctx context.Context, key types.NamespacedName) {
 	}
 }
 
-// gatesOfProvider returns the gates that a provider may let go on.
+// gatesOfProvider returns the gates in the namespace of a provider.
 func (r *MetricGates) gatesOfProvider(_ context.Context, provider client.Object) []reconcile.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()

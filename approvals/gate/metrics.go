@@ -28,7 +28,7 @@ type MetricFacts struct {
 type MetricReading struct {
 	// Metric is the name of the metric.
 	Metric string
-	// Digest is that of the check that was measured.
+	// Digest is the digest of the check that was measured.
 	Digest string
 	// At is the time of the measurement; later than that of any before.
 	At time.Time

@@ -15,9 +15,9 @@ import (
 // maxMetricName is the length of the name of a metric.
 const maxMetricName = 63
 
-// verdictTable judges the evidence in gates again, and returns a table with a row for each comparison.
-// The error names the first metric whose evidence can't be read, or gives another outcome than the
-// gate has.
+// verdictTable judges the evidence in gates again, and returns a table with a row for each
+// comparison. The error names the first metric whose evidence can't be read, or gives another
+// outcome than the gate has.
 func verdictTable(gates []v1alpha1.Gate) (*metav1.Table, error) {
 	table, first := &metav1.Table{}, error(nil)
 	for _, name := range []string{"Gate", "Metric", "Bound", "Looks", "New", "Old", "Ratio", "Verdict"} {

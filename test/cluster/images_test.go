@@ -23,7 +23,7 @@ const (
 // in their environment.
 var versions = []string{"v1", "v2", "v3", "v4", "v5"}
 
-// prepared is what all tests of a run share.
+// prepared holds the images and programs that all tests of a run share.
 var prepared struct {
 	once sync.Once
 	// programs is a folder for the programs of images.

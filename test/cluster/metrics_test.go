@@ -21,7 +21,7 @@ const (
 	// manyClients send a thousand requests a second. A verdict on versions of which 1 % fails takes
 	// some twenty seconds of it.
 	manyClients = 20
-	// away is how long Prometheus stays away: it is asked each second.
+	// away is the time for which Prometheus stays away: the gate asks it each second.
 	away = 3 * time.Second
 )
 

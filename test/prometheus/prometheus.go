@@ -21,7 +21,7 @@ const (
 	Password = "correct-horse-battery"
 	// passwordHash is the bcrypt hash of Password.
 	passwordHash = "$2a$04$fvhJ5QNkDMMiXGqavtJ5Uew.JZb7PSI7nsB46XG.jvWH3rhMKiYfK"
-	// startLimit is how long Prometheus may take to start on a busy machine.
+	// startLimit is the time that Prometheus may take to start on a busy machine.
 	startLimit = time.Minute
 )
 
