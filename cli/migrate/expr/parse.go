@@ -9,8 +9,8 @@
 //     measures: doubles, and JSON, whose numbers are doubles;
 //   - a part without an equal is an error.
 //
-// The languages differ in the values that they can't evaluate. CEL takes error || true for true, and
-// error && false for false, where expr stops at the error. A key that an object lacks, and the
+// The languages differ in the values that they can't evaluate. CEL takes error || true for true,
+// and error && false for false, where expr stops at the error. A key that an object lacks, and the
 // greatest of no numbers or of NaN, are errors in CEL. Such an error makes a measurement one.
 package expr
 
