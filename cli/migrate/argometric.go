@@ -57,7 +57,7 @@ func (t *argoTemplate) metric(o *object) (gateMetric, bool) {
 	if !t.room(o) {
 		return gateMetric{}, false
 	}
-	result.provider = t.providerOf(of, t.from())
+	result.provider = t.providerOf(&of, t.from())
 	shared.Name = result.provider.add(shared, t.name)
 	if shared.Name != name {
 		o.report(Note, "name", "is written as "+shared.Name)

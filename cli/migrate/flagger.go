@@ -192,7 +192,7 @@ func (c *canary) metric(o *object) (gateMetric, bool) {
 	if !c.room(o) {
 		return gateMetric{}, false
 	}
-	result := gateMetric{provider: c.providerOf(of, "Canary "+c.name)}
+	result := gateMetric{provider: c.providerOf(&of, "Canary "+c.name)}
 	shared.Name = result.provider.add(shared, c.name)
 	if shared.Name != name {
 		o.report(Note, "name", "is written as "+shared.Name)

@@ -104,7 +104,7 @@ func (m *metricTemplate) translateAlone(t *translation) {
 	if !ok {
 		return
 	}
-	p := t.providerOf(s, "MetricTemplate "+m.name)
+	p := t.providerOf(&s, "MetricTemplate "+m.name)
 	p.offers = append(p.offers, offer{
 		words:  "Add success or failure, a condition on result, to this metric of MetricTemplate " + m.name + ", and the metric to spec.metrics:",
 		metric: v1alpha1.SharedMetric{Name: labelOf(m.name, "metric"), Arguments: r.parameters, MetricCheck: v1alpha1.MetricCheck{Query: &v1alpha1.QueryMetric{Query: text, Empty: v1alpha1.EmptyFailed}}},

@@ -54,7 +54,7 @@ func TestOffersToCompare(t *testing.T) {
 func TestPlainPaths(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]any{
-		"{$}": {}, "{}": {}, "{$.data.ok}": {"data", "ok"}, "{.a-b[0]['c.d'][\"e\"]}": {"a-b", 0, "c.d", "e"}, " {$['a']} ": {"a"},
+		"{$}": {}, "{}": {}, "{$.data.ok}": {"data", "ok"}, "{.a-b[0]['c.d'][\"e\"]}": {"a-b", 0, "c.d", "e"}, "{ $['a'] }": {"a"},
 		"$.data": nil, "{$.data[*]}": nil, "{$..a}": nil, "{$.a[-1]}": nil, "{$.a[?(@.b)]}": nil, "{$.a}{$.b}": nil, "": nil, "{$.a": nil, "{$.a[99999999999]}": nil, "{$.a[0:2]}": nil, `{$.a\.b}`: nil,
 	} {
 		got, is := pathOf(text)

@@ -42,7 +42,7 @@ type server struct {
 	credentials []string
 }
 
-func (s server) key() string {
+func (s *server) key() string {
 	timeout := time.Duration(0)
 	if s.timeout != nil {
 		timeout = *s.timeout
@@ -103,7 +103,7 @@ func checkAddress(address string) string {
 }
 
 // providerOf returns the provider of a server that has room for another metric.
-func (t *translation) providerOf(s server, from string) *provider {
+func (t *translation) providerOf(s *server, from string) *provider {
 	key := s.key()
 	if p := t.providers[key]; p != nil && len(p.Spec.Metrics) < maxShared {
 		if !slices.Contains(p.from, from) {
@@ -136,7 +136,7 @@ func (t *translation) providerOf(s server, from string) *provider {
 }
 
 // nameOfServer returns the first part of a server's name.
-func nameOfServer(s server) string {
+func nameOfServer(s *server) string {
 	otherwise := "prometheus"
 	if s.http {
 		otherwise = "http"

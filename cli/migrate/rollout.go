@@ -38,36 +38,39 @@ func (t *translation) takeRollout(o *object) {
 		return
 	}
 	if canary := strategy.child("canary"); canary != nil {
-		if background := canary.child("analysis"); background != nil {
-			if background.has("startingStep") {
-				background.report(LeftOut, "startingStep", "has no equal: a guard watches from the first step on")
-			}
-			t.takeAnalysis(background, namespace, true)
-		}
-		for _, step := range canary.list("steps") {
-			if analysis := step.child("analysis"); analysis != nil {
-				t.takeAnalysis(analysis, namespace, false)
-			}
-			if step.has("experiment") {
-				step.report(LeftOut, "experiment", "has no equal: compare judges the new version against the old one in the release itself (docs/judge.md)")
-			}
-			step.rest(Note, elsewhere)
-		}
-		canary.rest(Note, elsewhere)
+		t.takeSteps(canary, namespace)
 	}
 	if blueGreen := strategy.child("blueGreen"); blueGreen != nil {
 		for _, name := range []string{"prePromotionAnalysis", "postPromotionAnalysis"} {
-			if analysis := blueGreen.child(name); analysis != nil {
-				t.takeAnalysis(analysis, namespace, false)
-			}
+			t.takeAnalysis(blueGreen.child(name), namespace, false)
 		}
 		blueGreen.rest(Note, elsewhere)
 	}
 	strategy.rest(Note, elsewhere)
 }
 
-// takeAnalysis reads the arguments for the templates of an analysis.
+// takeSteps reads the analyses of a canary: beside its steps, and in them.
+func (t *translation) takeSteps(canary *object, namespace string) {
+	background := canary.child("analysis")
+	if background != nil && background.has("startingStep") {
+		background.report(LeftOut, "startingStep", "has no equal: a guard watches from the first step on")
+	}
+	t.takeAnalysis(background, namespace, true)
+	for _, step := range canary.list("steps") {
+		t.takeAnalysis(step.child("analysis"), namespace, false)
+		if step.has("experiment") {
+			step.report(LeftOut, "experiment", "has no equal: compare judges the new version against the old one in the release itself (docs/judge.md)")
+		}
+		step.rest(Note, elsewhere)
+	}
+	canary.rest(Note, elsewhere)
+}
+
+// takeAnalysis reads the arguments for the templates of an analysis, if there is one.
 func (t *translation) takeAnalysis(o *object, namespace string, background bool) {
+	if o == nil {
+		return
+	}
 	var arguments []*argument
 	for _, one := range o.list("args") {
 		a := &argument{name: one.text("name"), at: one}

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -28,15 +29,7 @@ const (
 
 // is reports whether a token is one of several operators or brackets.
 func (t token) is(signs ...string) bool {
-	if t.kind != sign {
-		return false
-	}
-	for _, one := range signs {
-		if t.text == one {
-			return true
-		}
-	}
-	return false
+	return t.kind == sign && slices.Contains(signs, t.text)
 }
 
 func (t token) String() string {
