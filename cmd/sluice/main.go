@@ -44,9 +44,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func runAs(ctx context.Context, name string, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	nameAs(root, name)
+	return execute(ctx, root, args, stdout, stderr)
+}
+
+// execute runs a program, and returns the exit code.
+func execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(append([]string{}, args...)) // cobra takes those of the process for nil
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	name := root.DisplayName()
 	called, err := root.ExecuteContextC(ctx)
 	var outcome outcomeError
 	switch {
@@ -104,6 +110,7 @@ func newRoot() *cobra.Command {
 		newJudge(),
 		newLint(),
 		newList(),
+		newMigrate(),
 		newNotify(),
 		newPlan(),
 		newSimulate(),

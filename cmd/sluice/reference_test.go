@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -67,9 +66,7 @@ kubectl runs %s, which make build puts beside the binary.
 // have.
 func writeReference(w *bytes.Buffer, root *cobra.Command) {
 	fmt.Fprintf(w, referenceHead, "`sluice`", "`kubectl-sluice`", "`kubectl sluice`", "`NAME`", "`batchrelease/NAME`", "`sluice VERB --help`")
-	verbs := slices.DeleteFunc(slices.Clone(root.Commands()), func(c *cobra.Command) bool {
-		return !c.IsAvailableCommand() || c.Name() == "help" || c.Name() == "completion"
-	})
+	verbs := verbsOf(root)
 	for _, group := range root.Groups() {
 		fmt.Fprintf(w, "- %s %s\n", group.Title, linksOf(verbs, group.ID))
 	}
@@ -86,12 +83,32 @@ func writeReference(w *bytes.Buffer, root *cobra.Command) {
 		"`sluice completion bash|zsh|fish|powershell`", "`kubectl_complete-sluice`")
 }
 
+// verbsOf returns the commands of a root that do something, such as "migrate analysis".
+func verbsOf(root *cobra.Command) []*cobra.Command {
+	var verbs []*cobra.Command
+	for _, command := range root.Commands() {
+		switch {
+		case !command.IsAvailableCommand() || command.Name() == "help" || command.Name() == "completion":
+		case command.HasAvailableSubCommands():
+			verbs = append(verbs, verbsOf(command)...)
+		default:
+			verbs = append(verbs, command)
+		}
+	}
+	return verbs
+}
+
 // linksOf lists the verbs of a group, with links.
 func linksOf(verbs []*cobra.Command, group string) string {
 	var links []string
 	for _, verb := range verbs {
-		if verb.GroupID == group {
-			links = append(links, fmt.Sprintf("[`%s`](#%s)", verb.Name(), strings.ReplaceAll(verb.CommandPath(), " ", "-")))
+		top := verb
+		for top.Parent() != verb.Root() {
+			top = top.Parent()
+		}
+		if top.GroupID == group {
+			name := strings.TrimPrefix(verb.CommandPath(), commandName+" ")
+			links = append(links, fmt.Sprintf("[`%s`](#%s)", name, strings.ReplaceAll(verb.CommandPath(), " ", "-")))
 		}
 	}
 	return strings.Join(links, ", ")

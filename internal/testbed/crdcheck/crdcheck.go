@@ -64,14 +64,59 @@ func field(name string, schema *spec.Schema, data []byte) error {
 // valid holds the sums of the fields that are valid.
 var valid sync.Map
 
+// Object returns what the schema of a CRD, such as metricproviders, has against an object; nil if
+// nothing. It does not evaluate the rules in CEL.
+func Object(crd string, object any) error {
+	schema, err := schemaOf(crd)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(object)
+	if err != nil {
+		return fmt.Errorf("encode object: %w", err)
+	}
+	var value any
+	if err := json.Unmarshal(data, &value); err != nil {
+		return fmt.Errorf("decode object: %w", err)
+	}
+	return validate.NewSchemaValidator(schema, nil, crd, strfmt.Default).Validate(value).AsError()
+}
+
 // statuses is the schema of a BatchRelease's status. What it says in extensions of Kubernetes only
 // narrows what is taken over time, or what is merged.
 var statuses = sync.OnceValues(func() (*spec.Schema, error) {
-	manifest, err := config.Manifests.ReadFile("crd/rollouts.sluice.dev_batchreleases.yaml")
+	schema, err := schemaOf("batchreleases")
+	if err != nil {
+		return nil, err
+	}
+	status, ok := schema.Properties["status"]
+	if !ok {
+		return nil, fmt.Errorf("decode CRD: its objects have no status")
+	}
+	return &status, nil
+})
+
+// schemas holds the schemas that were read, by CRD.
+var schemas sync.Map
+
+// schemaOf returns the schema of a CRD.
+func schemaOf(crd string) (*spec.Schema, error) {
+	if schema, known := schemas.Load(crd); known {
+		return schema.(*spec.Schema), nil
+	}
+	schema, err := readSchema(crd)
+	if err == nil {
+		schemas.Store(crd, schema)
+	}
+	return schema, err
+}
+
+func readSchema(crd string) (*spec.Schema, error) {
+	manifest, err := config.Manifests.ReadFile("crd/rollouts.sluice.dev_" + crd + ".yaml")
 	if err != nil {
 		return nil, fmt.Errorf("read CRD: %w", err)
 	}
-	var crd struct {
+	var definition struct {
 		Spec struct {
 			Versions []struct {
 				Schema struct {
@@ -80,15 +125,11 @@ var statuses = sync.OnceValues(func() (*spec.Schema, error) {
 			} `json:"versions"`
 		} `json:"spec"`
 	}
-	if err := yaml.Unmarshal(manifest, &crd); err != nil {
+	if err := yaml.Unmarshal(manifest, &definition); err != nil {
 		return nil, fmt.Errorf("decode CRD: %w", err)
 	}
-	if len(crd.Spec.Versions) != 1 {
-		return nil, fmt.Errorf("decode CRD: want one version, got %d", len(crd.Spec.Versions))
+	if len(definition.Spec.Versions) != 1 {
+		return nil, fmt.Errorf("decode CRD: want one version, got %d", len(definition.Spec.Versions))
 	}
-	status, ok := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
-	if !ok {
-		return nil, fmt.Errorf("decode CRD: its objects have no status")
-	}
-	return &status, nil
-})
+	return &definition.Spec.Versions[0].Schema.OpenAPIV3Schema, nil
+}
