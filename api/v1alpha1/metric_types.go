@@ -260,14 +260,15 @@ type QueryMetric struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Failure string `json:"failure,omitempty"`
-	// Count is the number of measurements after which the metric passes, if no limit is exceeded.
-	// Default 1. With 0, only successes pass it.
+	// Count is the number of measurements after which the metric passes, if no limit is exceeded. If
+	// successes is set and not reached, a user decides then. Default 1, or 0 with successes: any
+	// number.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	Count *int32 `json:"count,omitempty"`
-	// Successes is the number of successful measurements in a row after which the metric passes.
-	// Default: any number is not enough.
+	// Successes is the number of successful measurements in a row after which the metric passes. With
+	// it, nothing else passes the metric.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +optional

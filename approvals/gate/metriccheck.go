@@ -99,6 +99,10 @@ func sharedMetric(provider *v1alpha1.MetricProvider, metric v1alpha1.GateMetric,
 	values := maps.Clone(variables)
 	var problems field.ErrorList
 	for _, parameter := range shared.Arguments {
+		if slices.Contains(builtIn, parameter.Name) {
+			detail := fmt.Sprintf("argument %s of metric %s has the name of a variable of each release: rename it in provider %s", parameter.Name, metric.Name, provider.Name)
+			problems = append(problems, field.Invalid(at.Child("arguments"), parameter.Name, detail))
+		}
 		given := slices.IndexFunc(metric.Arguments, func(a v1alpha1.MetricArgument) bool { return a.Name == parameter.Name })
 		switch {
 		case given >= 0:

@@ -66,15 +66,20 @@ func outcomeOfCounts(policy *v1alpha1.QueryMetric, m *v1alpha1.Measured) v1alpha
 		return most >= 0 && count > most
 	}
 	wanted := ptr.Deref(policy.Count, 1)
+	if policy.Count == nil && policy.Successes != nil {
+		wanted = 0
+	}
+	enough := wanted > 0 && m.Successful+m.Failed+m.Inconclusive >= wanted
 	switch {
 	case exceeds(m.Failed, policy.FailureLimit):
 		return v1alpha1.MetricFailed
 	case exceeds(m.Inconclusive, policy.InconclusiveLimit),
 		policy.ErrorLimit != nil && m.ErrorsInARow > *policy.ErrorLimit:
 		return v1alpha1.MetricUndecided
-	case policy.Successes != nil && m.SuccessesInARow >= *policy.Successes,
-		wanted > 0 && m.Successful+m.Failed+m.Inconclusive >= wanted:
+	case policy.Successes != nil && m.SuccessesInARow >= *policy.Successes, enough && policy.Successes == nil:
 		return v1alpha1.MetricPassed
+	case enough:
+		return v1alpha1.MetricUndecided
 	}
 	return ""
 }

@@ -212,6 +212,8 @@ func TestLimits(t *testing.T) {
 		"any may fail":             {"result[0] > 0.5", "", []func(*metric){count(2), failures(-1)}, []any{value(0), value(0)}, v1alpha1.DecisionPassed, false},
 		"two in a row":             {"result[0] > 0.5", "", []func(*metric){count(0), failures(-1), row(2)}, []any{value(1), value(0), value(1), value(1)}, v1alpha1.DecisionPassed, false},
 		"not in a row":             {"result[0] > 0.5", "", []func(*metric){count(0), failures(-1), row(2)}, []any{value(1), value(0), value(1)}, v1alpha1.DecisionWaiting, false},
+		"two in a row alone":       {"result[0] > 0.5", "", []func(*metric){failures(-1), row(2)}, []any{value(1), value(0), value(1), value(1)}, v1alpha1.DecisionPassed, false},
+		"never two in a row":       {"result[0] > 0.5", "", []func(*metric){count(3), failures(-1), row(2)}, []any{value(1), value(0), value(1)}, v1alpha1.DecisionWaiting, true},
 		"errors have no limit":     {"result[0] > 0.5", "", []func(*metric){count(2)}, []any{value(1), fail, fail, fail, value(1)}, v1alpha1.DecisionPassed, false},
 		"errors beyond a limit":    {"result[0] > 0.5", "", []func(*metric){count(9), func(q *metric) { q.ErrorLimit = new(int32(2)) }}, []any{fail, fail, value(1), fail, fail, fail}, v1alpha1.DecisionWaiting, true},
 		"a condition that errs":    {"result[7] > 0.5", "", nil, []any{value(1)}, v1alpha1.DecisionWaiting, false},
