@@ -62,6 +62,8 @@ func recheck(g *Gate, policy *v1alpha1.GatePolicy, commit string) (Outcome, stri
 		return only(g, gate.EvidenceWindowOpen, "its window was open")
 	case policy.Job != nil:
 		return only(g, gate.EvidenceJobSucceeded, "its Job succeeded")
+	case policy.Metrics != nil:
+		return measured(g, policy.Metrics)
 	case policy.Manual != nil:
 		by := g.Evidence[0]
 		if by.Kind != gate.EvidenceStatusPatch && by.Kind != gate.EvidenceAnswer {
@@ -70,6 +72,23 @@ func recheck(g *Gate, policy *v1alpha1.GatePolicy, commit string) (Outcome, stri
 		return Proven, "confirmed by " + line(nonEmpty(by.Actor, "somebody"))
 	}
 	return NotEnough, "its type is not known"
+}
+
+// measured checks that each metric of a gate has passed, or that a person has decided instead.
+func measured(g *Gate, policy *v1alpha1.MetricsGate) (Outcome, string) {
+	if by := g.Evidence[0]; by.Kind == gate.EvidenceAnswer {
+		return Proven, "its metrics did not decide it, and it was approved by " + line(nonEmpty(by.Actor, "somebody"))
+	}
+	counted := 0
+	for _, metric := range policy.Metrics {
+		if !metric.DryRun {
+			counted++
+		}
+	}
+	if slices.ContainsFunc(g.Evidence, func(f Fact) bool { return f.Kind != gate.EvidenceMetricPassed }) || len(g.Evidence) < counted {
+		return Refuted, fmt.Sprintf("its evidence is not that %d metrics have passed", counted)
+	}
+	return Proven, fmt.Sprintf("%d metrics have passed", len(g.Evidence))
 }
 
 func only(g *Gate, kind, words string) (Outcome, string) {
