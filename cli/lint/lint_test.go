@@ -122,6 +122,12 @@ func TestCheck(t *testing.T) {
 			"nobody could approve", strings.Replace(release, "- replicas: 1\n", "- replicas: 1\n      gates: [{pullRequest: {minApprovals: 2, approvers: [ada, Ada]}}]\n", 1), deployment,
 			[]string{"release.yaml:9:30: error: spec.strategy.steps[0].gates[0].pullRequest.minApprovals: Invalid value: 2: can't pass: approvers names 1 and no team is given"},
 		},
+		"ComparesNothing": {
+			"the last step leaves no old pods", strings.Replace(release, "- replicas: 100%\n",
+				"- replicas: 100%\n      gates: [{metrics: {provider: prometheus, metrics: [{name: e, compare: {requests: r, errors: e}}]}}]\n", 1), deployment,
+			[]string{"release.yaml:10:68: error: spec.strategy.steps[1].gates[0].metrics.metrics[0].compare: Forbidden: after the last step no pod of the old version " +
+				"is left to compare with: move the gate to the step before, or make it a guard"},
+		},
 		"NoRoom": {
 			"both limits may come from both manifests", release + "    maxSurge: 0%\n",
 			strings.Replace(deployment, "spec:\n", "spec:\n  strategy: {rollingUpdate: {maxUnavailable: 0}}\n", 1),

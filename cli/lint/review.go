@@ -38,6 +38,7 @@ func (r *Report) review(files fs.FS, release *spec.Release, others *others) erro
 		return err
 	}
 	it.checkGates()
+	it.checkMetrics()
 	if release.IsTrain() {
 		it.checkTrain(others)
 		return nil
