@@ -164,7 +164,18 @@ func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at Repl
 	if missing := len(reading.Gaps.Missing); missing > 0 {
 		words += fmt.Sprintf("; nothing of %d pods, such as %s", missing, reading.Gaps.Missing[0])
 	}
+	if idle(reading.Looks) {
+		words += "; no request since the measurement before"
+	}
 	return "no verdict yet: " + words + forecast(at.Evidence, check)
+}
+
+// idle reports whether looks have no request of any version.
+func idle(looks []BoundLook) bool {
+	return !slices.ContainsFunc(looks, func(at BoundLook) bool {
+		old := slices.ContainsFunc(at.Look.Old, func(p judge.Part) bool { return p.Requests > 0 })
+		return old || at.Look.New.Requests > 0
+	})
 }
 
 // forecast says how long a verdict takes in all at the traffic so far; empty while nothing is

@@ -12,8 +12,8 @@ import (
 // recordEvery is the time between two records of measurements that decide nothing.
 const recordEvery = time.Minute
 
-// NextOfMetrics returns the intents for a metrics gate. A decision, the outcome of a metric and a
-// trouble are recorded at once, other measurements once a minute: a process that ends loses a
+// NextOfMetrics returns the intents for a metrics gate. A decision, the outcome of a metric, a
+// trouble and the first requests are recorded at once, other measurements once a minute: a process that ends loses a
 // minute at most.
 func NextOfMetrics(g *v1alpha1.Gate, facts GateFacts, now time.Time) []GateIntent {
 	next := judged(g, facts)
@@ -30,7 +30,8 @@ func matters(before, after *v1alpha1.GateStatus, now time.Time) bool {
 	}
 	for i := range after.Metrics {
 		was, is := &before.Metrics[i], &after.Metrics[i]
-		if was.Name != is.Name || was.CheckDigest != is.CheckDigest || was.Outcome != is.Outcome || was.Trouble != is.Trouble ||
+		first := is.Compared != nil && is.Compared.Looks > 0 && (was.Compared == nil || was.Compared.Looks == 0)
+		if first || was.Name != is.Name || was.CheckDigest != is.CheckDigest || was.Outcome != is.Outcome || was.Trouble != is.Trouble ||
 			is.MeasuredAt != nil && (was.MeasuredAt == nil || now.Sub(was.MeasuredAt.Time) >= recordEvery) {
 			return true
 		}
