@@ -13,8 +13,8 @@ import (
 const recordEvery = time.Minute
 
 // NextOfMetrics returns the intents for a metrics gate. A decision, the outcome of a metric, a
-// trouble and the first requests are recorded at once, other measurements once a minute: a process that ends loses a
-// minute at most.
+// trouble and the first requests are recorded at once, other measurements once a minute: a process
+// that ends loses a minute at most.
 func NextOfMetrics(g *v1alpha1.Gate, facts GateFacts, now time.Time) []GateIntent {
 	next := judged(g, facts)
 	if len(next) == 0 || gate.Decided(g) || matters(&g.Status, &facts.Decision.Status, now) {
