@@ -51,7 +51,7 @@ func slim(object any) (any, error) {
 // slimStrategy leaves of the steps what lists read: how many there are, and the gates of the
 // current one.
 func slimStrategy(spec *v1alpha1.BatchReleaseSpec, current int) {
-	spec.Strategy.Traffic, spec.Strategy.Order = nil, nil
+	spec.Strategy.Traffic, spec.Strategy.Order, spec.Strategy.Guards = nil, nil, nil
 	all := [][]v1alpha1.Step{spec.Strategy.Steps}
 	if spec.Rollback != nil {
 		all = append(all, spec.Rollback.Steps)
@@ -61,6 +61,11 @@ func slimStrategy(spec *v1alpha1.BatchReleaseSpec, current int) {
 			steps[i].Matches = nil
 			if i != current {
 				steps[i].Gates = nil
+			}
+			for j := range steps[i].Gates {
+				if gate := &steps[i].Gates[j]; gate.Metrics != nil {
+					gate.Metrics = &v1alpha1.MetricsGate{} // its queries are long
+				}
 			}
 		}
 	}

@@ -43,15 +43,23 @@ func OpenGates(w *Whole, step int) []v1alpha1.Gate {
 	return gates
 }
 
-// guardNodes returns the guards of a release in progress.
-func guardNodes(w *Whole) []Node {
-	var nodes []Node
+// Guards returns the guards of the last attempt of a release.
+func Guards(w *Whole) []*v1alpha1.Gate {
+	var guards []*v1alpha1.Gate
 	for i := range w.Gates {
 		g := &w.Gates[i]
 		listed := slices.ContainsFunc(w.Release.Status.Guards, func(r v1alpha1.GateReference) bool { return r.Name == g.Name })
-		if !g.IsGuard() || !listed || g.Spec.Attempt != w.Release.Status.Attempt {
-			continue
+		if g.IsGuard() && listed && g.Spec.Attempt == w.Release.Status.Attempt {
+			guards = append(guards, g)
 		}
+	}
+	return guards
+}
+
+// guardNodes returns the guards of a release.
+func guardNodes(w *Whole) []Node {
+	var nodes []Node
+	for _, g := range Guards(w) {
 		node := gateNode(g)
 		if node.Name = "guard/" + g.Name; node.State == Waiting {
 			node.State = Moving // nothing waits for it

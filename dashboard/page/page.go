@@ -29,7 +29,7 @@ var sources embed.FS
 var assets embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"ago": ago, "percent": percent, "segments": segments, "tick": tick, "plot": plot, "above": above, "form": view.Form,
+	"ago": ago, "gatesAt": gatesAt, "percent": percent, "segments": segments, "tick": tick, "plot": plot, "above": above, "form": view.Form,
 }).ParseFS(sources, "templates/*.html"))
 
 // Name is a page.
@@ -100,6 +100,14 @@ type since struct {
 }
 
 func ago(moment view.Moment, now time.Time) since { return since{moment, now} }
+
+// datedGates holds gates, and the time that their times are compared with.
+type datedGates struct {
+	Gates []view.Gate
+	Now   time.Time
+}
+
+func gatesAt(gates []view.Gate, now time.Time) datedGates { return datedGates{gates, now} }
 
 // percent returns a part of a whole, from 0 to 100.
 func percent(part, whole int32) int {

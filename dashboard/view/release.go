@@ -40,6 +40,8 @@ type Release struct {
 	Queued *Queued
 	// Changes is the difference that the release in progress makes in the template.
 	Changes *Diff
+	// Guards are the guards of the release.
+	Guards  []Gate
 	Batches []Batch
 	// IsTrain says that the release has members in place of pods and revisions of its own.
 	IsTrain   bool
@@ -71,7 +73,7 @@ func ReleaseOf(sight *show.Sight, zones bool, now time.Time) *Release {
 	page := &Release{
 		Row: RowOf(release, now), UID: string(release.UID), Attempt: status.Attempt, Revision: status.UpdateRevision,
 		Why: line(show.Progress(release)), Rollback: status.Rollback != nil, Warnings: warningsOf(release),
-		Batches: batchesOf(sight.Whole), Pods: podsOf(sight.Whole, zones, now), Traffic: trafficOf(release),
+		Guards: guardsOf(sight.Whole), Batches: batchesOf(sight.Whole), Pods: podsOf(sight.Whole, zones, now), Traffic: trafficOf(release),
 		IsTrain: release.IsTrain(), Members: membersOf(sight.Whole), Changes: changesOf(sight), Revisions: revisionsOf(sight), Now: now,
 	}
 	for _, hidden := range sight.Hidden {
@@ -175,6 +177,8 @@ type Gate struct {
 	Pull *Link
 	// Evidence are the facts behind its decision.
 	Evidence []Evidence
+	// Plots are the courses of its comparisons.
+	Plots []Plot
 	// Record is the file that passes it if there is no forge.
 	Record string
 	// Opened says that the Gate exists.
@@ -219,6 +223,7 @@ func gateOf(gate *v1alpha1.Gate) Gate {
 	shown := Gate{
 		Name: gate.Name, UID: string(gate.UID), Type: string(gate.Spec.Type), Mark: Waiting, Opened: true,
 		Text: line(cmp.Or(status.Message, "waits")), Needs: line(show.Needs(gate.Spec.Policy)), Since: Moment{gate.CreationTimestamp.Time},
+		Plots: plotsOf(gate),
 	}
 	switch status.Decision {
 	case v1alpha1.DecisionPassed:
