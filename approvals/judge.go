@@ -98,13 +98,16 @@ const longestNote = 1000
 // announce publishes the event of a new decision.
 func (j *judging) announce(before *v1alpha1.Gate) {
 	g := j.object
-	if j.release == nil || before.Status.Decision == g.Status.Decision {
+	undecided := g.Status.Undecided && !before.Status.Undecided
+	if j.release == nil || before.Status.Decision == g.Status.Decision && !undecided {
 		return
 	}
 	publish := func(kind, reason, action string) {
 		j.store.events.Eventf(j.release, g, kind, reason, action, "%s gate after batch %d: %s", g.Spec.Type, g.Spec.Step+1, g.Status.Message)
 	}
 	switch {
+	case undecided:
+		publish(corev1.EventTypeWarning, "GateUndecided", "AskUser")
 	case g.Forced() != nil:
 		publish(corev1.EventTypeWarning, "GateForced", "PassGate")
 	case g.Status.Decision == v1alpha1.DecisionPassed:

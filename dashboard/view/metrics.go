@@ -51,7 +51,7 @@ func plotsOf(gate *v1alpha1.Gate) []Plot {
 	return plots
 }
 
-// pointsOf returns the points of a trail; those that can't be read are left out.
+// pointsOf returns the points of a trail that can be read.
 func pointsOf(trail []v1alpha1.ComparedPoint) []sharePoint {
 	trail = trail[max(0, len(trail)-mostPoints):]
 	if len(trail) == 0 {
