@@ -100,8 +100,7 @@ func plotOf(name string, points []sharePoint) Plot {
 	}
 }
 
-// bandOf returns the area in which the new version's share is, by the bounds of its ratio to the old
-// one.
+// bandOf returns the area of the new version's share, by the bounds of its ratio to the old one.
 func bandOf(points []sharePoint, most float64) string {
 	var upper, lower []string
 	for _, p := range points {
