@@ -14,8 +14,8 @@ import (
 type Plot struct {
 	// Name is the name of the metric.
 	Name string
-	// New and Old are the lines of the versions, and Band is the area of the new version's share with 95 %
-	// confidence, as data of SVG paths from 0,0 to 400,100; Band is empty while nothing is known.
+	// New and Old are the lines of the versions, and Band is the area of the new version's share with
+	// 95 % confidence, as data of SVG paths from 0,0 to 400,100; Band is empty while nothing is known.
 	New, Old, Band string
 	// Most is the share at the top, and Label says the last shares.
 	Most, Label string
