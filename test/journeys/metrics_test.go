@@ -35,6 +35,9 @@ type metricServer struct {
 	// shares are the shares of errors by image, from the beginning, and turns those from later on.
 	shares map[string]float64
 	turns  []turn
+	// pods are those that were listed last.
+	pods   corev1.PodList
+	listed time.Time
 	// fault answers in the place of the server; nil for none.
 	fault   http.HandlerFunc
 	queries map[string]int
@@ -88,13 +91,13 @@ func truth(_ *corev1.Pod, value float64) (float64, bool) { return value, true }
 func (m *metricServer) answer(resp http.ResponseWriter, name string, says counted, warnings ...string) {
 	now := time.Now()
 	result := []any{}
-	var pods corev1.PodList
-	if err := m.w.List(m.w.Context(), &pods, client.InNamespace(m.w.namespace)); err != nil {
+	pods, err := m.scraped(now)
+	if err != nil {
 		resp.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
+	for i := range pods {
+		pod := &pods[i]
 		value := now.Sub(pod.CreationTimestamp.Time).Seconds() * perSecond
 		if name == "errors" {
 			value = m.errorsOf(pod.Spec.Containers[0].Image, pod.CreationTimestamp.Time, now)
@@ -111,6 +114,18 @@ func (m *metricServer) answer(resp http.ResponseWriter, name string, says counte
 	if err := json.NewEncoder(resp).Encode(answer); err != nil {
 		m.w.Logf("answer query: %v", err)
 	}
+}
+
+// scraped returns the pods as of the last second.
+func (m *metricServer) scraped(now time.Time) ([]corev1.Pod, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now.Sub(m.listed) < time.Second {
+		return m.pods.Items, nil
+	}
+	m.listed, m.pods = now, corev1.PodList{}
+	err := m.w.List(m.w.Context(), &m.pods, client.InNamespace(m.w.namespace))
+	return m.pods.Items, err
 }
 
 // failing has the server answer in another way from now on; nil ends it.
@@ -196,38 +211,37 @@ func TestMetricsWithoutData(t *testing.T) {
 			return value, pod.Spec.Containers[0].Image != image
 		}
 	}
-	for name, c := range map[string]struct {
+	w := newWorld(t)
+	m := w.measured(map[string]float64{"web:1": 0.005, "web:2": 0.05})
+	w.startController()
+	w.deployed(deployment(8))
+	w.create(release("web:2", step("25%", compared(v1alpha1.RejectRollback)), step("100%")))
+	m.measurements(1)
+	for _, c := range []struct {
+		name  string
 		fault func(*metricServer) http.HandlerFunc
 		want  v1alpha1.MetricTrouble
 	}{
-		"answers too late":             {func(*metricServer) http.HandlerFunc { return late }, v1alpha1.TroubleUnreachable},
-		"connections that break":       {func(*metricServer) http.HandlerFunc { return cutOff }, v1alpha1.TroubleUnreachable},
-		"an error of the server":       {answers(http.StatusServiceUnavailable, "starting"), v1alpha1.TroubleUnreachable},
-		"credentials that are refused": {answers(http.StatusForbidden, "no"), v1alpha1.TroubleUnauthorised},
-		"a page":                       {answers(http.StatusOK, "<html>Log in</html>"), v1alpha1.TroubleBadAnswer},
-		"an empty answer":              {lies(func(*corev1.Pod, float64) (float64, bool) { return 0, false }), v1alpha1.TroubleNoData},
-		"nothing of the old version":   {lies(without("web:1")), v1alpha1.TroubleNoData},
-		"nothing of the new version":   {lies(without("web:2")), v1alpha1.TroubleNoData},
-		"a partial answer":             {lies(truth, "one store did not answer"), v1alpha1.TroubleBadAnswer},
-		"no numbers":                   {lies(func(*corev1.Pod, float64) (float64, bool) { return math.NaN(), true }), v1alpha1.TroubleBadAnswer},
-		"counters that fall":           {lies(falling()), v1alpha1.TroubleBadAnswer},
+		{"answers too late", func(*metricServer) http.HandlerFunc { return late }, v1alpha1.TroubleUnreachable},
+		{"connections that break", func(*metricServer) http.HandlerFunc { return cutOff }, v1alpha1.TroubleUnreachable},
+		{"an error of the server", answers(http.StatusServiceUnavailable, "starting"), v1alpha1.TroubleUnreachable},
+		{"credentials that are refused", answers(http.StatusForbidden, "no"), v1alpha1.TroubleUnauthorised},
+		{"a page", answers(http.StatusOK, "<html>Log in</html>"), v1alpha1.TroubleBadAnswer},
+		{"an empty answer", lies(func(*corev1.Pod, float64) (float64, bool) { return 0, false }), v1alpha1.TroubleNoData},
+		{"nothing of the old version", lies(without("web:1")), v1alpha1.TroubleNoData},
+		{"nothing of the new version", lies(without("web:2")), v1alpha1.TroubleNoData},
+		{"a partial answer", lies(truth, "one store did not answer"), v1alpha1.TroubleBadAnswer},
+		{"no numbers", lies(func(*corev1.Pod, float64) (float64, bool) { return math.NaN(), true }), v1alpha1.TroubleBadAnswer},
+		{"counters that fall", lies(falling()), v1alpha1.TroubleBadAnswer},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			m := w.measured(map[string]float64{"web:1": 0.005, "web:2": 0.05})
-			w.startController()
-			w.deployed(deployment(8))
-			w.create(release("web:2", step("25%", compared(v1alpha1.RejectRollback)), step("100%")))
-			m.measurements(2)
-			m.failing(c.fault(m))
-			m.inTrouble(c.want)
-			m.measurements(3)
-			m.inTrouble(c.want)
-			m.failing(nil)
-			g := w.metricGate(0, "rejected", decidedAs(v1alpha1.DecisionRejected))
-			t.Logf("rejected: %s", g.Status.Message)
-		})
+		t.Log(c.name)
+		m.failing(c.fault(m))
+		m.measurements(2) // one of them begins after the fault has
+		m.inTrouble(c.want)
 	}
+	m.failing(nil)
+	g := w.metricGate(0, "rejected", decidedAs(v1alpha1.DecisionRejected))
+	t.Logf("rejected: %s", g.Status.Message)
 }
 
 // late answers after the client has given up.
