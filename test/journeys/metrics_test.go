@@ -35,7 +35,7 @@ type metricServer struct {
 	// shares are the shares of errors by image, from the beginning, and turns those from later on.
 	shares map[string]float64
 	turns  []turn
-	// pods are those that were listed last.
+	// pods are the pods of the namespace as they were listed last.
 	pods   corev1.PodList
 	listed time.Time
 	// fault answers in the place of the server; nil for none.
