@@ -19,7 +19,7 @@ import (
 // its text round, and command a workflow.
 const hostile = "x\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: owned}\n# \x1b]0;owned\x07\u202e\u2028\u0085::error file=y::forged ##[set-env name=PATH]"
 
-// shown is as hostile, of visible characters and line breaks.
+// shown attacks as hostile does, with visible characters and line breaks alone.
 const shown = "x\"'\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: owned}\n...\n- }}{{ &a *a !!binary |\n ::error file=y::forged ##[set-env name=PATH]"
 
 // texts replaces each text of a document by another one, once at a time.

@@ -53,7 +53,7 @@ type Watch struct {
 // known holds what is known of a pod.
 type known struct {
 	highest judge.Count
-	// left are the counters before they fell for good.
+	// left holds the counters before they fell and stayed low.
 	left     judge.Count
 	seen     bool
 	restarts int32

@@ -86,7 +86,7 @@ func (p *parser) expect(one string) error {
 	return nil
 }
 
-// precedence is that of expr's operators that have an equal.
+// precedence holds the precedence of each operator of expr that CEL has, too.
 var precedence = map[string]int{
 	"or": 10, "||": 10, "and": 15, "&&": 15,
 	"==": 20, "!=": 20, "<": 20, ">": 20, "<=": 20, ">=": 20, "in": 20, "matches": 20, "contains": 20, "startsWith": 20, "endsWith": 20,
