@@ -76,8 +76,7 @@ func notStalled(s *scene) error {
 	return nil
 }
 
-// unbind removes the bindings of the policies about followed workloads, and waits until no policy
-// holds a new template.
+// unbind removes the bindings of the policies about followed workloads, and waits until none acts.
 func (h tool) unbind() {
 	h.Helper()
 	for _, policy := range []string{"followed", "own"} {

@@ -39,23 +39,37 @@ func (w *world) holdTemplates() {
 	w.awaitHeld(true)
 }
 
-// awaitHeld waits until the policies hold new templates, or no longer do.
+// awaitHeld waits until both policies about followed workloads act, or neither does: the API server
+// takes up their bindings one by one.
 func (w *world) awaitHeld(held bool) {
 	w.Helper()
 	probe := deployment(0)
 	probe.Name, probe.Labels = "probe", map[string]string{v1alpha1.FollowLabel: "probe"}
 	w.create(probe)
 	cptest.Eventually(w, soon, func() error {
-		tried := probe.DeepCopy()
-		err := w.Patch(w.Context(), tried, strategicPatch(`{"spec":{"template":{"metadata":{"annotations":{"new":"1"}}}}}`), client.DryRunAll)
-		if err == nil && tried.Spec.Paused != held {
-			return fmt.Errorf("want a new template held: %t", held)
+		applied, err := w.dryRun(probe, `{"spec":{"template":{"metadata":{"annotations":{"new":"1"}}}}}`)
+		if err != nil {
+			return err
 		}
-		return err
+		own, err := w.dryRun(probe, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q}}}`,
+			v1alpha1.BreakGlassAnnotation, "sluice handback", v1alpha1.GuardAnnotation, v1alpha1.Unguarded))
+		if err != nil {
+			return err
+		}
+		if guarded := own.Annotations[v1alpha1.GuardAnnotation] == v1alpha1.Guarded; applied.Spec.Paused != held || guarded != held {
+			return fmt.Errorf("want policies that act: %t; a new template is held: %t, an own write is noted: %t", held, applied.Spec.Paused, guarded)
+		}
+		return nil
 	})
 	if err := w.Delete(w.Context(), probe); err != nil {
 		w.Fatalf("delete probe: %v", err)
 	}
+}
+
+// dryRun returns a deployment as a patch would leave it.
+func (w *world) dryRun(d *appsv1.Deployment, patch string) (*appsv1.Deployment, error) {
+	tried := d.DeepCopy()
+	return tried, w.Patch(w.Context(), tried, strategicPatch(patch), client.DryRunAll)
 }
 
 // following returns a release that follows its workload.
