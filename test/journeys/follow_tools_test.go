@@ -155,10 +155,17 @@ func newFollowedBy(t *testing.T, kind string, r request) tool {
 	return h
 }
 
-// sends sends a request, which must succeed.
+// sends sends a request, which must succeed. A tool that was overtaken by another write tries again.
 func (h tool) sends(request func(tool, string) error, image string) {
 	h.Helper()
-	if err := request(h, image); err != nil {
+	err := request(h, image)
+	for range 5 {
+		if err == nil || !strings.Contains(err.Error(), "(Conflict)") {
+			break
+		}
+		err = request(h, image)
+	}
+	if err != nil {
 		h.Fatal(err)
 	}
 }
