@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -135,21 +136,17 @@ func (r *MetricGates) takeCounters(ctx context.Context, o *openGate, m *measurem
 	if err != nil {
 		return err
 	}
-	label := check.Compare.PodLabel
-	if label == "" {
-		label = defaultPodLabel
-	}
 	var counts []map[string]judge.Count // by bound, and by pod
 	var at time.Time
 	if check.Compare.Buckets != "" {
 		var answer measure.Reading
 		if answer, err = r.servers.read(ctx, m.provider, check.Compare.Buckets, check.Interval); err == nil {
 			at = answer.At
-			counts, err = watch.countSlow(answer.Answer, label, pods)
+			counts, err = watch.countSlow(answer.Answer, podLabel(check), pods)
 		}
 	} else {
 		watch.bounds = []string{""}
-		counts, at, err = r.countFailed(ctx, m, check, label)
+		counts, at, err = r.countFailed(ctx, m, check, pods)
 	}
 	if err == nil {
 		err = noData(counts, pods)
@@ -160,8 +157,15 @@ func (r *MetricGates) takeCounters(ctx context.Context, o *openGate, m *measurem
 	return watch.look(reading, counts, at, pods, young(check.Compare))
 }
 
+func podLabel(check gate.MetricCheck) string {
+	if check.Compare.PodLabel == "" {
+		return defaultPodLabel
+	}
+	return check.Compare.PodLabel
+}
+
 // countFailed reads the requests and errors of each pod, at the earlier time of the two.
-func (r *MetricGates) countFailed(ctx context.Context, m *measurement, check gate.MetricCheck, label string) ([]map[string]judge.Count, time.Time, error) {
+func (r *MetricGates) countFailed(ctx context.Context, m *measurement, check gate.MetricCheck, pods []counters.Pod) ([]map[string]judge.Count, time.Time, error) {
 	requests, err := r.servers.read(ctx, m.provider, check.Compare.Requests, check.Interval)
 	if err != nil {
 		return nil, time.Time{}, err
@@ -170,7 +174,7 @@ func (r *MetricGates) countFailed(ctx context.Context, m *measurement, check gat
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	counts, err := countErrors(requests.Answer, failed.Answer, label)
+	counts, err := countErrors(&requests.Answer, &failed.Answer, podLabel(check), pods)
 	return []map[string]judge.Count{counts}, earliest(requests.At, failed.At), err
 }
 
@@ -213,36 +217,37 @@ func (w *metricWatch) look(reading *gate.MetricReading, counts []map[string]judg
 	return nil
 }
 
-// countErrors returns the requests and errors of each pod.
-func countErrors(requests, failed measure.Answer, label string) (map[string]judge.Count, error) {
-	counts := map[string]judge.Count{}
-	for _, series := range requests.Series {
-		pod, is := series.Labels[label]
-		if !is {
-			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("a series of requests has no label %s: write sum by (%s) (…), or set podLabel", label, label)}
-		}
-		if _, twice := counts[pod]; twice {
-			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("requests has several series of pod %s: write sum by (%s) (…)", pod, label)}
-		}
-		counts[pod] = judge.Count{Requests: series.Value}
-	}
-	seen, counted := map[string]bool{}, false
-	for _, series := range failed.Series {
-		pod := series.Labels[label]
-		if seen[pod] {
-			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("errors has several series of pod %s: write sum by (%s) (…)", pod, label)}
-		}
-		seen[pod] = true
-		if count, is := counts[pod]; is {
-			count.Errors = series.Value
-			counts[pod], counted = count, true
-		}
-	}
-	if !counted { // a query that selects nothing would pass any version below a floor
+// countErrors returns the requests and errors of each of the pods.
+func countErrors(requests, failed *measure.Answer, label string, pods []counters.Pod) (map[string]judge.Count, error) {
+	served, errs := requests.By(label), failed.By(label)
+	switch {
+	case served.Missing:
+		return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("a series of requests has no label %s: write sum by (%s) (…), or set podLabel", label, label)}
+	case served.Twice != "":
+		return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("requests has several series of pod %s: write sum by (%s) (…)", served.Twice, label)}
+	case errs.Twice != "":
+		return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("errors has several series of pod %s: write sum by (%s) (…)", errs.Twice, label)}
+	case len(served.Values) > 0 && !meet(served.Values, errs.Values): // a query that selects nothing would pass any version below a floor
 		return nil, readingError{v1alpha1.TroubleNoData, fmt.Sprintf(
 			"errors has no series of any pod: correct it, or if no request has failed yet, have it count 0: … or sum by (%s) (REQUESTS) * 0", label)}
 	}
+	counts := make(map[string]judge.Count, len(pods))
+	for _, pod := range pods {
+		if value, is := served.Values[pod.Name]; is {
+			counts[pod.Name] = judge.Count{Requests: value, Errors: errs.Values[pod.Name]}
+		}
+	}
 	return counts, nil
+}
+
+// meet reports whether two maps have a key in common.
+func meet(a, b map[string]float64) bool {
+	for key := range b {
+		if _, is := a[key]; is {
+			return true
+		}
+	}
+	return false
 }
 
 // bucket is a bucket of a histogram.
@@ -255,15 +260,21 @@ type bucket struct {
 // countSlow returns the requests of each pod, with the slower ones as errors, for each bound. The
 // first answer decides on the bounds.
 func (w *metricWatch) countSlow(answer measure.Answer, label string, pods []counters.Pod) ([]map[string]judge.Count, error) {
-	byPod := map[string][]bucket{}
+	byPod := make(map[string][]bucket, len(pods))
+	for _, pod := range pods {
+		byPod[pod.Name] = nil
+	}
 	for _, series := range answer.Series {
 		pod, le := series.Labels[label], series.Labels[bucketLabel]
 		bound, err := strconv.ParseFloat(le, 64)
 		if pod == "" || err != nil {
 			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("buckets has a series without labels %s and le: write sum by (%s, le) (…)", label, label)}
 		}
-		byPod[pod] = append(byPod[pod], bucket{bound, le, series.Value})
+		if _, asked := byPod[pod]; asked {
+			byPod[pod] = append(byPod[pod], bucket{bound, le, series.Value})
+		}
 	}
+	maps.DeleteFunc(byPod, func(_ string, buckets []bucket) bool { return len(buckets) == 0 })
 	for pod, buckets := range byPod {
 		slices.SortFunc(buckets, func(a, b bucket) int { return int(math.Copysign(1, a.bound-b.bound)) })
 		if err := histogram(buckets).Check(); err != nil {

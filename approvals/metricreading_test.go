@@ -37,14 +37,18 @@ func answer(values map[string]float64) measure.Answer {
 // TestCountersOfPods: errors belong to the requests of their pod; a pod without has none.
 func TestCountersOfPods(t *testing.T) {
 	t.Parallel()
-	got, err := countErrors(answer(map[string]float64{"a": 10, "b": 20}), answer(map[string]float64{"b": 3, "gone": 7}), "pod")
+	pods := []counters.Pod{{Name: "a"}, {Name: "b"}, {Name: "unmeasured"}}
+	count := func(requests, failed measure.Answer, label string) (map[string]judge.Count, error) {
+		return countErrors(&requests, &failed, label, pods)
+	}
+	got, err := count(answer(map[string]float64{"a": 10, "b": 20, "of another release": 5}), answer(map[string]float64{"b": 3, "gone": 7}), "pod")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]judge.Count{"a": {Requests: 10}, "b": {Requests: 20, Errors: 3}}, got); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
-	if trouble, words := troubleOf(second(countErrors(answer(map[string]float64{"a": 10}), answer(map[string]float64{"gone": 3}), "pod"))); trouble != v1alpha1.TroubleNoData {
+	if trouble, words := troubleOf(second(count(answer(map[string]float64{"a": 10}), answer(map[string]float64{"gone": 3}), "pod"))); trouble != v1alpha1.TroubleNoData {
 		t.Errorf("errors of no pod: got %q %s, want that nothing is measured", trouble, words)
 	}
 	twice := measure.Answer{Series: []measure.Series{{Labels: map[string]string{"pod": "a", "code": "500"}}, {Labels: map[string]string{"pod": "a", "code": "502"}}}}
@@ -56,7 +60,7 @@ func TestCountersOfPods(t *testing.T) {
 		"several of a pod":        {twice, measure.Answer{}, "pod", "requests has several series of pod a: write sum by (pod)"},
 		"several errors of a pod": {answer(map[string]float64{"a": 1}), twice, "pod", "errors has several series of pod a"},
 	} {
-		_, err := countErrors(tc.requests, tc.failed, tc.label)
+		_, err := count(tc.requests, tc.failed, tc.label)
 		if trouble, words := troubleOf(err); trouble != v1alpha1.TroubleBadQuery || !strings.Contains(words, tc.says) {
 			t.Errorf("%s: got %s: %s, want %q", name, trouble, words, tc.says)
 		}

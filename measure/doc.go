@@ -24,6 +24,8 @@ type Answer struct {
 	size int
 	// Notes are remarks of the server on the query, for people.
 	Notes []string
+
+	index *index // nil in an answer that nobody shares
 }
 
 // weight returns the memory that an answer takes, in series.

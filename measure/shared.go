@@ -125,6 +125,7 @@ func (s *Shared) ask(ctx context.Context, p *pending, server *asked, ask func(co
 	if kept := server.kept(); err == nil && kept+answer.weight() > seriesOfServer {
 		answer, err = Answer{}, failed(BadAnswer, "the queries to this server select more than %d series together: select fewer", seriesOfServer)
 	}
+	answer.index = &index{of: map[string]ByLabel{}}
 	p.reading, p.err = Reading{answer, at}, err
 	close(p.done)
 }

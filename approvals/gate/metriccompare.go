@@ -2,7 +2,6 @@ package gate
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -167,7 +166,7 @@ func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at Repl
 	if idle(reading.Looks) {
 		words += "; no request since the measurement before"
 	}
-	return "no verdict yet: " + words + forecast(at.Evidence, check)
+	return "no verdict yet: " + words + forecastWords(at.Evidence, check)
 }
 
 // idle reports whether looks have no request of any version.
@@ -176,27 +175,6 @@ func idle(looks []BoundLook) bool {
 		old := slices.ContainsFunc(at.Look.Old, func(p judge.Part) bool { return p.Requests > 0 })
 		return old || at.Look.New.Requests > 0
 	})
-}
-
-// forecast says how long a verdict takes in all at the traffic so far; empty while nothing is
-// known.
-func forecast(e judge.Evidence, check MetricCheck) string {
-	if e.Looks < 2 || e.New.Requests <= 0 || e.Old.Requests <= 0 {
-		return ""
-	}
-	rules, sum := rulesOf(check.Compare), e.New.Requests+e.Old.Requests
-	traffic := judge.Traffic{Requests: sum / float64(e.Looks), Share: e.New.Requests / sum, Errors: e.Old.Errors / e.Old.Requests}
-	pass, reject := rules.LooksToPass(traffic, 1), rules.LooksToReject(traffic, rules.Worse)
-	switch never := math.IsInf(pass, 0) || math.IsInf(reject, 0) || math.IsNaN(pass+reject); {
-	case never && rules.Floor > 0:
-		return ""
-	case never:
-		return "; with so few errors there is nothing to compare: set floor to a share that is good enough"
-	}
-	after := func(looks float64) string {
-		return brief(time.Duration(min(looks, float64(maxDuration/check.Interval)) * float64(check.Interval)).Round(check.Interval))
-	}
-	return fmt.Sprintf("; at this traffic about %s to pass, %s to find one %g times as bad", after(pass), after(reject), rules.Worse)
 }
 
 // shareOf writes the errors of a version as a share of its requests.

@@ -64,7 +64,7 @@ func unreadable(err error) string {
 // manifests returns what is wrong with the files, and how many there are if nothing is.
 func (r *Repository) manifests(head *gitrepo.Snapshot) []Finding {
 	subject := r.Of + "files"
-	report, err := lint.Check(head.FS(), r.Path, r.Manifests)
+	report, err := lint.Check(head.FS(), r.Path, r.Manifests, nil)
 	if err != nil {
 		remedy := "correct --path, or spec.path"
 		if errors.Is(err, spec.ErrLimit) {

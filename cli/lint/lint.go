@@ -55,9 +55,10 @@ type Report struct {
 	Notices []Finding
 }
 
-// Check reads what is below a folder of a repository as the controller would. An error means that
-// nothing can be said: the folder is not there, or a limit on the whole is exceeded.
-func Check(files fs.FS, folder string, options spec.Options) (*Report, error) {
+// Check reads what is below a folder of a repository as the controller would. Metrics are nil if no
+// comparison is to be foreseen. An error means that nothing can be said: the folder is not there, a
+// limit on the whole is exceeded, or the server of metrics does not answer.
+func Check(files fs.FS, folder string, options spec.Options, metrics *Metrics) (*Report, error) {
 	read, err := spec.NewReader(options).Read(files, folder)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func Check(files fs.FS, folder string, options spec.Options) (*Report, error) {
 	}
 	others := othersOf(read)
 	for _, release := range read.Releases {
-		if err := report.review(files, release, others); err != nil {
+		if err := report.review(files, release, others, metrics); err != nil {
 			return nil, fmt.Errorf("review BatchRelease %s/%s: %w", release.Namespace, release.Name, err)
 		}
 	}

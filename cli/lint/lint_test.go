@@ -46,7 +46,7 @@ func check(t *testing.T, files map[string]string) *lint.Report {
 		tree[path] = &fstest.MapFile{Data: []byte(text)}
 	}
 	builder := sandbox.NewPool(sandbox.Options{}).For(t.Context(), sandbox.Owner{})
-	report, err := lint.Check(tree, ".", spec.Options{Namespace: "shop", Builder: builder})
+	report, err := lint.Check(tree, ".", spec.Options{Namespace: "shop", Builder: builder}, nil)
 	if err != nil {
 		t.Fatalf("check: %v", err)
 	}

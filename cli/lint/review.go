@@ -32,7 +32,7 @@ type review struct {
 }
 
 // review looks for what would only come to light in the cluster.
-func (r *Report) review(files fs.FS, release *spec.Release, others *others) error {
+func (r *Report) review(files fs.FS, release *spec.Release, others *others, metrics *Metrics) error {
 	it := &review{Report: r, files: files, release: release}
 	if err := convert(release.Object(), &it.object); err != nil {
 		return err
@@ -66,7 +66,10 @@ func (r *Report) review(files fs.FS, release *spec.Release, others *others) erro
 	it.checkLimits()
 	it.checkDeadline()
 	it.checkTraffic(others)
-	return nil
+	if metrics == nil {
+		return nil
+	}
+	return it.forecast(metrics)
 }
 
 func convert(object *unstructured.Unstructured, into any) error {

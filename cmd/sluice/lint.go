@@ -20,9 +20,10 @@ import (
 
 // lintFlags are the flags of "sluice lint" as they were given.
 type lintFlags struct {
-	source sourceFlags
-	output string
-	strict bool
+	source  sourceFlags
+	metrics metricsFlags
+	output  string
+	strict  bool
 }
 
 // sourceFlags say what the ReleaseSource of a repository will say.
@@ -85,14 +86,19 @@ that the workload's selector does not match, a gate that nobody can pass, a Serv
 Each PATH is read as a ReleaseSource reads spec.path: manifests below it, and built kustomizations. For a file, its folder is read
 too, but only mistakes in the file are reported. The default is the current folder.
 
+With --metrics or --metrics-provider, lint asks a server of metrics for the traffic of the last hour, and foresees how long each
+comparison of a metrics gate takes. The queries of the files reach that server. SLUICE_METRICS_TOKEN has a bearer token for it.
+
 The exit code is 0 on success, 1 on errors (with --strict also on warnings), and 2 on a usage error.`,
 		Example: `  sluice lint
   sluice lint apps/web/release.yaml --strict
-  sluice lint deploy -n shop -o github`,
+  sluice lint deploy -n shop -o github
+  sluice lint --metrics http://localhost:9090 --metrics-provider provider.yaml`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, paths []string) error { return flags.run(cmd, paths) },
 	}
 	flags.source.register(command.Flags())
+	flags.metrics.register(command.Flags())
 	command.Flags().StringVarP(&flags.output, "output", "o", string(plain.Text),
 		"output `format`: text, json, or github for annotations in GitHub Actions")
 	command.Flags().BoolVar(&flags.strict, "strict", false, "treat warnings as errors")
@@ -109,13 +115,17 @@ func (f *lintFlags) run(cmd *cobra.Command, paths []string) error {
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
+	metrics, err := f.metrics.open(cmd.Context())
+	if err != nil {
+		return err
+	}
 	all := &lint.Report{}
 	folders, err := byFolder(paths, f.source.marks())
 	if err != nil {
 		return err
 	}
 	for _, trees := range folders {
-		report, err := f.check(cmd.Context(), trees)
+		report, err := f.check(cmd.Context(), trees, metrics)
 		if err != nil {
 			return err
 		}
@@ -150,13 +160,13 @@ func byFolder(paths, marks []string) ([][]worktree, error) {
 
 // check reads a folder, once for all that is named of it. Files are named from the root of the
 // repository for GitHub, which looks for them there, and else from the working folder.
-func (f *lintFlags) check(ctx context.Context, trees []worktree) (*lint.Report, error) {
+func (f *lintFlags) check(ctx context.Context, trees []worktree, metrics *lint.Metrics) (*lint.Report, error) {
 	tree := trees[0]
 	files, err := tree.files()
 	if err != nil {
 		return nil, err
 	}
-	report, err := lint.Check(files, tree.folder, f.source.options(ctx))
+	report, err := lint.Check(files, tree.folder, f.source.options(ctx), metrics)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", tree.folder, err)
 	}

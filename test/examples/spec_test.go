@@ -50,7 +50,7 @@ func TestEachKindHasASample(t *testing.T) {
 		if release.WorkloadKind != kind || !release.HasWorkload() {
 			t.Errorf("%s must have a release of its %s: got %s %s, in the repository %t", folder, kind, release.WorkloadKind, release.Workload, release.HasWorkload())
 		}
-		report, err := lint.Check(files, ".", options)
+		report, err := lint.Check(files, ".", options, nil)
 		if err != nil || len(report.Findings) > 0 {
 			t.Errorf("%s: lint finds %v, %v", folder, report, err)
 		}
@@ -79,7 +79,7 @@ func TestOneRepositoryOfAllKinds(t *testing.T) {
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("each kind has a release (-want +got):\n%s", diff)
 	}
-	report, err := lint.Check(repo, ".", options)
+	report, err := lint.Check(repo, ".", options, nil)
 	if err != nil || len(report.Findings) > 0 {
 		t.Errorf("lint finds %v, %v", report, err)
 	}

@@ -1,0 +1,128 @@
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/gate"
+)
+
+// Metrics answer what a comparison needs to be foreseen.
+type Metrics struct {
+	// Provider has the metrics that gates share.
+	Provider *v1alpha1.MetricProvider
+	// Ask returns the value of a PromQL query; false if it selects nothing. A BadQuery is a mistake in
+	// the query, any other error one of the server.
+	Ask func(query string) (float64, bool, error)
+}
+
+// BadQuery is the error of a query that a server can't evaluate.
+type BadQuery struct{ Message string }
+
+// Error implements error.
+func (e BadQuery) Error() string { return e.Message }
+
+const (
+	// tooLong is the time to a verdict from which a comparison is probably a mistake.
+	tooLong = 24 * time.Hour
+	// hourly is a query for the requests a second of the last hour.
+	hourly = "sum(rate((%s)[1h:1m]))"
+	// wholePercent is all requests.
+	wholePercent = 100
+)
+
+// forecast foresees the comparisons of a release at the traffic of the last hour.
+func (r *review) forecast(metrics *Metrics) error {
+	for i, step := range r.object.Spec.Strategy.Steps {
+		share := r.shareAt(i)
+		if share <= 0 || share >= 1 {
+			continue
+		}
+		for j := range step.Gates {
+			if policy := step.Gates[j].Metrics; policy != nil {
+				path := field.NewPath("spec", "strategy", "steps").Index(i).Child("gates").Index(j).Child("metrics")
+				if err := r.forecastGate(metrics, policy, share, path); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// forecastGate foresees the comparisons of a gate whose step gives the new version a share of the
+// requests.
+func (r *review) forecastGate(metrics *Metrics, policy *v1alpha1.MetricsGate, share float64, path *field.Path) error {
+	variables := gate.Variables{"namespace": r.release.Namespace, "release": r.release.Name, "workload": r.release.Workload}
+	checks, err := gate.MetricChecks(policy, metrics.Provider, variables, path)
+	if err != nil {
+		r.find(Warning, r.place(), path.String(), "no forecast: "+err.Error())
+		return nil
+	}
+	for i, check := range checks {
+		if check.Compare == nil || check.Compare.Buckets != "" || check.DryRun {
+			continue
+		}
+		at := path.Child("metrics").Index(i).String()
+		traffic, known, err := metrics.traffic(check.Compare)
+		if wrong, is := errors.AsType[BadQuery](err); is {
+			r.find(Error, r.place(), at, at+": "+wrong.Message)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("forecast %s: %w", at, err)
+		}
+		if !known {
+			r.find(Warning, r.place(), at, at+": no forecast: requests counts none in the last hour, so that nothing can be compared")
+			continue
+		}
+		forecast := gate.Forecast(check, traffic, share)
+		words := fmt.Sprintf("%s: %.3g requests a second, of which %.3g %% fail, %.3g %% to the new version: %s",
+			at, traffic.PerSecond, wholePercent*traffic.Errors, wholePercent*share, forecast)
+		severity := Notice
+		if forecast.Never && !forecast.Floor || max(forecast.Pass, forecast.Reject) > tooLong {
+			severity = Warning
+		}
+		r.find(severity, r.place(), at, words)
+	}
+	return nil
+}
+
+// traffic returns the traffic of the last hour; false if there was none.
+func (m *Metrics) traffic(compare *v1alpha1.CompareMetric) (gate.Traffic, bool, error) {
+	requests, found, err := m.Ask(fmt.Sprintf(hourly, compare.Requests))
+	if err != nil || !found || !(requests > 0) {
+		return gate.Traffic{}, false, err
+	}
+	failed, _, err := m.Ask(fmt.Sprintf(hourly, compare.Errors))
+	if err != nil {
+		return gate.Traffic{}, false, err
+	}
+	return gate.Traffic{PerSecond: requests, Errors: min(max(failed/requests, 0), 1)}, true, nil
+}
+
+// shareAt returns the share of the requests that the new version gets after a step, by its traffic
+// or else by its pods; 0 if it is not known.
+func (r *review) shareAt(step int) float64 {
+	steps := r.object.Spec.Strategy.Steps
+	if r.object.Spec.Strategy.Traffic != nil {
+		return float64(v1alpha1.TrafficOf(steps, step)) / wholePercent
+	}
+	replicas := steps[step].Replicas
+	if replicas.Type == intstr.String {
+		percent, err := intstr.GetScaledValueFromIntOrPercent(&replicas, wholePercent, false)
+		if err != nil {
+			return 0
+		}
+		return float64(percent) / wholePercent
+	}
+	if r.workload == nil || r.workload.replicas == nil || *r.workload.replicas == 0 {
+		return 0
+	}
+	return float64(replicas.IntVal) / float64(*r.workload.replicas)
+}
