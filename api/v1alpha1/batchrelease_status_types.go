@@ -477,4 +477,7 @@ type GateReference struct {
 	// Decision is the gate's decision as of the last update of the release.
 	// +optional
 	Decision Decision `json:"decision,omitempty"`
+	// Undecided is set while metrics can't decide the gate, so that a user decides.
+	// +optional
+	Undecided bool `json:"undecided,omitempty"`
 }

@@ -30,7 +30,7 @@ func batches(w *Whole) []Node {
 		}
 		node.Children = opened(w, i)
 		if w.Release.Spec.Train == "" && (node.State == Plain || len(node.Children) == 0 && node.State != Good) {
-			node.Children = announced(node.Name, spec.Gates(rollback, i))
+			node.Children = announced(w, i, node.Name)
 		}
 		nodes = append(nodes, node)
 	}
@@ -147,10 +147,11 @@ func gateNode(gate *v1alpha1.Gate) Node {
 }
 
 // announced returns the gates that a step is going to have. A batch with none goes on at once.
-func announced(batch string, policies []v1alpha1.GatePolicy) []Node {
+func announced(w *Whole, step int, batch string) []Node {
+	policies := w.Release.Spec.Gates(w.Release.Status.Rollback != nil, step)
 	nodes := make([]Node, 0, len(policies))
 	for i, policy := range policies {
-		nodes = append(nodes, Node{Name: fmt.Sprintf("gate %d of %s", i+1, batch), Text: string(policy.Type()) + ": " + Needs(policy)})
+		nodes = append(nodes, Node{Name: fmt.Sprintf("gate %d of %s", i+1, batch), Text: string(policy.Type()) + ": " + NeedsAt(w, step, policy)})
 	}
 	return nodes
 }
@@ -174,6 +175,8 @@ func Needs(policy v1alpha1.GatePolicy) string {
 		return fmt.Sprintf("check %s: success, by %s", policy.CheckRun.Name, policy.CheckRun.App)
 	case policy.Job != nil:
 		return fmt.Sprintf("Job %s succeeds", policy.Job.Name)
+	case policy.Metrics != nil:
+		return metricNeeds(policy.Metrics)
 	default:
 		return "a type that this version does not know"
 	}

@@ -47,11 +47,11 @@ func shop() *Whole {
 	w.Sets = []appsv1.ReplicaSet{set("old", 2, 1), set("older", 0, 0), set("new", 2, 2)}
 	w.Pods = []corev1.Pod{pod("old", "a", ready), pod("old", "b", crashing), pod("new", "d", ready), pod("new", "c", ready)}
 	w.Gates = []v1alpha1.Gate{
-		gate(1, 1, v1alpha1.GatePolicy{CommitStatus: &v1alpha1.CommitStatusGate{Context: "ci/smoke", Creators: []string{"ci"}}}),
-		gate(1, 0, v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{
+		gateAt(1, 1, v1alpha1.GatePolicy{CommitStatus: &v1alpha1.CommitStatusGate{Context: "ci/smoke", Creators: []string{"ci"}}}),
+		gateAt(1, 0, v1alpha1.GatePolicy{PullRequest: &v1alpha1.PullRequestGate{
 			MinApprovals: 1, Approvers: []string{"grace"}, Teams: []string{"sre"}, ForbidSelfApproval: true,
 		}}),
-		gate(0, 0, v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}),
+		gateAt(0, 0, v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}),
 	}
 	w.Gates[0].Status = v1alpha1.GateStatus{Decision: v1alpha1.DecisionRejected, Message: "status ci/smoke on commit 2222222 is failure"}
 	w.Gates[1].Status = v1alpha1.GateStatus{
@@ -96,7 +96,7 @@ func pod(set, suffix string, is func(*corev1.Pod)) corev1.Pod {
 	return pod
 }
 
-func gate(step, index int32, policy v1alpha1.GatePolicy) v1alpha1.Gate {
+func gateAt(step, index int32, policy v1alpha1.GatePolicy) v1alpha1.Gate {
 	return v1alpha1.Gate{
 		ObjectMeta: metav1.ObjectMeta{Name: "web-new-" + strconv.Itoa(int(step)) + "-" + strconv.Itoa(int(index)), CreationTimestamp: at(2 * time.Minute)},
 		Spec: v1alpha1.GateSpec{

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,6 +36,8 @@ type run struct {
 	fleet   *sim.Fleet
 	// last is the last row of this release.
 	last *Row
+	// foreseen has the forecasts of metrics gates, by their names.
+	foreseen map[string][]gate.MetricForecast
 	// inTrain is the name of a train, or of a member of one.
 	inTrain string
 }
@@ -156,7 +159,10 @@ func shown(action plan.Action) bool {
 func (r *run) decideGates() bool {
 	decided := false
 	for i := range r.Gates {
-		if approval := r.approval(&r.Gates[i]); !approval.IsZero() && !r.Now.Before(approval) {
+		g := &r.Gates[i]
+		if verdict := r.verdict(g); g.Decision == "" && !verdict.IsZero() && !r.Now.Before(verdict) {
+			g.Decision, decided = v1alpha1.DecisionPassed, true
+		} else if approval := r.approval(g); !approval.IsZero() && !r.Now.Before(approval) {
 			r.approve()
 			decided = true
 			break
@@ -176,14 +182,15 @@ func (r *run) decideGates() bool {
 
 // approval returns when people will let a gate pass by themselves; zero if they won't.
 func (r *run) approval(g *sim.Gate) time.Time {
-	if r.trace.ApproveAfter == nil || g.Decision != "" || timed(g) || isGuard(g) || r.Release.Status.CurrentStepState != v1alpha1.StepBlocking {
+	if r.trace.ApproveAfter == nil || g.Decision != "" || r.timed(g) || isGuard(g) || r.Release.Status.CurrentStepState != v1alpha1.StepBlocking {
 		return time.Time{}
 	}
 	return g.Made.Add(r.trace.ApproveAfter.Duration)
 }
 
-func timed(g *sim.Gate) bool {
-	return g.Spec.Type == v1alpha1.GateSoak || g.Spec.Type == v1alpha1.GateWindow
+// timed reports whether a gate passes by itself.
+func (r *run) timed(g *sim.Gate) bool {
+	return g.Spec.Type == v1alpha1.GateSoak || g.Spec.Type == v1alpha1.GateWindow || !r.verdict(g).IsZero()
 }
 
 // isGuard reports whether a gate is a guard, for which no batch waits.
@@ -195,7 +202,7 @@ func (r *run) approve() bool {
 	for i := range r.Gates {
 		g := &r.Gates[i]
 		switch {
-		case g.Decision != "" || timed(g) || isGuard(g):
+		case g.Decision != "" || r.timed(g) || isGuard(g):
 			continue
 		case g.Spec.Type == v1alpha1.GateManual:
 			r.happens(sim.Event{Kind: sim.Confirm})
@@ -258,7 +265,7 @@ func (r *run) opens(g *sim.Gate) time.Time {
 	case g.Spec.Type == v1alpha1.GateWindow:
 		return r.window(g).WakeUp
 	}
-	return r.approval(g)
+	return cmp.Or(r.verdict(g), r.approval(g))
 }
 
 // happen lets the events happen that are due.

@@ -266,6 +266,23 @@ func TestGoldenOfTraffic(t *testing.T) {
 	}
 }
 
+// TestForecastOfComparisons: at the traffic of a trace, a gate that compares errors passes by itself
+// after the time that it takes; one without enough errors waits.
+func TestForecastOfComparisons(t *testing.T) {
+	t.Parallel()
+	const strategy = "steps: [{replicas: 50%, gates: [{metrics: {provider: prometheus, metrics: [{name: errors}]}}]}, {replicas: 100%}]"
+	timeline := play(t, strategy, "traffic: {requestsPerSecond: 50, errors: 1}")
+	last := timeline.Rows[len(timeline.Rows)-1]
+	if last.Phase != "Completed" || len(timeline.Notes) != 1 || !strings.Contains(timeline.Notes[0], "web-v2-1-0-0, metric errors: at this traffic about ") {
+		t.Errorf("got %s with notes %q, want a release that completes, and one forecast", last.Phase, timeline.Notes)
+	}
+	timeline = play(t, strategy, "traffic: {requestsPerSecond: 50, errors: 0}")
+	last = timeline.Rows[len(timeline.Rows)-1]
+	if last.State != "Blocking" || len(timeline.Notes) != 1 || !strings.Contains(timeline.Notes[0], "set floor") {
+		t.Errorf("no errors: got %s with notes %q, want a release that waits, and what to do", last.State, timeline.Notes)
+	}
+}
+
 // TestParse: an invalid trace is refused, with all of its problems at once.
 func TestParse(t *testing.T) {
 	t.Parallel()
@@ -275,6 +292,8 @@ func TestParse(t *testing.T) {
 		"events: [{at: 1m, expect: {}, approve: true}]": "events[0].expect: must be an event of its own",
 		"readyAfter: -1s": "readyAfter: must not be negative",
 		"replicas: 10001": "replicas: must be",
+		"traffic: {requestsPerSecond: 0, errors: 1}":      "traffic: requestsPerSecond must be more than 0",
+		"traffic: {requestsPerSecond: 1, errors: 101}":    "errors a percentage from 0 to 100",
 		"nodes: [{count: 9999}, {count: -1}, {count: 9}]": "nodes[1].count: must be",
 		"nodes: [{count: 9999}, {count: 2}]":              "nodes: must be from 0 to 10000",
 	} {

@@ -25,10 +25,20 @@ type Trace struct {
 	ReadyAfter *metav1.Duration `json:"readyAfter,omitempty"`
 	// ApproveAfter is how long people and CI take to let each step pass. Left out, only events do.
 	ApproveAfter *metav1.Duration `json:"approveAfter,omitempty"`
+	// Traffic lets gates that compare errors pass after the time that they take at such traffic.
+	Traffic *Traffic `json:"traffic,omitempty"`
 	// Until is when to stop looking. Default 24h.
 	Until *metav1.Duration `json:"until,omitempty"`
 	// Events in the order of their time.
 	Events []Event `json:"events,omitempty"`
+}
+
+// Traffic is the requests to a workload.
+type Traffic struct {
+	// RequestsPerSecond to all pods, more than 0.
+	RequestsPerSecond float64 `json:"requestsPerSecond"`
+	// Errors is the percentage of them that fail in the old version, such as 1 or 0.05.
+	Errors float64 `json:"errors"`
 }
 
 // Nodes are alike. They are called n01, n02 and so on.
@@ -87,6 +97,8 @@ const (
 	defaultNodes      = 10
 )
 
+const wholePercent = 100
+
 // MaxPods is how many pods, or nodes, are simulated at most.
 const MaxPods = 10_000
 
@@ -107,6 +119,9 @@ func Parse(data []byte) (*Trace, error) {
 func (t *Trace) validate() error {
 	problems := []error{
 		positive("readyAfter", t.ReadyAfter), positive("approveAfter", t.ApproveAfter), positive("until", t.Until), countable("replicas", t.Replicas),
+	}
+	if of := t.Traffic; of != nil && !(of.RequestsPerSecond > 0 && of.Errors >= 0 && of.Errors <= wholePercent) {
+		problems = append(problems, errors.New("traffic: requestsPerSecond must be more than 0, and errors a percentage from 0 to 100"))
 	}
 	for i := range t.Nodes {
 		problems = append(problems, countable(fmt.Sprintf("nodes[%d].count", i), &t.Nodes[i].Count))

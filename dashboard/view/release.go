@@ -210,7 +210,7 @@ func batchesOf(w *show.Whole) []Batch {
 		}
 		if len(gates) == 0 && (batch.Mark == Plain || batch.Mark == Moving || batch.Mark == Bad) {
 			for _, policy := range spec.Gates(rollback, i) {
-				batch.Gates = append(batch.Gates, Gate{Type: string(policy.Type()), Mark: Plain, Needs: line(show.Needs(policy))})
+				batch.Gates = append(batch.Gates, Gate{Type: string(policy.Type()), Mark: Plain, Needs: line(show.NeedsAt(w, i, policy))})
 			}
 		}
 		batches = append(batches, batch)

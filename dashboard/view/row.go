@@ -105,7 +105,13 @@ func asksOf(release *v1alpha1.BatchRelease) asks {
 	case status.State == v1alpha1.StatePausePoint:
 		who.approver = true
 	}
+	who.approver = who.approver || slices.ContainsFunc(status.Guards, isUndecided)
 	return who
+}
+
+// isUndecided reports whether a gate that metrics can't decide waits for an approver.
+func isUndecided(g v1alpha1.GateReference) bool {
+	return g.Undecided && g.Decision != v1alpha1.DecisionPassed && g.Decision != v1alpha1.DecisionRejected
 }
 
 // ofGates adds who can open the gates of the current step.
@@ -116,7 +122,7 @@ func (who *asks) ofGates(release *v1alpha1.BatchRelease) {
 			return g.Type == kind && g.Decision != v1alpha1.DecisionPassed && g.Decision != v1alpha1.DecisionRejected
 		})
 	}
-	who.approver = open(v1alpha1.GateManual)
+	who.approver = open(v1alpha1.GateManual) || slices.ContainsFunc(status.Gates, isUndecided)
 	rollback := status.Rollback != nil
 	if !open(v1alpha1.GatePullRequest) || int(status.CurrentStepIndex) >= len(release.Spec.Steps(rollback)) {
 		return

@@ -188,6 +188,11 @@ func TestReleasesAskWhoCanLetThemGoOn(t *testing.T) {
 	pull.Spec.Strategy.Steps = []v1alpha1.Step{{Gates: []v1alpha1.GatePolicy{{PullRequest: &v1alpha1.PullRequestGate{Approvers: []string{"Ada#17"}}}}}}
 	passed := manual.DeepCopy()
 	passed.Status.Gates[0].Decision = v1alpha1.DecisionPassed
+	undecided, guarded := manual.DeepCopy(), release("web", v1alpha1.PhaseRollingUpdate)
+	undecided.Status.Gates[0] = v1alpha1.GateReference{Type: v1alpha1.GateMetrics, Undecided: true}
+	guarded.Status.Guards = []v1alpha1.GateReference{{Type: v1alpha1.GateMetrics, Undecided: true}}
+	measured := undecided.DeepCopy()
+	measured.Status.Gates[0].Undecided = false
 	tests := map[string]struct {
 		release *v1alpha1.BatchRelease
 		viewer  Viewer
@@ -198,6 +203,9 @@ func TestReleasesAskWhoCanLetThemGoOn(t *testing.T) {
 		"a manual gate an approver":      {manual, Viewer{Approves: in("shop"), Operates: in()}, true},
 		"... not of another namespace":   {manual, Viewer{Approves: in("other"), Operates: in("other")}, false},
 		"... not once it has passed":     {passed, Viewer{Approves: in("shop"), Operates: in()}, false},
+		"metrics that can't decide":      {undecided, Viewer{Approves: in("shop"), Operates: in()}, true},
+		"... of a guard":                 {guarded, Viewer{Approves: in("shop"), Operates: in()}, true},
+		"... not while they measure":     {measured, Viewer{Approves: in("shop"), Operates: in()}, false},
 		"a pull request whom it names":   {pull, Viewer{Name: "ADA@example.com", Approves: in(), Operates: in()}, true},
 		"... not others who may approve": {pull, Viewer{Name: "bob", Approves: in("shop"), Operates: in("shop")}, false},
 	}

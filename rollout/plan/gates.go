@@ -161,7 +161,7 @@ func openGates(d Decision, policies []indexed) Decision {
 		spec, name := d.snap.gates().spec(g), d.snap.gates().name(g)
 		gate, ref := d.snap.gates().find(name, spec), v1alpha1.GateReference{Name: name, Type: spec.Type}
 		if gate != nil {
-			ref.Decision = gate.Status.Decision
+			ref.Decision, ref.Undecided = gate.Status.Decision, gate.Status.Undecided
 		}
 		open = append(open, ref)
 		if gate == nil && !d.snap.gates().leaving(name, spec) {

@@ -43,6 +43,17 @@ func asksForce(user string) func(*v1alpha1.Gate) {
 	return func(g *v1alpha1.Gate) { g.Status.Force = &v1alpha1.Force{By: user, Reason: "as if"} }
 }
 
+// TestUndecidedIsNamed: the status says of which gate an approver has to decide.
+func TestUndecidedIsNamed(t *testing.T) {
+	t.Parallel()
+	undecided := func(g *v1alpha1.Gate) { g.Status.Undecided = true }
+	snap := doneStep().gates(gate(1, 0, 0, undecided)).status(blocked(v1alpha1.StepBlocking, "web-v2-1-0-0")).look()
+	next := openGates(nothing(snap), []indexed{{policy: v1alpha1.GatePolicy{Manual: &v1alpha1.ManualGate{}}}})
+	if got := next.snap.record.Gates; len(got) != 1 || !got[0].Undecided {
+		t.Errorf("got %+v, want one undecided gate", got)
+	}
+}
+
 // TestForcedIsKept: answers to a gate end with its step, and the record of a forced gate stays
 // with the release until the next.
 func TestForcedIsKept(t *testing.T) {

@@ -47,7 +47,7 @@ func guard(d Decision) Decision {
 		spec, name := d.snap.gates().spec(at), d.snap.gates().name(at)
 		gate, ref := d.snap.gates().find(name, spec), v1alpha1.GateReference{Name: name, Type: spec.Type}
 		if gate != nil {
-			ref.Decision = gate.Status.Decision
+			ref.Decision, ref.Undecided = gate.Status.Decision, gate.Status.Undecided
 		}
 		open = append(open, ref)
 		if gate == nil && !d.snap.gates().leaving(name, spec) {

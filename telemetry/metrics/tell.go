@@ -72,7 +72,7 @@ func (m *Metrics) tell(f *story.Fact) {
 		m.end(f, deleted)
 		delete(m.bad, f.UID)
 		delete(m.failed, f.UID)
-	case story.BatchStarted, story.GateOpened, story.ApprovalRefused, story.ReleaseStopped, story.ReleaseResumed, story.Drifted:
+	case story.BatchStarted, story.GateOpened, story.GateUndecided, story.ApprovalRefused, story.ReleaseStopped, story.ReleaseResumed, story.Drifted:
 	}
 }
 

@@ -30,6 +30,7 @@ var kinds = map[story.Kind]kind{
 	story.GateOpened:        {event: "dev.sluice.gate.opened.v1", emoji: ":raised_hand:", usual: true},
 	story.GatePassed:        {event: "dev.sluice.gate.passed.v1", emoji: ":ok:"},
 	story.GateRejected:      {event: "dev.sluice.gate.rejected.v1", emoji: ":no_entry:", usual: true},
+	story.GateUndecided:     {event: "dev.sluice.gate.undecided.v1", emoji: ":raised_hand:", usual: true},
 	story.ApprovalRefused:   {event: "dev.sluice.approval.refused.v1", emoji: ":warning:", usual: true, repeats: true},
 	story.ReleaseStopped:    {event: "dev.sluice.release.stopped.v1", emoji: ":double_vertical_bar:", usual: true, repeats: true},
 	story.ReleaseResumed:    {event: "dev.sluice.release.resumed.v1", emoji: ":arrow_forward:", repeats: true},

@@ -143,7 +143,7 @@ func webAddress(address string) string {
 func command(n *Notice) string {
 	target := "batchrelease/" + n.Release + " --namespace " + n.Namespace
 	switch {
-	case n.Kind == story.GateOpened && n.Gate != nil && n.Gate.Type == v1alpha1.GateManual:
+	case n.Kind == story.GateUndecided, n.Kind == story.GateOpened && n.Gate != nil && n.Gate.Type == v1alpha1.GateManual:
 		return "sluice approve " + target
 	case n.Kind == story.GateRejected, n.Kind == story.ApprovalRefused, n.Kind == story.ReleaseStopped, n.Kind == story.ReleaseFailed, n.Kind == story.Drifted:
 		return "sluice get " + target

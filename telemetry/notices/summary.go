@@ -51,6 +51,8 @@ func gateSummary(n *Notice) string {
 			return batchOf(n) + ": " + gate + " was forced" + by(n) + "."
 		}
 		return batchOf(n) + ": " + gate + " passed" + by(n) + "."
+	case story.GateUndecided:
+		return batchOf(n) + ": metrics can't decide " + gate + ", and it waits for approval."
 	case story.GateRejected:
 		return batchOf(n) + ": " + gate + " was rejected" + by(n) + "."
 	}

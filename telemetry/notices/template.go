@@ -191,6 +191,8 @@ func Sample(of story.Kind) Notice {
 		Message: "This is a test: no release is in progress.", Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 	switch of {
+	case story.GateUndecided:
+		n.Gate = &Gate{Name: "web-7-2-0", Type: v1alpha1.GateMetrics}
 	case story.GateOpened, story.GatePassed, story.GateRejected:
 		n.Gate = &Gate{Name: "web-7-2-0", Type: v1alpha1.GateManual, By: "ada"}
 	case story.ReleaseStopped:

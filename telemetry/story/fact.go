@@ -25,6 +25,8 @@ const (
 	// GatePassed and GateRejected: a gate was decided.
 	GatePassed   Kind = "GatePassed"
 	GateRejected Kind = "GateRejected"
+	// GateUndecided: metrics can't decide a gate, and an approver does.
+	GateUndecided Kind = "GateUndecided"
 	// ApprovalRefused: an approval was given that does not count.
 	ApprovalRefused Kind = "ApprovalRefused"
 	// ReleaseStopped and ReleaseResumed: the release does not advance until somebody acts, and advances

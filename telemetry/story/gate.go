@@ -25,7 +25,15 @@ func OfGate(before, after *v1alpha1.Gate, now time.Time) []Fact {
 		opened.Time = after.CreationTimestamp.Time
 		facts, before = append(facts, opened), &v1alpha1.Gate{ObjectMeta: metav1.ObjectMeta{UID: after.UID}}
 	}
-	if before.UID != after.UID || before.Status.Decision == after.Status.Decision {
+	if before.UID != after.UID {
+		return facts
+	}
+	if after.Status.Undecided && !before.Status.Undecided {
+		undecided := gateFact(GateUndecided, after)
+		undecided.Time = now
+		facts = append(facts, undecided)
+	}
+	if before.Status.Decision == after.Status.Decision {
 		return facts
 	}
 	var kind Kind

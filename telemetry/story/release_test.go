@@ -209,6 +209,8 @@ func TestFactsOfGates(t *testing.T) {
 	opened, decided := of(story.GateOpened, 2, nil, at(0)), of(story.GatePassed, 2, at(0), at(7))
 	rejected := decided
 	rejected.Kind = story.GateRejected
+	undecided := gate("")
+	undecided.Status.Undecided = true
 	for name, test := range map[string]struct {
 		before, after *v1alpha1.Gate
 		want          []told
@@ -216,6 +218,8 @@ func TestFactsOfGates(t *testing.T) {
 		"opens":            {nil, gate(""), []told{opened}},
 		"opens and passes": {nil, gate(v1alpha1.DecisionPassed), []told{opened, decided}},
 		"passes":           {gate(v1alpha1.DecisionWaiting), gate(v1alpha1.DecisionPassed), []told{decided}},
+		"can't be decided": {gate(""), undecided, []told{of(story.GateUndecided, 2, nil, &metav1.Time{Time: noon})}},
+		"still can't":      {undecided, undecided, nil},
 		"is rejected":      {gate(""), gate(v1alpha1.DecisionRejected), []told{rejected}},
 	} {
 		var got []told

@@ -58,7 +58,7 @@ func spansOf(f *story.Fact) []span {
 		return []span{releaseSpan(f, endOf(f)), rollbackSpan(f)}
 	case story.RollbackStarted:
 		return leftSpans(f)
-	case story.ReleaseStarted, story.ReleaseAdopted, story.BatchStarted, story.GateOpened, story.ApprovalRefused, story.ReleaseStopped, story.ReleaseResumed, story.Drifted:
+	case story.ReleaseStarted, story.ReleaseAdopted, story.BatchStarted, story.GateOpened, story.GateUndecided, story.ApprovalRefused, story.ReleaseStopped, story.ReleaseResumed, story.Drifted:
 		return nil
 	default:
 		return nil

@@ -129,7 +129,7 @@ var benches = []bench{
 	}.run},
 	{"B19", "1,000 open metrics gates that compare the same counters of one server", metricGates{
 		fleet:   fleet{deployments: 1000, pods: 2, steps: comparedSteps(), annotations: map[string]string{controlplane.ReadyDelayAnnotation: "0s"}},
-		watched: time.Minute, writes: 1000, memory: 200 << 20,
+		watched: time.Minute, writes: 1000,
 	}.run},
 	{"M5", "rollback from half: 100 pods, of which 50 are of the new version, at a gate", rollback{
 		fleet: fleet{deployments: 1, pods: 100, steps: gatedSteps("50%", "100%")},
