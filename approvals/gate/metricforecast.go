@@ -31,9 +31,9 @@ type MetricForecast struct {
 	Never, Floor bool
 }
 
-// Forecasts forecast the comparisons of a gate whose step gives the new version a share of the
-// requests, in (0, 1). Metrics of a provider count as comparisons of errors; queries, latencies and
-// dry runs are left out.
+// Forecasts returns the forecasts of a gate's comparisons, at a step that gives the new version a
+// share of the requests, in (0, 1). Metrics of a provider count as comparisons of errors; queries,
+// latencies and dry runs are left out.
 func Forecasts(policy *v1alpha1.MetricsGate, traffic Traffic, share float64) []MetricForecast {
 	var all []MetricForecast
 	for _, metric := range policy.Metrics {
@@ -49,8 +49,8 @@ func Forecasts(policy *v1alpha1.MetricsGate, traffic Traffic, share float64) []M
 	return all
 }
 
-// Forecast forecasts a comparison of errors at a step that gives the new version a share of the
-// requests, in (0, 1).
+// Forecast returns the forecast of a comparison of errors, at a step that gives the new version a
+// share of the requests, in (0, 1).
 func Forecast(check MetricCheck, traffic Traffic, share float64) MetricForecast {
 	look := judge.Traffic{Requests: traffic.PerSecond * check.Interval.Seconds(), Share: share, Errors: traffic.Errors}
 	forecast := forecastOf(rulesOf(check.Compare), look, check.Interval)

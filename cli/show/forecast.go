@@ -39,8 +39,8 @@ func NeedsAt(w *Whole, step int, policy v1alpha1.GatePolicy) string {
 // minLooks is the number of measurements that tell the traffic.
 const minLooks = 2
 
-// measuredTraffic returns the traffic that the gates of this attempt have measured by a metric of errors;
-// false if none has.
+// measuredTraffic returns the traffic that the gates of this attempt have measured by a metric of
+// errors; false if none has.
 func measuredTraffic(w *Whole, name string) (gate.Traffic, bool) {
 	var best *v1alpha1.Compared
 	var seconds float64

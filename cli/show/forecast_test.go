@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 )
 
-// TestNeedsOfEachType: what passes a gate has words for each type.
+// TestNeedsOfEachType: each type of gate has words.
 func TestNeedsOfEachType(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []v1alpha1.GatePolicy{
@@ -61,7 +61,6 @@ func TestNeedsForeseen(t *testing.T) {
 		interval time.Duration
 		want     string
 	}{
-		// 200 requests a second, half of them to the new version, of which 1 % fail: what judge.Rules say.
 		"measured":        {func(*v1alpha1.Gate) {}, 1, 15 * time.Second, "metrics of prometheus: errors; errors: at this traffic about "},
 		"last step":       {func(*v1alpha1.Gate) {}, 2, 15 * time.Second, "metrics of prometheus: errors"},
 		"another attempt": {func(g *v1alpha1.Gate) { g.Spec.Attempt = 2 }, 1, 15 * time.Second, "metrics of prometheus: errors"},

@@ -266,8 +266,8 @@ func TestGoldenOfTraffic(t *testing.T) {
 	}
 }
 
-// TestForecastOfComparisons: at the traffic of a trace, a gate that compares errors passes by itself
-// after the time that it takes; one without enough errors waits.
+// TestForecastOfComparisons: at the traffic of a trace, a gate that compares errors passes after
+// the time that it takes; one without enough errors waits.
 func TestForecastOfComparisons(t *testing.T) {
 	t.Parallel()
 	const strategy = "steps: [{replicas: 50%, gates: [{metrics: {provider: prometheus, metrics: [{name: errors}]}}]}, {replicas: 100%}]"

@@ -63,7 +63,7 @@ func (f *metricsFlags) open(ctx context.Context) (*lint.Metrics, error) {
 	return &lint.Metrics{Provider: provider, Ask: func(query string) (float64, bool, error) { return askOnce(ctx, server, query) }}, nil
 }
 
-// anywhere allows all addresses: whoever runs the command line named the server.
+// anywhere allows all addresses: the user of the command line named the server.
 func anywhere() dialer.Rules {
 	return dialer.Rules{Allowed: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}
 }

@@ -155,7 +155,7 @@ func newFollowedBy(t *testing.T, kind string, r request) tool {
 	return h
 }
 
-// sends sends a request, which must succeed. A tool that was overtaken by another write tries again.
+// sends sends a request, which must succeed, and again where another write came between.
 func (h tool) sends(request func(tool, string) error, image string) {
 	h.Helper()
 	err := request(h, image)
