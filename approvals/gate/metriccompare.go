@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/judge"
 )
 
@@ -182,5 +183,5 @@ func shareOf(v v1alpha1.ComparedVersion) string {
 	if v.Requests == 0 {
 		return "0 of 0"
 	}
-	return fmt.Sprintf("%d of %d (%.2g %%)", v.Errors, v.Requests, 100*float64(v.Errors)/float64(v.Requests))
+	return fmt.Sprintf("%d of %d (%s %%)", v.Errors, v.Requests, plain.Number(100*float64(v.Errors)/float64(v.Requests), 2))
 }

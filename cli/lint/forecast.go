@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // Metrics answer what a comparison needs to be foreseen.
@@ -82,8 +83,8 @@ func (r *review) forecastGate(metrics *Metrics, policy *v1alpha1.MetricsGate, sh
 			continue
 		}
 		forecast := gate.Forecast(check, traffic, share)
-		words := fmt.Sprintf("%s: %.3g requests a second, of which %.3g %% fail, %.3g %% to the new version: %s",
-			at, traffic.PerSecond, wholePercent*traffic.Errors, wholePercent*share, forecast)
+		words := fmt.Sprintf("%s: %s requests a second, of which %s %% fail, %s %% to the new version: %s",
+			at, plain.Number(traffic.PerSecond, 3), plain.Number(wholePercent*traffic.Errors, 3), plain.Number(wholePercent*share, 3), forecast)
 		severity := Notice
 		if forecast.Never && !forecast.Floor || max(forecast.Pass, forecast.Reject) > tooLong {
 			severity = Warning

@@ -11,7 +11,7 @@
 //
 // docs/zero-downtime.md says what its Deployment adds to that. With a volume, at the path $DATA, it
 // keeps a ledger there (ledger.go). It counts its answers at /metrics, and $FAIL is the share of
-// requests that fail, such as 0.05 (metrics.go).
+// requests that fail, such as 0.05 (metrics.go). $WORK is how long an answer takes, by default 20ms.
 package main
 
 import (
@@ -37,8 +37,8 @@ const (
 	// idle limits how long a connection stays open without a request. It is more than the 60 to 90
 	// seconds of most proxies.
 	idle = 2 * time.Minute
-	// work is how long an answer takes.
-	work = 20 * time.Millisecond
+	// defaultWork is how long an answer takes.
+	defaultWork = 20 * time.Millisecond
 )
 
 func main() {
@@ -81,6 +81,8 @@ type service struct {
 	draining atomic.Bool
 	metrics  *metrics
 	faults   *faults
+	// work is how long an answer takes.
+	work time.Duration
 	// ledger is nil without a volume.
 	ledger *ledger
 }
@@ -90,7 +92,12 @@ func newService() (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &service{version: os.Getenv("VERSION"), metrics: newMetrics(), faults: failing}
+	s := &service{version: os.Getenv("VERSION"), metrics: newMetrics(), faults: failing, work: defaultWork}
+	if text := os.Getenv("WORK"); text != "" {
+		if s.work, err = time.ParseDuration(text); err != nil || s.work < 0 {
+			return nil, fmt.Errorf("the time of an answer is %q: set WORK to a duration, such as 50ms", text)
+		}
+	}
 	volume := os.Getenv("DATA")
 	if volume == "" {
 		return s, nil
@@ -122,7 +129,7 @@ func (s *service) ready(w http.ResponseWriter, _ *http.Request) {
 
 func (s *service) answer(w http.ResponseWriter, r *http.Request) {
 	select {
-	case <-time.After(work):
+	case <-time.After(s.work):
 	case <-r.Context().Done():
 		return
 	}

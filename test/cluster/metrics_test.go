@@ -30,6 +30,18 @@ const failTail = `        - name: FAIL
           value: "%s"
 `
 
+// workTail is the end of the manifest of a service whose answers take so long.
+const workTail = `        - name: WORK
+          value: %s
+`
+
+// latencySteps gives the new version one of ten requests, until metrics decide.
+const latencySteps = `
+    steps:
+    - {replicas: 50%, traffic: 10%, gates: [{metrics: {provider: prometheus, interval: 1s, metrics: [{name: latency}]}, onReject: Rollback}]}
+    - {replicas: 100%}
+    traffic: {routes: [{kind: HTTPRoute, name: slower, service: slower}], drainSeconds: 1}`
+
 // measuredSteps are steps by metrics alone: nobody is asked.
 const measuredSteps = `{steps: [
     {replicas: 4, gates: [{metrics: {provider: prometheus, interval: 1s, metrics: [{name: errors}]}, onReject: Rollback}]},
@@ -63,6 +75,10 @@ spec:
       requests: sum by (pod) (http_requests_total{namespace="$(namespace)"})
       errors: sum by (pod) (http_requests_total{namespace="$(namespace)", code=~"5.."})
       young: 2s
+  - name: latency
+    compare:
+      buckets: sum by (pod, le) (http_request_duration_seconds_bucket{namespace="$(namespace)"})
+      young: 2s
 `
 
 // measured is a service under load whose requests a Prometheus counts.
@@ -93,6 +109,34 @@ func TestMetricsGoOn(t *testing.T) {
 	m.putFailing("v2", "0.01")
 	m.decides(v1alpha1.DecisionPassed)
 	m.await("v2 serves", m.serves("v2"))
+}
+
+// TestLatencyBehindGateway: a version whose answers take 120ms instead of 20ms, to one of ten
+// requests that a Gateway gives it, is rejected by the histograms of Prometheus, and rolled back.
+func TestLatencyBehindGateway(t *testing.T) {
+	t.Parallel()
+	c, program := openMeasured(t)
+	m, r := &measured{}, &routed{}
+	r.plane, r.instance = c.openDataPlane("slower-gateway")
+	r.service = c.create(workload{
+		kind: "Deployment", name: "slower", size: 6, head: deploymentHead, tail: fmt.Sprintf(workTail, "20ms"), strategy: latencySteps,
+	})
+	m.service = r.service
+	r.makeRoute()
+	r.load = r.clients(routedSenders, nil)
+	m.startPrometheus(program)
+	m.followGates()
+	m.tail = fmt.Sprintf(workTail, "120ms")
+	m.put("v2")
+	gate := m.decides(v1alpha1.DecisionRejected)
+	m.await("v1 serves again", m.serves("v1"))
+	compared := gate.Status.Metrics[0].Compared
+	if share := float64(compared.New.Requests) / float64(compared.New.Requests+compared.Old.Requests); share < 0.08 || share > 0.12 {
+		t.Errorf("the new version has got %.1f %% of the requests that count, want 10 %%", 100*share)
+	}
+	if counts := r.load.Counts(); counts.Failed > 0 {
+		t.Errorf("%d of %d requests have failed: %v", counts.Failed, counts.Sent, counts.Failures)
+	}
 }
 
 // TestPrometheusGone: while Prometheus is away, a bad version neither passes nor is rejected, and
@@ -143,22 +187,29 @@ func (m *measured) isAway() error {
 }
 
 // startMeasured starts a service of which a share of the requests fails, its load, and its
-// Prometheus. It skips the test if Prometheus can't reach pods.
+// Prometheus.
 func startMeasured(t *testing.T, name, share string, senders int) *measured {
 	t.Helper()
 	t.Parallel()
-	c := open(t)
-	program := os.Getenv(node.PrometheusEnv)
-	if program == "" {
-		c.Skip("needs a Prometheus that reaches pods: make test-node")
-	}
-	c.prepare()
+	c, program := openMeasured(t)
 	w := workload{kind: "Deployment", name: name, size: 6, head: deploymentHead, tail: fmt.Sprintf(failTail, share), strategy: measuredSteps}
 	m := &measured{service: c.create(w)}
 	m.startPrometheus(program)
 	m.startLoad(senders)
 	m.followGates()
 	return m
+}
+
+// openMeasured opens the cluster, and returns the program of Prometheus. It skips the test if
+// Prometheus can't reach pods.
+func openMeasured(t *testing.T) (c *cluster, program string) {
+	t.Helper()
+	c = open(t)
+	if program = os.Getenv(node.PrometheusEnv); program == "" {
+		c.Skip("needs a Prometheus that reaches pods: make test-node")
+	}
+	c.prepare()
+	return c, program
 }
 
 // startPrometheus starts the Prometheus of the service, and says where it is.
