@@ -11,7 +11,7 @@
 //
 // docs/zero-downtime.md says what its Deployment adds to that. With a volume, at the path $DATA, it
 // keeps a ledger there (ledger.go). It counts its answers at /metrics, and $FAIL is the share of
-// requests that fail, such as 0.05 (metrics.go). $WORK is how long an answer takes, by default 20ms.
+// requests that fail, such as 0.05 (metrics.go). An answer takes $WORK, by default 20ms.
 package main
 
 import (
