@@ -164,7 +164,7 @@ func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at Repl
 	if missing := len(reading.Gaps.Missing); missing > 0 {
 		words += fmt.Sprintf("; nothing of %d pods, such as %s", missing, reading.Gaps.Missing[0])
 	}
-	if idle(reading.Looks) {
+	if idle(reading.Looks) && !reading.Gaps.Held {
 		words += "; no request since the measurement before"
 	}
 	return "no verdict yet: " + words + forecast(at.Evidence, check)
