@@ -167,7 +167,11 @@ func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at Repl
 	if idle(reading.Looks) && !reading.Gaps.Held {
 		words += "; no request since the measurement before"
 	}
-	return "no verdict yet: " + words + forecast(at.Evidence, check)
+	rules, err := rulesIn(c.Rules)
+	if err != nil { // written by rulesWords
+		return "no verdict yet: " + words
+	}
+	return "no verdict yet: " + words + forecast(at.Evidence, rules, lookEvery(c, check, reading.At), check.Interval)
 }
 
 // idle reports whether looks have no request of any version.
@@ -178,25 +182,39 @@ func idle(looks []BoundLook) bool {
 	})
 }
 
-// forecast says how long a verdict takes in all at the traffic so far; empty while nothing is
-// known.
-func forecast(e judge.Evidence, check MetricCheck) string {
+// forecast says in intervals how long a verdict takes in all at the traffic so far, with looks every
+// so long; empty while nothing is known.
+func forecast(e judge.Evidence, rules judge.Rules, every, interval time.Duration) string {
 	if e.Looks < 2 || e.New.Requests <= 0 || e.Old.Requests <= 0 {
 		return ""
 	}
-	rules, sum := rulesOf(check.Compare), e.New.Requests+e.Old.Requests
-	traffic := judge.Traffic{Requests: sum / float64(e.Looks), Share: e.New.Requests / sum, Errors: e.Old.Errors / e.Old.Requests}
-	pass, reject := rules.LooksToPass(traffic, 1), rules.LooksToReject(traffic, rules.Worse)
-	switch never := math.IsInf(pass, 0) || math.IsInf(reject, 0) || math.IsNaN(pass+reject); {
-	case never && rules.Floor > 0:
-		return ""
-	case never:
-		return "; with so few errors there is nothing to compare: set floor to a share that is good enough"
+	sum := e.New.Requests + e.Old.Requests
+	traffic := judge.Traffic{
+		Requests: sum / float64(e.Looks), Share: e.New.Requests / sum, Errors: e.Old.Errors / e.Old.Requests, NewPods: e.NewPods, OldPods: e.OldPods,
 	}
 	after := func(looks float64) string {
-		return brief(time.Duration(min(looks, float64(maxDuration/check.Interval)) * float64(check.Interval)).Round(check.Interval))
+		return brief(time.Duration(min(looks, float64(maxDuration/every)) * float64(every)).Round(interval))
+	}
+	pass, reject := rules.LooksToPass(traffic, 1), rules.LooksToReject(traffic, rules.Worse)
+	switch {
+	case math.IsInf(pass, 0) || math.IsNaN(pass+reject):
+		if rules.Floor > 0 {
+			return ""
+		}
+		return "; with so few errors there is nothing to compare: set floor to a share that is good enough"
+	case math.IsInf(reject, 0):
+		return fmt.Sprintf("; at this traffic about %s to pass; with so few pods, one %g times as bad is not told from a bad node", after(pass), rules.Worse)
 	}
 	return fmt.Sprintf("; at this traffic about %s to pass, %s to find one %g times as bad", after(pass), after(reject), rules.Worse)
+}
+
+// lookEvery returns the time between two looks so far: a server may read its pods less often than it
+// is asked.
+func lookEvery(c *v1alpha1.Compared, check MetricCheck, now time.Time) time.Duration {
+	if len(c.Trail) == 0 || c.Looks < 2 {
+		return check.Interval
+	}
+	return max(check.Interval, now.Sub(c.Trail[0].Time.Time)/time.Duration(c.Looks-1))
 }
 
 // shareOf writes the errors of a version as a share of its requests.
