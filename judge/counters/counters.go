@@ -62,6 +62,7 @@ type known struct {
 	left     judge.Count
 	seen     bool
 	served   bool // it has ever had an increment of requests
+	fresh    bool // its next increment may be of the time when it was young
 	restarts int32
 	back     int // readings in a row that were behind
 	part     int
@@ -108,12 +109,13 @@ func (w *Watch) Look(r Reading, pods []Pod) (judge.Look, Gaps) {
 		}
 		before.restarts = pod.Restarts
 		after := before
+		after.fresh = before.fresh || !before.seen && w.Young > 0 && r.At.Sub(pod.Since) < w.Young+mostHeld
 		if now, has := r.Pods[pod.Name]; r.At.Sub(pod.Since) < w.Young {
 			gaps.Young++
 			after.seen = false // it was not ready, or begins
 		} else if !has {
 			gaps.Missing = append(gaps.Missing, pod.Name)
-		} else if served, counts := after.take(now, pod.Name, &gaps); counts {
+		} else if served, counts := after.take(now, pod.Name, &gaps); counts && !after.first(served) {
 			after.served = after.served || served.Requests > 0
 			if after.served {
 				w.held.add(pod, after.part, served)
@@ -155,6 +157,14 @@ func (k *known) take(now judge.Count, name string, gaps *Gaps) (served judge.Cou
 	}
 	k.highest, k.back = now, 0
 	return served, true
+}
+
+// first reports whether an increment is the first one of a pod that was young: its first counters may
+// have been read by the server before it came of age.
+func (k *known) first(served judge.Count) bool {
+	is := k.fresh && served.Requests > 0
+	k.fresh = k.fresh && !is
+	return is
 }
 
 // lags reports whether counters that have fallen are those of a server that is behind: it will count

@@ -86,8 +86,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestYoungPods: a pod counts from the reading after it has come of age, and what it served before
-// never does.
+// TestYoungPods: a pod counts from the first increment after it has come of age, and what it served
+// before never does, though the server reads it seldom.
 func TestYoungPods(t *testing.T) {
 	w := &Watch{Young: time.Minute}
 	young := Pod{Name: "a", UID: "1", New: true, Since: at(0)}
@@ -95,7 +95,7 @@ func TestYoungPods(t *testing.T) {
 		seconds  int
 		requests float64
 		want     float64
-	}{{30, 1000, 0}, {60, 1500, 0}, {75, 1510, 10}} {
+	}{{30, 1000, 0}, {60, 1000, 0}, {75, 1000, 0}, {90, 1500, 0}, {105, 1510, 10}} {
 		look, gaps := beside(w, Reading{at(tc.seconds), map[string]judge.Count{"a": {Requests: tc.requests, Errors: 0}}}, []Pod{young})
 		if look.New.Requests != tc.want || (tc.seconds < 60) != (gaps.Young == 1) {
 			t.Errorf("after %d s: got %v requests and %d young pods, want %v requests", tc.seconds, look.New.Requests, gaps.Young, tc.want)
@@ -103,7 +103,7 @@ func TestYoungPods(t *testing.T) {
 	}
 	later := young
 	later.UID = "2"
-	if look, _ := beside(w, Reading{at(90), map[string]judge.Count{"a": {Requests: 1600, Errors: 0}}}, []Pod{later}); look.New.Requests != 0 {
+	if look, _ := beside(w, Reading{at(120), map[string]judge.Count{"a": {Requests: 1600, Errors: 0}}}, []Pod{later}); look.New.Requests != 0 {
 		t.Errorf("a later pod of the name has %v requests of the one before", look.New.Requests)
 	}
 }
@@ -113,7 +113,7 @@ func TestReadyAgain(t *testing.T) {
 	w := &Watch{Young: time.Minute}
 	p := pod("a", true)
 	for _, tc := range []struct{ seconds, since, requests, want float64 }{
-		{0, -3600, 100, 0}, {15, -3600, 110, 10}, {45, 40, 500, 0}, {105, 40, 900, 0}, {120, 40, 907, 7},
+		{0, -3600, 100, 0}, {15, -3600, 110, 10}, {45, 40, 500, 0}, {105, 40, 900, 0}, {120, 40, 905, 0}, {135, 40, 912, 7},
 	} {
 		p.Since = at(int(tc.since))
 		look, _ := beside(w, Reading{at(int(tc.seconds)), map[string]judge.Count{"a": {Requests: tc.requests}}}, []Pod{p})
