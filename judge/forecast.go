@@ -12,8 +12,8 @@ type Traffic struct {
 }
 
 // LooksToReject returns the looks after which a version with ratio times the errors of the old one
-// is rejected, in the median; infinite if it never is. Pods of the old version are taken to differ by
-// luck alone.
+// is rejected, in the median; infinite if it never is. It takes pods of the old version to differ
+// by luck alone.
 func (r Rules) LooksToReject(t Traffic, ratio float64) float64 {
 	bets := looks(r.Alpha, t.growth(ratio, func(share float64) (float64, float64) { return share, t.Share }))
 	if t.after(bets, ratio).beyondPods() {

@@ -182,8 +182,8 @@ func idle(looks []BoundLook) bool {
 	})
 }
 
-// forecast says in intervals how long a verdict takes in all at the traffic so far, with looks every
-// so long; empty while nothing is known.
+// forecast says how long a verdict takes in all at the traffic so far, with the time between two
+// looks, in whole intervals; empty while nothing is known.
 func forecast(e judge.Evidence, rules judge.Rules, every, interval time.Duration) string {
 	if e.Looks < 2 || e.New.Requests <= 0 || e.Old.Requests <= 0 {
 		return ""
@@ -208,8 +208,8 @@ func forecast(e judge.Evidence, rules judge.Rules, every, interval time.Duration
 	return fmt.Sprintf("; at this traffic about %s to pass, %s to find one %g times as bad", after(pass), after(reject), rules.Worse)
 }
 
-// lookEvery returns the time between two looks so far: a server may read its pods less often than it
-// is asked.
+// lookEvery returns the time between two looks so far: a server may read pods less often than the
+// gate asks.
 func lookEvery(c *v1alpha1.Compared, check MetricCheck, now time.Time) time.Duration {
 	if len(c.Trail) == 0 || c.Looks < 2 {
 		return check.Interval

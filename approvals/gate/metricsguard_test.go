@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-dev/sluice/approvals/gate"
 )
 
-// TestGuardWithoutProvider: a guard ends with its release, though nothing can be measured any more.
+// TestGuardWithoutProvider: a guard ends with its release, though it can measure nothing any more.
 func TestGuardWithoutProvider(t *testing.T) {
 	t.Parallel()
 	s := newMetricScene(t, ofProvider(job)).guards()
@@ -22,7 +22,7 @@ func TestGuardWithoutProvider(t *testing.T) {
 	s.want(v1alpha1.DecisionPassed, "no metric had failed")
 }
 
-// TestGuardOfDryRuns: a guard whose metrics are all dry runs measures them to the end of the release.
+// TestGuardOfDryRuns: a guard whose metrics are all dry runs measures them until the release ends.
 func TestGuardOfDryRuns(t *testing.T) {
 	t.Parallel()
 	bad := queried("bad", "false", "")
@@ -37,8 +37,8 @@ func TestGuardOfDryRuns(t *testing.T) {
 	s.want(v1alpha1.DecisionPassed, "no metric had failed")
 }
 
-// TestNextMeasurement: a gate that waits for its first measurement wakes up then, and neither before
-// nor in the past.
+// TestNextMeasurement: a gate that waits for its first measurement wakes up then, and neither
+// before nor in the past.
 func TestNextMeasurement(t *testing.T) {
 	t.Parallel()
 	for _, interval := range []time.Duration{time.Second, 15 * time.Second, 7 * time.Minute, time.Hour} {

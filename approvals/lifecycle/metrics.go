@@ -17,8 +17,8 @@ const recordEvery = time.Minute
 const recordAfter = 100
 
 // NextOfMetrics returns the intents for a metrics gate. A decision, the outcome of a metric, a
-// trouble and the first requests are recorded at once, other measurements once a minute or once they
-// are many: a process that ends loses a minute at most, and one that runs loses none.
+// trouble and the first requests are recorded at once, other measurements once a minute or once
+// they are many: a process that ends loses a minute at most, and one that runs loses none.
 func NextOfMetrics(g *v1alpha1.Gate, facts GateFacts, now time.Time) []GateIntent {
 	next := judged(g, facts)
 	many := facts.Metrics != nil && len(facts.Metrics.Readings) >= recordAfter

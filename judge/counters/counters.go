@@ -159,16 +159,16 @@ func (k *known) take(now judge.Count, name string, gaps *Gaps) (served judge.Cou
 	return served, true
 }
 
-// first reports whether an increment is the first one of a pod that was young: its first counters may
-// have been read by the server before it came of age.
+// first reports whether an increment is the first one of a pod that was young: the server may have
+// read its first counters before it came of age.
 func (k *known) first(served judge.Count) bool {
 	is := k.fresh && served.Requests > 0
 	k.fresh = k.fresh && !is
 	return is
 }
 
-// lags reports whether counters that have fallen are those of a server that is behind: it will count
-// again what has counted. A process that begins again is below half of what it had, or soon above.
+// lags reports whether a server that is behind has read the counters, which have fallen: it would
+// count again what has counted. A process that begins again has below half, or soon has more.
 func (k *known) lags(now judge.Count) bool {
 	return now.Requests < k.highest.Requests && now.Requests >= max(k.lowest, k.highest.Requests/2)
 }

@@ -18,7 +18,7 @@ type held struct {
 	pods  map[string]bool // by UID; all of them have served requests
 }
 
-// expire begins a reading. Increments that have waited for too long are dropped: rates of errors may
+// expire begins a reading. It drops increments that have waited for too long: rates of errors may
 // have changed since.
 func (h *held) expire(now time.Time) {
 	if len(h.pods) > 0 && now.Sub(h.since) > mostHeld {

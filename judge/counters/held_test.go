@@ -81,8 +81,8 @@ func TestIdlePods(t *testing.T) {
 	}
 }
 
-// TestServerLagsForLong: a replica of the server that is minutes behind, for minutes, counts nothing
-// again that another one has counted.
+// TestServerLagsForLong: a replica of the server that is minutes behind, for minutes, counts
+// nothing again that another one has counted.
 func TestServerLagsForLong(t *testing.T) {
 	t.Parallel()
 	w, pods := &Watch{}, []Pod{pod("a", true), pod("b", false)}

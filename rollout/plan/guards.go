@@ -18,8 +18,8 @@ func (g gates) guards() []indexed {
 	return guards
 }
 
-// rejectedGuard returns the guard of the attempt that was rejected, the first that turns the release
-// round before any other; nil if none was.
+// rejectedGuard returns the first rejected guard of the attempt that turns the release round, or
+// else the first rejected one; nil if none is.
 func (g gates) rejectedGuard() (first *v1alpha1.Gate) {
 	if g.record.idle() {
 		return nil
