@@ -10,9 +10,9 @@ import (
 	"github.com/sluice-dev/sluice/judge"
 )
 
-// TestForecastOfLooks: verdicts come in the looks that were forecast, by a factor of two, with many pods
-// and with few.
-func TestForecastOfLooks(t *testing.T) {
+// TestForecastByPods: verdicts come in the looks that were forecast, by a factor of two, with many
+// pods and with few.
+func TestForecastByPods(t *testing.T) {
 	t.Parallel()
 	for _, traffic := range []judge.Traffic{
 		{Requests: 300, Share: 0.5, Errors: 0.01, NewPods: 10, OldPods: 10},
