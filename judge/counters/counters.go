@@ -98,18 +98,7 @@ func (w *Watch) Look(r Reading, pods []Pod) (judge.Look, Gaps) {
 		if _, twice := next[pod.UID]; twice {
 			continue
 		}
-		before, met := w.known[pod.UID]
-		if !met {
-			before.part = w.parts % judge.Parts
-			if !pod.New {
-				w.parts++
-			}
-		} else if before.restarts != pod.Restarts {
-			before.seen = false
-		}
-		before.restarts = pod.Restarts
-		after := before
-		after.fresh = before.fresh || !before.seen && w.Young > 0 && r.At.Sub(pod.Since) < w.Young+mostHeld
+		after := w.recall(pod, r.At)
 		if now, has := r.Pods[pod.Name]; r.At.Sub(pod.Since) < w.Young {
 			gaps.Young++
 			after.seen = false // it was not ready, or begins
@@ -127,6 +116,22 @@ func (w *Watch) Look(r Reading, pods []Pod) (judge.Look, Gaps) {
 	var look judge.Look
 	look, gaps.Held = w.held.take()
 	return look, gaps
+}
+
+// recall returns what is known of a pod, which begins anew if its container has restarted. A pod of
+// the old version that is new here gets the next part.
+func (w *Watch) recall(pod Pod, now time.Time) known {
+	k, met := w.known[pod.UID]
+	if !met {
+		k.part = w.parts % judge.Parts
+		if !pod.New {
+			w.parts++
+		}
+	}
+	k.seen = k.seen && k.restarts == pod.Restarts
+	k.restarts = pod.Restarts
+	k.fresh = k.fresh || !k.seen && w.Young > 0 && now.Sub(pod.Since) < w.Young+mostHeld
+	return k
 }
 
 // mostBack is the number of readings in a row that may be behind: then a process has begun again
