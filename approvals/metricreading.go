@@ -285,7 +285,7 @@ func (w *metricWatch) countSlow(answer measure.Answer, label string, pods []coun
 		w.choose(byPod, pods)
 	}
 	if len(w.bounds) == 0 {
-		return nil, readingError{v1alpha1.TroubleNoData, "pods of the old version have served no request yet, so that no bound of latency can be chosen"}
+		return nil, readingError{v1alpha1.TroubleNoData, "no bound of latency can be chosen: pods of the old version have served no request yet, or most took longer than each finite bucket"}
 	}
 	counts := make([]map[string]judge.Count, len(w.bounds))
 	for i, text := range w.bounds {
@@ -328,7 +328,7 @@ func (w *metricWatch) choose(byPod map[string][]bucket, pods []counters.Pod) {
 			}
 		}
 	}
-	if all.Bounds == nil {
+	if all.Bounds == nil || all.Counts[len(all.Counts)-1] == 0 { // each bound would do for no request
 		return
 	}
 	for _, bound := range all.JudgedBounds() {

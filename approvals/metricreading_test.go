@@ -106,6 +106,11 @@ func TestBoundsOfLatency(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
+	idle := &metricWatch{}
+	none := answer(map[string]float64{"old/0.1": 0, "old/0.5": 0, "old/1": 0, "old/+Inf": 0, "new/0.1": 1, "new/0.5": 1, "new/1": 1, "new/+Inf": 1})
+	if trouble, words := troubleOf(second(idle.countSlow(none, "pod", pods))); trouble != v1alpha1.TroubleNoData || len(idle.bounds) > 0 {
+		t.Errorf("bounds %v are chosen by no request: %s: %s", idle.bounds, trouble, words)
+	}
 	if _, err := (&metricWatch{}).countSlow(answer(map[string]float64{"new/1": 1, "new/+Inf": 1}), "pod", pods); err == nil {
 		t.Error("bounds are chosen by the new version")
 	}

@@ -88,7 +88,7 @@ func (e Evidence) Verdict(rules Rules) Verdict {
 	switch {
 	case e.isBelow(rules):
 		v.Outcome = Fine
-	case equal.AtMost.wealth() >= 1/rules.Alpha && e.chance(equal, 1) <= podsReject && e.isAbove(rules):
+	case equal.AtMost.wealth() >= 1/rules.Alpha && e.beyondPods() && e.isAbove(rules):
 		v.Outcome = Worse
 	case worse.AtLeast.wealth() >= 1/rules.Beta && e.chance(worse, -1) <= podsPass:
 		v.Outcome = Fine

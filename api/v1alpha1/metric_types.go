@@ -288,7 +288,7 @@ type QueryMetric struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ErrorLimit *int32 `json:"errorLimit,omitempty"`
-	// Empty says what a measurement without a value is: a list without series, NaN, a missing field of
+	// Empty says what a measurement without a value is: a list without series, NaN, or null as
 	// a JSON. With Measured, the conditions decide. Default Inconclusive.
 	// +optional
 	Empty EmptyPolicy `json:"empty,omitempty"`

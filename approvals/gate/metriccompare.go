@@ -164,10 +164,14 @@ func wordsOfComparison(status *v1alpha1.MetricStatus, check MetricCheck, at Repl
 	if missing := len(reading.Gaps.Missing); missing > 0 {
 		words += fmt.Sprintf("; nothing of %d pods, such as %s", missing, reading.Gaps.Missing[0])
 	}
-	if idle(reading.Looks) {
+	if idle(reading.Looks) && !reading.Gaps.Held {
 		words += "; no request since the measurement before"
 	}
-	return "no verdict yet: " + words + forecastWords(at.Evidence, check)
+	rules, err := rulesIn(c.Rules)
+	if err != nil { // written by rulesWords
+		return "no verdict yet: " + words
+	}
+	return "no verdict yet: " + words + forecastWords(at.Evidence, rules, LookEvery(c, check.Interval, reading.At), check.Interval)
 }
 
 // idle reports whether looks have no request of any version.
@@ -176,6 +180,15 @@ func idle(looks []BoundLook) bool {
 		old := slices.ContainsFunc(at.Look.Old, func(p judge.Part) bool { return p.Requests > 0 })
 		return old || at.Look.New.Requests > 0
 	})
+}
+
+// LookEvery returns the time between two looks so far: a server may read pods less often than the
+// gate asks.
+func LookEvery(c *v1alpha1.Compared, interval time.Duration, now time.Time) time.Duration {
+	if len(c.Trail) == 0 || c.Looks < 2 {
+		return interval
+	}
+	return max(interval, now.Sub(c.Trail[0].Time.Time)/time.Duration(c.Looks-1))
 }
 
 // shareOf writes the errors of a version as a share of its requests.

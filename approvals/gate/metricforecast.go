@@ -11,10 +11,13 @@ import (
 
 // Traffic describes the requests to both versions together.
 type Traffic struct {
-	// PerSecond is the number of requests a second, more than 0.
-	PerSecond float64
+	// PerSecond is the number of requests a second, more than 0, and Share the share of the new version
+	// in them, in (0, 1).
+	PerSecond, Share float64
 	// Errors is the share of the requests to the old version that fail, in [0, 1].
 	Errors float64
+	// NewPods and OldPods count the pods of the versions; 0 if they are not known.
+	NewPods, OldPods int
 }
 
 // MetricForecast says how long a comparison takes at some traffic, in the median.
@@ -27,14 +30,13 @@ type MetricForecast struct {
 	// Ratio is the ratio that must not pass.
 	Ratio float64
 	// Never says that the errors are too few to compare. Floor says that a floor can pass such a
-	// version all the same.
-	Never, Floor bool
+	// version all the same. FewPods says that a bad version is not told from a bad node.
+	Never, Floor, FewPods bool
 }
 
-// Forecasts returns the forecasts of a gate's comparisons, at a step that gives the new version a
-// share of the requests, in (0, 1). Metrics of a provider count as comparisons of errors; queries,
-// latencies and dry runs are left out.
-func Forecasts(policy *v1alpha1.MetricsGate, traffic Traffic, share float64) []MetricForecast {
+// Forecasts returns the forecasts of the comparisons of a release's gate. Metrics of a provider
+// count as comparisons of errors; queries, latencies and dry runs are left out.
+func Forecasts(policy *v1alpha1.MetricsGate, release *v1alpha1.BatchRelease, traffic Traffic) []MetricForecast {
 	var all []MetricForecast
 	for _, metric := range policy.Metrics {
 		check := MetricCheck{MetricCheck: metric.MetricCheck, Name: metric.Name, Interval: MetricInterval(policy)}
@@ -44,31 +46,37 @@ func Forecasts(policy *v1alpha1.MetricsGate, traffic Traffic, share float64) []M
 		case metric.Compare == nil:
 			check.Compare = &v1alpha1.CompareMetric{}
 		}
-		all = append(all, Forecast(check, traffic, share))
+		all = append(all, Forecast(check, release, traffic))
 	}
 	return all
 }
 
-// Forecast returns the forecast of a comparison of errors, at a step that gives the new version a
-// share of the requests, in (0, 1).
-func Forecast(check MetricCheck, traffic Traffic, share float64) MetricForecast {
-	look := judge.Traffic{Requests: traffic.PerSecond * check.Interval.Seconds(), Share: share, Errors: traffic.Errors}
-	forecast := forecastOf(rulesOf(check.Compare), look, check.Interval)
+// Forecast returns the forecast of a release's comparison of errors.
+func Forecast(check MetricCheck, release *v1alpha1.BatchRelease, traffic Traffic) MetricForecast {
+	look := judge.Traffic{
+		Requests: traffic.PerSecond * check.Interval.Seconds(), Share: traffic.Share, Errors: traffic.Errors,
+		NewPods: traffic.NewPods, OldPods: traffic.OldPods,
+	}
+	forecast := forecastOf(rulesOf(check.Compare).Among(comparisons(release)), look, check.Interval, check.Interval)
 	forecast.Metric = check.Name
 	return forecast
 }
 
-// forecastOf forecasts a comparison by the traffic of each look.
-func forecastOf(rules judge.Rules, look judge.Traffic, interval time.Duration) MetricForecast {
+// forecastOf forecasts a comparison by the traffic of each look, with the time between two looks,
+// in whole intervals.
+func forecastOf(rules judge.Rules, look judge.Traffic, every, interval time.Duration) MetricForecast {
 	pass, reject := rules.LooksToPass(look, 1), rules.LooksToReject(look, rules.Worse)
 	f := MetricForecast{Ratio: rules.Worse, Floor: rules.Floor > 0}
-	if f.Never = math.IsInf(pass, 0) || math.IsInf(reject, 0) || math.IsNaN(pass+reject); f.Never {
+	if f.Never = math.IsInf(pass, 0) || math.IsNaN(pass+reject); f.Never {
 		return f
 	}
 	after := func(looks float64) time.Duration {
-		return time.Duration(min(looks, float64(maxDuration/interval)) * float64(interval)).Round(interval)
+		return time.Duration(min(looks, float64(maxDuration/every)) * float64(every)).Round(interval)
 	}
-	f.Pass, f.Reject = after(pass), after(reject)
+	f.Pass, f.FewPods = after(pass), math.IsInf(reject, 0)
+	if !f.FewPods {
+		f.Reject = after(reject)
+	}
 	return f
 }
 
@@ -79,19 +87,23 @@ func (f MetricForecast) String() string {
 		return ""
 	case f.Never:
 		return "with so few errors there is nothing to compare: set floor to a share that is good enough"
+	case f.FewPods:
+		return fmt.Sprintf("at this traffic about %s to pass; with so few pods, one %g times as bad is not told from a bad node", brief(f.Pass), f.Ratio)
 	}
 	return fmt.Sprintf("at this traffic about %s to pass, %s to find one %g times as bad", brief(f.Pass), brief(f.Reject), f.Ratio)
 }
 
 // forecastWords says how long a verdict takes in all at the traffic so far; empty while nothing is
 // known.
-func forecastWords(e judge.Evidence, check MetricCheck) string {
+func forecastWords(e judge.Evidence, rules judge.Rules, every, interval time.Duration) string {
 	if e.Looks < 2 || e.New.Requests <= 0 || e.Old.Requests <= 0 {
 		return ""
 	}
 	sum := e.New.Requests + e.Old.Requests
-	look := judge.Traffic{Requests: sum / float64(e.Looks), Share: e.New.Requests / sum, Errors: e.Old.Errors / e.Old.Requests}
-	if words := forecastOf(rulesOf(check.Compare), look, check.Interval).String(); words != "" {
+	look := judge.Traffic{
+		Requests: sum / float64(e.Looks), Share: e.New.Requests / sum, Errors: e.Old.Errors / e.Old.Requests, NewPods: e.NewPods, OldPods: e.OldPods,
+	}
+	if words := forecastOf(rules, look, every, interval).String(); words != "" {
 		return "; " + words
 	}
 	return ""

@@ -60,12 +60,11 @@ func checkMetrics(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 		return waiting("the release does not have this gate: nothing is measured", time.Time{})
 	case g.Status.Undecided:
 		return checkUndecided(g, facts.Release)(now)
-	case seen.Problem != "":
-		return measuring(g.Status.Metrics, waiting(seen.Problem, NextMeasurement(g, now)))
-	}
-	if g.IsGuard() && facts.Release.Status.Phase == v1alpha1.PhaseCompleted {
+	case g.IsGuard() && facts.Release.Status.Phase == v1alpha1.PhaseCompleted:
 		d := decided(v1alpha1.DecisionPassed, "no metric had failed when the release was completed", now, evidenceOf(g.Status.Metrics, EvidenceMetricPassed)...)
 		return measuring(g.Status.Metrics, d)
+	case seen.Problem != "":
+		return measuring(g.Status.Metrics, waiting(seen.Problem, NextMeasurement(g, now)))
 	}
 	metrics := make([]v1alpha1.MetricStatus, len(seen.Checks))
 	for i, check := range seen.Checks {
@@ -114,6 +113,8 @@ func decideByMetrics(g *v1alpha1.Gate, checks []MetricCheck, metrics []v1alpha1.
 		d := waiting(fmt.Sprintf("%s; decide yourself: sluice approve %s -n %s", wordsOfMetrics(undecided), g.Spec.ReleaseRef.Name, g.Namespace), time.Time{})
 		d.Status.Undecided = true
 		return d
+	case len(counted) == 0 && g.IsGuard(): // it watches on
+		return waiting(wordsOfMetrics(metrics), NextMeasurement(g, now))
 	case len(counted) == 0:
 		return decided(v1alpha1.DecisionPassed, "all metrics are dry runs", now, evidenceOf(metrics, EvidenceMetricPassed)...)
 	}
@@ -269,16 +270,16 @@ func FirstMeasurement(g *v1alpha1.Gate) time.Time {
 	return g.CreationTimestamp.Time
 }
 
-// NextMeasurement returns the time of the next measurement of a gate: in the next interval, as
-// gates that ask the same share the answer of an interval.
+// NextMeasurement returns the time of the next measurement of a gate, which is after now: the first
+// one, or one in the next interval, as gates that ask the same share the answer of an interval.
 func NextMeasurement(g *v1alpha1.Gate, now time.Time) time.Time {
 	interval := MetricInterval(g.Spec.Policy.Metrics)
-	if first := FirstMeasurement(g); now.Before(first) {
-		now = first.Add(-interval)
-	}
 	sum := int64(0)
 	for _, b := range []byte(g.UID) {
 		sum = (sum*31 + int64(b)) % int64(spread)
+	}
+	if first := FirstMeasurement(g); now.Before(first) {
+		return first.Add(time.Duration(sum))
 	}
 	return now.Truncate(interval).Add(interval + time.Duration(sum))
 }

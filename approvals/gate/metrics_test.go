@@ -380,18 +380,6 @@ func TestValidateMetrics(t *testing.T) {
 	}
 }
 
-// TestForecastOfVerdict: a gate that waits says how long a verdict takes, and what to do where it
-// takes for ever.
-func TestForecastOfVerdict(t *testing.T) {
-	t.Parallel()
-	for oldErrors, says := range map[float64]string{8: "; at this traffic about ", 0: "; with so few errors there is nothing to compare"} {
-		s := newMetricScene(t, ofProvider(job))
-		s.decide(s.look(oldErrors, oldErrors), s.look(oldErrors, oldErrors), s.look(oldErrors, oldErrors))
-		s.want(v1alpha1.DecisionWaiting, says)
-		t.Log(s.gate.Status.Message)
-	}
-}
-
 // TestReplay: the evidence in a gate gives the same verdict again.
 func TestReplay(t *testing.T) {
 	t.Parallel()

@@ -12,12 +12,17 @@ import (
 // recordEvery is the time between two records of measurements that decide nothing.
 const recordEvery = time.Minute
 
+// recordAfter is the number of measurements that are recorded before a minute is over: a process
+// keeps a few hundred, and ten metrics a second make 600.
+const recordAfter = 100
+
 // NextOfMetrics returns the intents for a metrics gate. A decision, the outcome of a metric, a
-// trouble and the first requests are recorded at once, other measurements once a minute: a process
-// that ends loses a minute at most.
+// trouble and the first requests are recorded at once, other measurements once a minute or once
+// they are many: a process that ends loses a minute at most, and one that runs loses none.
 func NextOfMetrics(g *v1alpha1.Gate, facts GateFacts, now time.Time) []GateIntent {
 	next := judged(g, facts)
-	if len(next) == 0 || gate.Decided(g) || matters(&g.Status, &facts.Decision.Status, now) {
+	many := facts.Metrics != nil && len(facts.Metrics.Readings) >= recordAfter
+	if len(next) == 0 || gate.Decided(g) || many || matters(&g.Status, &facts.Decision.Status, now) {
 		return next
 	}
 	return nil

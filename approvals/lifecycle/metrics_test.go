@@ -55,3 +55,19 @@ func TestRecordsOfMetrics(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordsOfManyMeasurements: measurements are recorded before there are more than are kept.
+func TestRecordsOfManyMeasurements(t *testing.T) {
+	t.Parallel()
+	at := metav1.NewMicroTime(start)
+	before := v1alpha1.GateStatus{Metrics: []v1alpha1.MetricStatus{{Name: "errors", MeasuredAt: &at}}}
+	after := *before.DeepCopy()
+	after.Metrics[0].Message = "no verdict yet"
+	for readings, want := range map[int]bool{1: false, 99: false, 100: true, 200: true} {
+		facts := lifecycle.GateFacts{Decision: &gate.Decision{Status: after}}
+		facts.Metrics = &gate.MetricFacts{Readings: make([]gate.MetricReading, readings)}
+		if got := len(lifecycle.NextOfMetrics(&v1alpha1.Gate{Status: before}, facts, start.Add(time.Second))) > 0; got != want {
+			t.Errorf("%d measurements: recorded %t, want %t", readings, got, want)
+		}
+	}
+}

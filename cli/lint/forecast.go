@@ -40,14 +40,14 @@ const (
 // forecast foresees the comparisons of a release at the traffic of the last hour.
 func (r *review) forecast(metrics *Metrics) error {
 	for i, step := range r.object.Spec.Strategy.Steps {
-		share := r.shareAt(i)
-		if share <= 0 || share >= 1 {
+		at := r.trafficAt(i)
+		if !(at.Share > 0 && at.Share < 1) {
 			continue
 		}
 		for j := range step.Gates {
 			if policy := step.Gates[j].Metrics; policy != nil {
 				path := field.NewPath("spec", "strategy", "steps").Index(i).Child("gates").Index(j).Child("metrics")
-				if err := r.forecastGate(metrics, policy, share, path); err != nil {
+				if err := r.forecastGate(metrics, policy, at, path); err != nil {
 					return err
 				}
 			}
@@ -56,9 +56,8 @@ func (r *review) forecast(metrics *Metrics) error {
 	return nil
 }
 
-// forecastGate foresees the comparisons of a gate whose step gives the new version a share of the
-// requests.
-func (r *review) forecastGate(metrics *Metrics, policy *v1alpha1.MetricsGate, share float64, path *field.Path) error {
+// forecastGate foresees the comparisons of a gate by what its step says of traffic and pods.
+func (r *review) forecastGate(metrics *Metrics, policy *v1alpha1.MetricsGate, step gate.Traffic, path *field.Path) error {
 	variables := gate.Variables{"namespace": r.release.Namespace, "release": r.release.Name, "workload": r.release.Workload}
 	checks, err := gate.MetricChecks(policy, metrics.Provider, variables, path)
 	if err != nil {
@@ -70,7 +69,7 @@ func (r *review) forecastGate(metrics *Metrics, policy *v1alpha1.MetricsGate, sh
 			continue
 		}
 		at := path.Child("metrics").Index(i).String()
-		traffic, known, err := metrics.traffic(check.Compare)
+		traffic, known, err := metrics.traffic(check.Compare, step)
 		if wrong, is := errors.AsType[BadQuery](err); is {
 			r.find(Error, r.place(), at, at+": "+wrong.Message)
 			continue
@@ -82,9 +81,9 @@ func (r *review) forecastGate(metrics *Metrics, policy *v1alpha1.MetricsGate, sh
 			r.find(Warning, r.place(), at, at+": no forecast: requests counts none in the last hour, so that nothing can be compared")
 			continue
 		}
-		forecast := gate.Forecast(check, traffic, share)
+		forecast := gate.Forecast(check, &r.object, traffic)
 		words := fmt.Sprintf("%s: %s requests a second, of which %s %% fail, %s %% to the new version: %s",
-			at, plain.Number(traffic.PerSecond, 3), plain.Number(wholePercent*traffic.Errors, 3), plain.Number(wholePercent*share, 3), forecast)
+			at, plain.Number(traffic.PerSecond, 3), plain.Number(wholePercent*traffic.Errors, 3), plain.Number(wholePercent*traffic.Share, 3), forecast)
 		severity := Notice
 		if forecast.Never && !forecast.Floor || max(forecast.Pass, forecast.Reject) > tooLong {
 			severity = Warning
@@ -94,8 +93,8 @@ func (r *review) forecastGate(metrics *Metrics, policy *v1alpha1.MetricsGate, sh
 	return nil
 }
 
-// traffic returns the traffic of the last hour; false if there was none.
-func (m *Metrics) traffic(compare *v1alpha1.CompareMetric) (gate.Traffic, bool, error) {
+// traffic returns the traffic of the last hour as it will be at a step; false if there was none.
+func (m *Metrics) traffic(compare *v1alpha1.CompareMetric, step gate.Traffic) (gate.Traffic, bool, error) {
 	requests, found, err := m.Ask(fmt.Sprintf(hourly, compare.Requests))
 	if err != nil || !found || !(requests > 0) {
 		return gate.Traffic{}, false, err
@@ -104,26 +103,30 @@ func (m *Metrics) traffic(compare *v1alpha1.CompareMetric) (gate.Traffic, bool, 
 	if err != nil {
 		return gate.Traffic{}, false, err
 	}
-	return gate.Traffic{PerSecond: requests, Errors: min(max(failed/requests, 0), 1)}, true, nil
+	step.PerSecond, step.Errors = requests, min(max(failed/requests, 0), 1)
+	return step, true, nil
 }
 
-// shareAt returns the share of the requests that the new version gets after a step, by its traffic
-// or else by its pods; 0 if it is not known.
-func (r *review) shareAt(step int) float64 {
+// trafficAt returns the share of the requests that the new version gets after a step, by its
+// traffic or else by its pods, and the pods; 0 for what is not known.
+func (r *review) trafficAt(step int) (at gate.Traffic) {
 	steps := r.object.Spec.Strategy.Steps
+	replicas, known := wholePercent, r.workload != nil && r.workload.replicas != nil && *r.workload.replicas > 0
+	if known {
+		replicas = int(*r.workload.replicas)
+	} else if steps[step].Replicas.Type == intstr.Int {
+		return at
+	}
+	pods, err := intstr.GetScaledValueFromIntOrPercent(&steps[step].Replicas, replicas, true)
+	if err != nil {
+		return at
+	}
+	at.Share = float64(pods) / float64(replicas)
+	if known {
+		at.NewPods, at.OldPods = pods, max(replicas-pods, 0)
+	}
 	if r.object.Spec.Strategy.Traffic != nil {
-		return float64(v1alpha1.TrafficOf(steps, step)) / wholePercent
+		at.Share = float64(v1alpha1.TrafficOf(steps, step)) / wholePercent
 	}
-	replicas := steps[step].Replicas
-	if replicas.Type == intstr.String {
-		percent, err := intstr.GetScaledValueFromIntOrPercent(&replicas, wholePercent, false)
-		if err != nil {
-			return 0
-		}
-		return float64(percent) / wholePercent
-	}
-	if r.workload == nil || r.workload.replicas == nil || *r.workload.replicas == 0 {
-		return 0
-	}
-	return float64(replicas.IntVal) / float64(*r.workload.replicas)
+	return at
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -16,18 +17,17 @@ import (
 // gates so far have measured the traffic.
 func NeedsAt(w *Whole, step int, policy v1alpha1.GatePolicy) string {
 	words := Needs(policy)
-	share := shareOfStep(&w.Release.Spec, &w.Release.Status, step)
-	if policy.Metrics == nil || w.Release.Status.Rollback != nil || !(share > 0 && share < 1) {
+	at := trafficAt(&w.Release.Spec, &w.Release.Status, step)
+	if policy.Metrics == nil || w.Release.Status.Rollback != nil || !(at.Share > 0 && at.Share < 1) {
 		return words
 	}
 	for _, metric := range policy.Metrics.Metrics {
-		traffic, known := measuredTraffic(w, metric.Name)
-		if !known {
+		if !measuredTraffic(w, metric.Name, &at) {
 			continue
 		}
 		only := policy.Metrics.DeepCopy()
 		only.Metrics = []v1alpha1.GateMetric{metric}
-		for _, forecast := range gate.Forecasts(only, traffic, share) {
+		for _, forecast := range gate.Forecasts(only, w.Release, at) {
 			if text := forecast.String(); text != "" {
 				words += fmt.Sprintf("; %s: %s", plain.UpTo(plain.Line(metric.Name), maxMetricName), text)
 			}
@@ -39,11 +39,11 @@ func NeedsAt(w *Whole, step int, policy v1alpha1.GatePolicy) string {
 // minLooks is the number of measurements that tell the traffic.
 const minLooks = 2
 
-// measuredTraffic returns the traffic that the gates of this attempt have measured by a metric of
-// errors; false if none has.
-func measuredTraffic(w *Whole, name string) (gate.Traffic, bool) {
+// measuredTraffic sets the traffic that the gates of this attempt have measured by a metric of
+// errors. It reports whether one has.
+func measuredTraffic(w *Whole, name string, traffic *gate.Traffic) bool {
 	var best *v1alpha1.Compared
-	var seconds float64
+	var every time.Duration
 	for i := range w.Gates {
 		g := &w.Gates[i]
 		if g.Spec.ReleaseRef.UID != w.Release.UID || g.Spec.Attempt != w.Release.Status.Attempt || g.Spec.Policy.Metrics == nil {
@@ -54,38 +54,40 @@ func measuredTraffic(w *Whole, name string) (gate.Traffic, bool) {
 			compared := metric.Compared
 			ofErrors := compared != nil && len(compared.Bounds) == 1 && compared.Bounds[0].Bound == ""
 			if metric.Name == name && ofErrors && compared.Looks >= minLooks && (best == nil || compared.Looks > best.Looks) {
-				best, seconds = compared, gate.MetricInterval(g.Spec.Policy.Metrics).Seconds()
+				best, every = compared, gate.MetricInterval(g.Spec.Policy.Metrics)
+				if metric.MeasuredAt != nil {
+					every = gate.LookEvery(best, every, metric.MeasuredAt.Time)
+				}
 			}
 		}
 	}
 	if best == nil || best.Old.Requests <= 0 || best.New.Requests < 0 {
-		return gate.Traffic{}, false
+		return false
 	}
-	requests := float64(best.Old.Requests + best.New.Requests)
-	return gate.Traffic{
-		PerSecond: requests / (float64(best.Looks) * seconds),
-		Errors:    min(max(float64(best.Old.Errors)/float64(best.Old.Requests), 0), 1),
-	}, true
+	traffic.PerSecond = float64(best.Old.Requests+best.New.Requests) / (float64(best.Looks) * every.Seconds())
+	traffic.Errors = min(max(float64(best.Old.Errors)/float64(best.Old.Requests), 0), 1)
+	return true
 }
 
 // wholePercent is all requests.
 const wholePercent = 100
 
-// shareOfStep returns the share of the requests that a step gives the new version, by its routes or
-// else by its pods.
-func shareOfStep(spec *v1alpha1.BatchReleaseSpec, status *v1alpha1.BatchReleaseStatus, step int) float64 {
-	if weight, shared := spec.TrafficOf(false, step); shared {
-		return float64(weight) / wholePercent
-	}
+// trafficAt returns the share of the requests that a step gives the new version, by its routes or
+// else by its pods, and the pods; 0 for what is not known.
+func trafficAt(spec *v1alpha1.BatchReleaseSpec, status *v1alpha1.BatchReleaseStatus, step int) (at gate.Traffic) {
 	steps := spec.Steps(false)
-	if step >= len(steps) {
-		return 0
+	if step >= len(steps) || status.Replicas <= 0 {
+		return at
 	}
 	pods, err := intstr.GetScaledValueFromIntOrPercent(&steps[step].Replicas, int(status.Replicas), true)
-	if err != nil || status.Replicas <= 0 {
-		return 0
+	if err != nil {
+		return at
 	}
-	return float64(pods) / float64(status.Replicas)
+	at.Share, at.NewPods, at.OldPods = float64(pods)/float64(status.Replicas), pods, max(int(status.Replicas)-pods, 0)
+	if weight, shared := spec.TrafficOf(false, step); shared {
+		at.Share = float64(weight) / wholePercent
+	}
+	return at
 }
 
 // metricNeeds names the metrics of a gate.

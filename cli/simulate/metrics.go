@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/rollout/sim"
 )
@@ -35,8 +36,12 @@ func (r *run) forecasts(g *sim.Gate) []gate.MetricForecast {
 	if r.trace.Traffic == nil || g.Spec.Policy.Metrics == nil || isGuard(g) || !(share > 0 && share < 1) {
 		return nil
 	}
-	traffic := gate.Traffic{PerSecond: r.trace.Traffic.RequestsPerSecond, Errors: r.trace.Traffic.Errors / wholePercent}
-	forecasts := gate.Forecasts(g.Spec.Policy.Metrics, traffic, share)
+	row := r.row()
+	traffic := gate.Traffic{
+		PerSecond: r.trace.Traffic.RequestsPerSecond, Share: share, Errors: r.trace.Traffic.Errors / wholePercent,
+		NewPods: int(row.New), OldPods: int(row.Old),
+	}
+	forecasts := gate.Forecasts(g.Spec.Policy.Metrics, &v1alpha1.BatchRelease{Spec: *r.Release.Spec}, traffic)
 	for _, forecast := range forecasts {
 		if words := forecast.String(); words != "" {
 			r.note("gate %s, metric %s: %s", r.named.gate(g.Name), forecast.Metric, words)

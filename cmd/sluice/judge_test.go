@@ -59,6 +59,8 @@ func TestReplayOfGates(t *testing.T) {
 	}
 	forged := judgedGate(t)
 	forged.Status.Metrics[0].Outcome = v1alpha1.MetricPassed
+	guard := judgedGate(t)
+	guard.Spec.Index, guard.Status.Metrics[0].Outcome = v1alpha1.GuardIndex, ""
 	hostile := judgedGate(t)
 	hostile.Name, hostile.Status.Metrics[0].Compared.Bounds[0].Bound = "web\x1b[2J", "\x1b]8;;https://evil.test\x07"
 	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{judgedGate(t)}}
@@ -71,6 +73,7 @@ func TestReplayOfGates(t *testing.T) {
 		"gate":          {file(judgedGate(t)), 0, "Worse", ""},
 		"list":          {file(list), 0, "1000 of 20000", ""},
 		"another claim": {file(forged), 1, "Worse", `its evidence comes to "Failed", and its status says "Passed"`},
+		"a mute guard":  {file(guard), 1, "Worse", `its evidence comes to "Failed", and its status says "no verdict yet"`},
 		"hostile":       {file(hostile), 0, "Worse", ""},
 		"nothing":       {file(map[string]any{}), 1, "", "no gate has compared anything yet"},
 		"no YAML":       {file("x: [") + "-", 1, "", "no such file"},

@@ -34,7 +34,7 @@ func verdictTable(gates []v1alpha1.Gate) (*metav1.Table, error) {
 			switch {
 			case err != nil:
 				err = fmt.Errorf("gate %s: %w", name, err)
-			case outcome != metric.Outcome && !(gates[i].IsGuard() && metric.Outcome == ""): // a guard watches on
+			case outcome != metric.Outcome && !(gates[i].IsGuard() && metric.Outcome == "" && outcome != v1alpha1.MetricFailed): // a guard watches on
 				err = fmt.Errorf("gate %s: its evidence comes to %q, and its status says %q", name, orOpen(outcome), orOpen(metric.Outcome))
 			}
 			if err != nil && first == nil {

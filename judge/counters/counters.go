@@ -5,6 +5,8 @@
 // What must hold:
 //
 //   - looks never overlap: each increment of a counter is in one look at most;
+//   - a look has requests of both versions, or of none;
+//   - a pod without requests is none of a look's pods;
 //   - no pod counts before it is as old as Watch.Young, nor what it served before that;
 //   - a pod whose container has restarted begins anew. A counter that goes down otherwise is of a
 //     server that lags behind: nothing is counted twice.
@@ -48,14 +50,19 @@ type Watch struct {
 	at    time.Time
 	known map[string]known // by UID
 	parts int
+	held  held
 }
 
 // known holds what is known of a pod.
 type known struct {
 	highest judge.Count
+	// lowest holds the requests from which on all up to highest have counted.
+	lowest float64
 	// left holds the counters before they fell and stayed low.
 	left     judge.Count
 	seen     bool
+	served   bool // it has ever had an increment of requests
+	fresh    bool // its next increment may be of the time when it was young
 	restarts int32
 	back     int // readings in a row that were behind
 	part     int
@@ -71,9 +78,13 @@ type Gaps struct {
 	Young int
 	// Back are the names of pods whose counters lag behind, contradict each other, or are no numbers.
 	Back []string
+	// Held says that increments wait for requests of the other version.
+	Held bool
 }
 
-// Look returns the increments since the last reading. The first reading of a pod has none.
+// Look returns the increments since the last look with requests of both versions: a server reads
+// their pods at different times, so that a reading may have increments of one version alone. The
+// first reading of a pod has none.
 func (w *Watch) Look(r Reading, pods []Pod) (judge.Look, Gaps) {
 	var gaps Gaps
 	if !r.At.After(w.at) {
@@ -81,38 +92,46 @@ func (w *Watch) Look(r Reading, pods []Pod) (judge.Look, Gaps) {
 		return judge.Look{}, gaps
 	}
 	w.at = r.At
-	look := judge.Look{Old: make([]judge.Part, judge.Parts)}
+	w.held.expire(r.At)
 	next := make(map[string]known, len(pods))
 	for _, pod := range slices.SortedFunc(slices.Values(pods), func(a, b Pod) int { return strings.Compare(a.Name, b.Name) }) {
 		if _, twice := next[pod.UID]; twice {
 			continue
 		}
-		before, met := w.known[pod.UID]
-		if !met {
-			before.part = w.parts % judge.Parts
-			if !pod.New {
-				w.parts++
-			}
-		} else if before.restarts != pod.Restarts {
-			before.seen = false
-		}
-		before.restarts = pod.Restarts
-		after := before
+		after := w.recall(pod, r.At)
 		if now, has := r.Pods[pod.Name]; r.At.Sub(pod.Since) < w.Young {
 			gaps.Young++
 			after.seen = false // it was not ready, or begins
 		} else if !has {
 			gaps.Missing = append(gaps.Missing, pod.Name)
-		} else {
-			served, counts := after.take(now, pod.Name, &gaps)
-			if counts {
-				count(&look, pod, before.part, served)
+		} else if served, counts := after.take(now, pod.Name, &gaps); counts && !after.first(served) {
+			after.served = after.served || served.Requests > 0
+			if after.served {
+				w.held.add(pod, after.part, served)
 			}
 		}
 		next[pod.UID] = after
 	}
 	w.known = next
+	var look judge.Look
+	look, gaps.Held = w.held.take()
 	return look, gaps
+}
+
+// recall returns what is known of a pod, which begins anew if its container has restarted. A pod of
+// the old version that is new here gets the next part.
+func (w *Watch) recall(pod Pod, now time.Time) known {
+	k, met := w.known[pod.UID]
+	if !met {
+		k.part = w.parts % judge.Parts
+		if !pod.New {
+			w.parts++
+		}
+	}
+	k.seen = k.seen && k.restarts == pod.Restarts
+	k.restarts = pod.Restarts
+	k.fresh = k.fresh || !k.seen && w.Young > 0 && now.Sub(pod.Since) < w.Young+mostHeld
+	return k
 }
 
 // mostBack is the number of readings in a row that may be behind: then a process has begun again
@@ -126,7 +145,7 @@ func (k *known) take(now judge.Count, name string, gaps *Gaps) (served judge.Cou
 		return judge.Count{}, false
 	}
 	if !k.seen {
-		k.highest, k.seen = now, true
+		k.highest, k.lowest, k.seen = now, now.Requests, true
 		return judge.Count{}, false
 	}
 	if was := k.left.Requests; k.highest.Requests < was && now.Requests >= was { // the server that lagged has come back
@@ -136,8 +155,8 @@ func (k *known) take(now judge.Count, name string, gaps *Gaps) (served judge.Cou
 	served = judge.Count{Requests: now.Requests - k.highest.Requests, Errors: now.Errors - k.highest.Errors}
 	if served.Requests < 0 || served.Errors < 0 || served.Errors > served.Requests {
 		gaps.Back = append(gaps.Back, name)
-		if k.back++; k.back > mostBack {
-			k.left, k.highest, k.back = k.highest, now, 0
+		if k.back++; k.back > mostBack && !k.lags(now) {
+			k.left, k.highest, k.lowest, k.back = k.highest, now, now.Requests, 0
 		}
 		return judge.Count{}, false
 	}
@@ -145,16 +164,16 @@ func (k *known) take(now judge.Count, name string, gaps *Gaps) (served judge.Cou
 	return served, true
 }
 
-// count adds the increment of a pod to its side of a look.
-func count(look *judge.Look, pod Pod, part int, served judge.Count) {
-	if pod.New {
-		look.NewPods++
-		look.New.Requests += served.Requests
-		look.New.Errors += served.Errors
-		return
-	}
-	p := &look.Old[part]
-	p.Pods++
-	p.Requests += served.Requests
-	p.Errors += served.Errors
+// first reports whether an increment is the first one of a pod that was young: the server may have
+// read its first counters before it came of age.
+func (k *known) first(served judge.Count) bool {
+	is := k.fresh && served.Requests > 0
+	k.fresh = k.fresh && !is
+	return is
+}
+
+// lags reports whether a server that is behind has read the counters, which have fallen: it would
+// count again what has counted. A process that begins again has below half, or soon has more.
+func (k *known) lags(now judge.Count) bool {
+	return now.Requests < k.highest.Requests && now.Requests >= max(k.lowest, k.highest.Requests/2)
 }

@@ -18,17 +18,23 @@ func (g gates) guards() []indexed {
 	return guards
 }
 
-// rejectedGuard returns the first guard of the attempt that was rejected; nil if none was.
-func (g gates) rejectedGuard() *v1alpha1.Gate {
+// rejectedGuard returns the first rejected guard of the attempt that turns the release round, or
+// else the first rejected one; nil if none is.
+func (g gates) rejectedGuard() (first *v1alpha1.Gate) {
 	if g.record.idle() {
 		return nil
 	}
 	for _, at := range g.guards() {
-		if gate := g.find(g.name(at), g.spec(at)); gate != nil && gate.Status.Decision == v1alpha1.DecisionRejected {
+		gate := g.find(g.name(at), g.spec(at))
+		switch {
+		case gate == nil || gate.Status.Decision != v1alpha1.DecisionRejected:
+		case gate.Spec.Policy.OnReject == v1alpha1.RejectRollback:
 			return gate
+		case first == nil:
+			first = gate
 		}
 	}
-	return nil
+	return first
 }
 
 // guard creates the missing guards of a release, deletes those that it does not ask for any more,
