@@ -33,6 +33,8 @@ const (
 	maxCost = 100_000
 	// maxDepth bounds how deep parentheses and lists nest.
 	maxDepth = 32
+	// maxPattern bounds the steps that a pattern of matches takes for each character of a text.
+	maxPattern = 200
 )
 
 // Condition is a condition that was checked. It is safe for concurrent use.
@@ -56,6 +58,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.CrossTypeNumericComparisons(true),
 		cel.ParserRecursionLimit(maxDepth),
 		cel.ParserExpressionSizeLimit(MaxLength),
+		cel.RegexProgramSizeLimit(maxPattern),
 		ext.Math(),
 		number("isNaN", math.IsNaN),
 		number("isInf", func(x float64) bool { return math.IsInf(x, 0) }),
@@ -78,7 +81,10 @@ func Compile(text string) (*Condition, error) {
 	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("the condition gives a %s, not true or false", out)
 	}
-	program, err := env.Program(ast, cel.CostLimit(maxCost), cel.EvalOptions(cel.OptTrackCost))
+	if err := checkPatterns(ast); err != nil {
+		return nil, err
+	}
+	program, err := env.Program(ast, cel.CostLimit(maxCost), cel.CostTracking(byElement{}))
 	if err != nil {
 		return nil, fmt.Errorf("read condition: %w", err)
 	}
