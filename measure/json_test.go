@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 func TestJSON(t *testing.T) {
@@ -68,5 +70,14 @@ func TestJSONThatFails(t *testing.T) {
 				t.Errorf("got %v, %v; want an error of kind %s", value, err, tc.kind)
 			}
 		})
+	}
+}
+
+// TestPathsAreWordsOnALine: a path of a query steers no terminal, and forges no line.
+func TestPathsAreWordsOnALine(t *testing.T) {
+	s := open(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+	_, err := s.JSON(t.Context(), "x%1b]0;owned%07%0a::error::"+strings.Repeat("y", 1900), nil)
+	if known, is := errors.AsType[*Error](err); !is || known.Kind != Misconfigured || plain.Line(known.Message) != known.Message || len(known.Message) > 600 {
+		t.Errorf("got %q, want a harmless line", err)
 	}
 }

@@ -39,8 +39,8 @@ type MetricReading struct {
 	Looks []BoundLook
 	// Gaps says what is missing in the looks.
 	Gaps counters.Gaps
-	// Result is the result of a query: a number, a list of numbers, or JSON.
-	Result any
+	// Result is the result of a query.
+	Result QueryResult
 }
 
 // BoundLook is a look at one bound of latency, or at errors if the bound is empty.
