@@ -21,6 +21,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/internal/kinds"
+	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/internal/podwatch"
 	"github.com/sluice-dev/sluice/judge"
 	"github.com/sluice-dev/sluice/judge/counters"
@@ -95,7 +96,8 @@ func troubleOf(err error) (v1alpha1.MetricTrouble, string) {
 	return v1alpha1.TroubleUnreachable, err.Error()
 }
 
-// takeQuery takes the result of a query.
+// takeQuery takes the result of a query. It evaluates the conditions, so that no reading keeps an
+// answer, and no worker waits for them.
 func (r *MetricGates) takeQuery(ctx context.Context, m *measurement, check gate.MetricCheck, reading *gate.MetricReading) error {
 	if m.provider.Spec.HTTP != nil {
 		path, query, _ := strings.Cut(check.Query.Query, "?")
@@ -104,7 +106,9 @@ func (r *MetricGates) takeQuery(ctx context.Context, m *measurement, check gate.
 			return readingError{v1alpha1.TroubleBadQuery, "the query of the path can't be read: " + err.Error()}
 		}
 		answer, err := r.servers.json(ctx, m, path, values)
-		reading.Result = answer.JSON
+		if err == nil {
+			reading.Result = gate.ResultOf(check.Query, answer.JSON)
+		}
 		return err
 	}
 	answer, err := r.servers.read(ctx, m.provider, check.Query.Query, gate.MetricInterval(m.gate.Spec.Policy.Metrics))
@@ -112,14 +116,14 @@ func (r *MetricGates) takeQuery(ctx context.Context, m *measurement, check gate.
 		return err
 	}
 	if len(answer.Series) == 1 && answer.Series[0].Labels == nil {
-		reading.Result = answer.Series[0].Value
+		reading.Result = gate.ResultOf(check.Query, answer.Series[0].Value)
 		return nil
 	}
 	values := make([]float64, len(answer.Series))
 	for i, series := range answer.Series {
 		values[i] = series.Value
 	}
-	reading.Result = values
+	reading.Result = gate.ResultOf(check.Query, values)
 	return nil
 }
 
@@ -222,7 +226,7 @@ func countErrors(requests, failed measure.Answer, label string) (map[string]judg
 			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("a series of requests has no label %s: write sum by (%s) (…), or set podLabel", label, label)}
 		}
 		if _, twice := counts[pod]; twice {
-			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("requests has several series of pod %s: write sum by (%s) (…)", pod, label)}
+			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("requests has several series of pod %s: write sum by (%s) (…)", nameOf(pod), label)}
 		}
 		counts[pod] = judge.Count{Requests: series.Value}
 	}
@@ -230,7 +234,7 @@ func countErrors(requests, failed measure.Answer, label string) (map[string]judg
 	for _, series := range failed.Series {
 		pod := series.Labels[label]
 		if seen[pod] {
-			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("errors has several series of pod %s: write sum by (%s) (…)", pod, label)}
+			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("errors has several series of pod %s: write sum by (%s) (…)", nameOf(pod), label)}
 		}
 		seen[pod] = true
 		if count, is := counts[pod]; is {
@@ -244,6 +248,12 @@ func countErrors(requests, failed measure.Answer, label string) (map[string]judg
 	}
 	return counts, nil
 }
+
+// maxPodName is the length of a name of a pod in a message. Labels of an answer have any length.
+const maxPodName = 100
+
+// nameOf returns what the label of a series says is a pod, for people.
+func nameOf(label string) string { return plain.UpTo(plain.Line(label), maxPodName) }
 
 // bucket is a bucket of a histogram.
 type bucket struct {
@@ -267,7 +277,7 @@ func (w *metricWatch) countSlow(answer measure.Answer, label string, pods []coun
 	for pod, buckets := range byPod {
 		slices.SortFunc(buckets, func(a, b bucket) int { return int(math.Copysign(1, a.bound-b.bound)) })
 		if err := histogram(buckets).Check(); err != nil {
-			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("buckets of pod %s are no histogram: %v", pod, err)}
+			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("buckets of pod %s are no histogram: %v", nameOf(pod), err)}
 		}
 	}
 	if len(w.bounds) == 0 {
@@ -286,7 +296,7 @@ func (w *metricWatch) countSlow(answer measure.Answer, label string, pods []coun
 		for pod, buckets := range byPod {
 			count, err := histogram(buckets).Slower(bound)
 			if err != nil {
-				return nil, readingError{v1alpha1.TroubleBadAnswer, fmt.Sprintf("pod %s has no bucket of %s: the versions must have the same buckets", pod, text)}
+				return nil, readingError{v1alpha1.TroubleBadAnswer, fmt.Sprintf("pod %s has no bucket of %s: the versions must have the same buckets", nameOf(pod), text)}
 			}
 			counts[i][pod] = count
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/internal/kinds"
+	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/judge"
 	"github.com/sluice-dev/sluice/judge/counters"
 	"github.com/sluice-dev/sluice/measure"
@@ -214,5 +215,51 @@ func TestHeadersOfProviders(t *testing.T) {
 	}
 	if _, err := headerOf(spec, secret("bearerToken", "t", "username", "ada")); err == nil {
 		t.Error("two kinds of credentials are accepted")
+	}
+}
+
+// TestLabelsAreWordsOnALine: a label of an answer reaches a status as a short line alone.
+func TestLabelsAreWordsOnALine(t *testing.T) {
+	t.Parallel()
+	label := "web\x1b]0;owned\x07\n::error::" + strings.Repeat("x", 1<<20)
+	series := func(le string, value float64) measure.Series {
+		return measure.Series{Labels: map[string]string{"pod": label, "le": le}, Value: value}
+	}
+	twice := measure.Answer{Series: []measure.Series{series("1", 1), series("+Inf", 1)}}
+	falling := measure.Answer{Series: []measure.Series{series("1", 2), series("+Inf", 1)}}
+	other := &metricWatch{bounds: []string{"0.5"}}
+	for name, err := range map[string]error{
+		"requests":      second(countErrors(twice, answer(nil), "pod")),
+		"errors":        second(countErrors(answer(map[string]float64{"a": 1}), twice, "pod")),
+		"no histogram":  second((&metricWatch{}).countSlow(falling, "pod", nil)),
+		"other buckets": second(other.countSlow(twice, "pod", nil)),
+	} {
+		if trouble, words := troubleOf(err); trouble == "" || plain.Line(words) != words || len(words) > 300 {
+			t.Errorf("%s: got %q and %.400q, want a harmless line", name, trouble, words)
+		}
+	}
+}
+
+// TestReadingsOfAMinute: what ten metrics measure each second is kept until it is recorded, which it
+// is once a minute: a failure that is dropped would count for nothing.
+func TestReadingsOfAMinute(t *testing.T) {
+	t.Parallel()
+	o, policy := &openGate{}, v1alpha1.GatePolicy{Metrics: &v1alpha1.MetricsGate{}}
+	begin := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for second := range 60 {
+		var readings []gate.MetricReading
+		for metric := range 10 {
+			readings = append(readings, gate.MetricReading{Metric: string(rune('a' + metric)), At: begin.Add(time.Duration(second) * time.Second)})
+		}
+		o.end(readings, len(readings))
+	}
+	if kept := o.since(&v1alpha1.Gate{Spec: v1alpha1.GateSpec{Policy: policy}}); len(kept) != 600 {
+		t.Errorf("%d readings are kept, want all 600", len(kept))
+	}
+	for range 1000 {
+		o.end(make([]gate.MetricReading, 10), 10)
+	}
+	if most := maxReadings * 10; len(o.readings) != most {
+		t.Errorf("%d readings are kept in an outage of the API server, want %d", len(o.readings), most)
 	}
 }
