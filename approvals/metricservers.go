@@ -56,7 +56,7 @@ func (s *metricServers) read(ctx context.Context, provider *v1alpha1.MetricProvi
 	if err != nil {
 		return measure.Reading{}, err
 	}
-	return s.shared.Read(ctx, measure.Question{Server: name, Query: query, Interval: interval}, func(ctx context.Context) (measure.Answer, error) {
+	return s.shared.Read(ctx, measure.Question{Tenant: provider.Namespace, Server: name, Query: query, Interval: interval}, func(ctx context.Context) (measure.Answer, error) {
 		return server.Prometheus(ctx, query)
 	})
 }
@@ -67,7 +67,7 @@ func (s *metricServers) json(ctx context.Context, m *measurement, path string, q
 	if err != nil {
 		return measure.Reading{}, err
 	}
-	question := measure.Question{Server: name, Query: path + "?" + query.Encode(), Interval: gate.MetricInterval(m.gate.Spec.Policy.Metrics)}
+	question := measure.Question{Tenant: m.provider.Namespace, Server: name, Query: path + "?" + query.Encode(), Interval: gate.MetricInterval(m.gate.Spec.Policy.Metrics)}
 	return s.shared.Read(ctx, question, func(ctx context.Context) (measure.Answer, error) { return server.JSON(ctx, path, query) })
 }
 

@@ -101,6 +101,7 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	resp.Body = &patient{resp.Body, req, smallAnswer}
 	body, err := dialer.Whole(resp, maxBody)
 	_, tooLarge := errors.AsType[dialer.TooLargeError](err)
 	switch {
