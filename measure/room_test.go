@@ -21,10 +21,10 @@ import (
 func TestServersOfOneTenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		shared, running := NewShared(clock.RealClock{}), 0
-		end := make(chan struct{})
+		shared, end := NewShared(clock.RealClock{}), make(chan struct{})
+		var running atomic.Int64
 		hang := func(context.Context) (Answer, error) {
-			running++
+			running.Add(1)
 			<-end
 			return Answer{}, nil
 		}
@@ -32,8 +32,8 @@ func TestServersOfOneTenant(t *testing.T) {
 			go func() { _, _ = shared.Read(t.Context(), Question{"greedy", fmt.Sprint(i), "up", time.Minute}, hang) }()
 			synctest.Wait()
 		}
-		if running != queriesOfTenant {
-			t.Errorf("%d queries of a tenant at a time, want %d", running, queriesOfTenant)
+		if got := running.Load(); got != queriesOfTenant {
+			t.Errorf("%d queries of a tenant at a time, want %d", got, queriesOfTenant)
 		}
 		if _, err := shared.Read(t.Context(), Question{"other", "its own", "up", time.Minute}, func(context.Context) (Answer, error) { return Answer{}, nil }); err != nil {
 			t.Errorf("another tenant: %v", err)
@@ -46,10 +46,10 @@ func TestServersOfOneTenant(t *testing.T) {
 func TestSweptWhileAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		shared, running := NewShared(clock.RealClock{}), 0
-		end := make(chan struct{})
+		shared, end := NewShared(clock.RealClock{}), make(chan struct{})
+		var running atomic.Int64
 		hang := func(context.Context) (Answer, error) {
-			running++
+			running.Add(1)
 			<-end
 			return Answer{}, nil
 		}
@@ -62,8 +62,8 @@ func TestSweptWhileAsked(t *testing.T) {
 			}
 			time.Sleep(sweepAgain)
 		}
-		if running != queriesOfServer {
-			t.Errorf("%d queries at a time, want %d", running, queriesOfServer)
+		if got := running.Load(); got != queriesOfServer {
+			t.Errorf("%d queries at a time, want %d", got, queriesOfServer)
 		}
 		close(end)
 		synctest.Wait()
@@ -81,8 +81,8 @@ func TestLargeAnswersTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		shared, end := NewShared(clock.RealClock{}), make(chan struct{})
-		reading := map[string]int{}
-		large := func(tenant string) func(context.Context) (Answer, error) {
+		var greedy, all atomic.Int64
+		large := func(count *atomic.Int64) func(context.Context) (Answer, error) {
 			return func(ctx context.Context) (Answer, error) {
 				r, is := ctx.Value(roomKey{}).(*room)
 				if !is {
@@ -91,33 +91,32 @@ func TestLargeAnswersTakeTurns(t *testing.T) {
 				if err := r.take(ctx); err != nil {
 					return Answer{}, err
 				}
-				reading[tenant]++
-				reading["all"]++
+				count.Add(1)
 				<-end
 				return Answer{}, nil
 			}
 		}
 		for i := range 3 * queriesOfTenant {
 			go func() {
-				_, _ = shared.Read(t.Context(), Question{"greedy", fmt.Sprint(i), "up", time.Minute}, large("greedy"))
+				_, _ = shared.Read(t.Context(), Question{"greedy", fmt.Sprint(i), "up", time.Minute}, large(&greedy))
 			}()
 			synctest.Wait()
 		}
-		if reading["greedy"] != largeOfTenant {
-			t.Errorf("%d large answers of a tenant at a time, want %d", reading["greedy"], largeOfTenant)
+		if got := greedy.Load(); got != largeOfTenant {
+			t.Errorf("%d large answers of a tenant at a time, want %d", got, largeOfTenant)
 		}
 		for i := range 20 {
 			tenant := fmt.Sprint("tenant ", i)
-			go func() { _, _ = shared.Read(t.Context(), Question{tenant, tenant, "up", time.Minute}, large(tenant)) }()
+			go func() { _, _ = shared.Read(t.Context(), Question{tenant, tenant, "up", time.Minute}, large(&all)) }()
 			synctest.Wait()
 		}
-		if reading["all"] != largeOfAll {
-			t.Errorf("%d large answers at a time, want %d", reading["all"], largeOfAll)
+		if got := greedy.Load() + all.Load(); got != largeOfAll {
+			t.Errorf("%d large answers at a time, want %d", got, largeOfAll)
 		}
 		close(end)
 		synctest.Wait()
-		if reading["all"] != 3*queriesOfTenant+20 {
-			t.Errorf("%d large answers in all, want each", reading["all"])
+		if got := greedy.Load() + all.Load(); got != 3*queriesOfTenant+20 {
+			t.Errorf("%d large answers in all, want each", got)
 		}
 	})
 }
