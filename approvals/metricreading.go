@@ -46,6 +46,8 @@ type measurement struct {
 
 // metricWatch keeps the counters of a metric.
 type metricWatch struct {
+	// server is the provider that the counters are from, with its generation.
+	server string
 	// bounds are the bounds of latency, as the answers have them; one empty bound for errors.
 	bounds []string
 	// counters are one Watch for each bound.
@@ -129,12 +131,7 @@ func (r *MetricGates) takeQuery(ctx context.Context, m *measurement, check gate.
 
 // takeCounters takes the increments of both versions.
 func (r *MetricGates) takeCounters(ctx context.Context, o *openGate, m *measurement, check gate.MetricCheck, reading *gate.MetricReading) error {
-	name := check.Name + "/" + check.Digest()
-	watch := o.watches[name]
-	if watch == nil {
-		watch = &metricWatch{bounds: gate.BoundsOf(m.gate, check)}
-		o.watches[name] = watch
-	}
+	watch := o.watch(m, check)
 	pods, err := r.podsOf(m)
 	if err != nil {
 		return err
@@ -162,6 +159,20 @@ func (r *MetricGates) takeCounters(ctx context.Context, o *openGate, m *measurem
 		return err
 	}
 	return watch.look(reading, counts, at, pods, young(check.Compare))
+}
+
+// watch returns the counters of a metric. They begin anew with another server: what its counters are
+// beyond those of the server before, nobody has served.
+func (o *openGate) watch(m *measurement, check gate.MetricCheck) *metricWatch {
+	name, server := check.Name+"/"+check.Digest(), fmt.Sprintf("%s/%d", m.provider.UID, m.provider.Generation)
+	known := o.watches[name]
+	switch {
+	case known == nil:
+		o.watches[name] = &metricWatch{server: server, bounds: gate.BoundsOf(m.gate, check)}
+	case known.server != server:
+		o.watches[name] = &metricWatch{server: server, bounds: known.bounds}
+	}
+	return o.watches[name]
 }
 
 // countFailed reads the requests and errors of each pod, at the earlier time of the two.
@@ -327,7 +338,7 @@ func (w *metricWatch) choose(byPod map[string][]bucket, pods []counters.Pod) {
 			}
 		}
 	}
-	if all.Bounds == nil {
+	if all.Bounds == nil || all.Counts[len(all.Counts)-1] == 0 { // bounds of no request would be the least one
 		return
 	}
 	for _, bound := range all.JudgedBounds() {

@@ -263,3 +263,43 @@ func TestReadingsOfAMinute(t *testing.T) {
 		t.Errorf("%d readings are kept in an outage of the API server, want %d", len(o.readings), most)
 	}
 }
+
+// TestOtherServer: counters of a provider that was changed are no increments of those before.
+func TestOtherServer(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	pods := []counters.Pod{{Name: "old", UID: "1"}, {Name: "new", UID: "2", New: true}}
+	o := &openGate{watches: map[string]*metricWatch{}}
+	m := &measurement{gate: &v1alpha1.Gate{}, provider: &v1alpha1.MetricProvider{ObjectMeta: metav1.ObjectMeta{UID: "p", Generation: 1}}}
+	check := gate.MetricCheck{Name: "errors"}
+	for i, step := range []struct {
+		generation int64
+		served     float64
+		want       float64
+	}{{1, 10, 0}, {1, 30, 20}, {2, 1_000_000, 0}, {2, 1_000_005, 5}, {1, 40, 0}} {
+		m.provider.Generation = step.generation
+		watch := o.watch(m, check)
+		watch.bounds = []string{""}
+		var reading gate.MetricReading
+		counts := []map[string]judge.Count{{"old": {Requests: step.served}, "new": {Requests: step.served, Errors: step.served / 2}}}
+		if err := watch.look(&reading, counts, begin.Add(time.Duration(i)*time.Minute), pods, 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := reading.Looks[0].Look.New.Requests; got != step.want {
+			t.Errorf("measurement %d: %v requests are new, want %v", i, got, step.want)
+		}
+	}
+}
+
+// TestBoundsOfNoRequest: a histogram without requests chooses no bound of latency.
+func TestBoundsOfNoRequest(t *testing.T) {
+	t.Parallel()
+	watch, pods := &metricWatch{}, []counters.Pod{{Name: "a"}}
+	_, err := watch.countSlow(answer(map[string]float64{"a/0.1": 0, "a/1": 0, "a/+Inf": 0}), "pod", pods)
+	if trouble, words := troubleOf(err); trouble != v1alpha1.TroubleNoData || len(watch.bounds) > 0 {
+		t.Errorf("got bounds %v and %q %s, want that there is nothing to choose by", watch.bounds, trouble, words)
+	}
+	if _, err := watch.countSlow(answer(map[string]float64{"a/0.1": 10, "a/1": 99, "a/+Inf": 100}), "pod", pods); err != nil || watch.bounds[0] != "1" {
+		t.Errorf("got bounds %v and %v, want those of what was served", watch.bounds, err)
+	}
+}
