@@ -34,7 +34,7 @@ func TestJSON(t *testing.T) {
 // TestPathsStayBelowTheAddress: a query can't reach what the address does not give.
 func TestPathsStayBelowTheAddress(t *testing.T) {
 	s := open(t, func(http.ResponseWriter, *http.Request) { t.Error("was asked") })
-	for _, path := range []string{"..", "../admin", "a/../../admin", "%2e%2e/admin", "a/%2E%2E/%2e%2e/admin"} {
+	for _, path := range []string{"..", "../admin", "a/../../admin", "%2e%2e/admin", "a/%2E%2E/%2e%2e/admin", "a/..;/admin", "..;x=y/admin", `..\admin`, "a%5c..%5cadmin", "%252e%252e/admin", "a%252f..%252fadmin"} {
 		_, err := s.JSON(t.Context(), path, nil)
 		if known, is := errors.AsType[*Error](err); !is || known.Kind != BadQuery {
 			t.Errorf("%s: got %v, want an error of kind %s", path, err, BadQuery)
@@ -70,6 +70,16 @@ func TestJSONThatFails(t *testing.T) {
 				t.Errorf("got %v, %v; want an error of kind %s", value, err, tc.kind)
 			}
 		})
+	}
+}
+
+// TestPathsWithDots: dots and percents that lead nowhere are part of a path.
+func TestPathsWithDots(t *testing.T) {
+	s := open(t, says("1"))
+	for _, path := range []string{"v1.2/...", "a..b", "100%25", "a;b=c", "web..;"} {
+		if _, err := s.JSON(t.Context(), path, nil); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 
