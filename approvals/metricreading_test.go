@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,9 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/kinds"
 	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/judge"
@@ -301,5 +304,31 @@ func TestBoundsOfNoRequest(t *testing.T) {
 	}
 	if _, err := watch.countSlow(answer(map[string]float64{"a/0.1": 10, "a/1": 99, "a/+Inf": 100}), "pod", pods); err != nil || watch.bounds[0] != "1" {
 		t.Errorf("got bounds %v and %v, want those of what was served", watch.bounds, err)
+	}
+}
+
+// TestServersOfThePast: providers that come and go leave nothing behind.
+func TestServersOfThePast(t *testing.T) {
+	t.Parallel()
+	now := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC))
+	servers := newMetricServers(nil, now, dialer.Rules{})
+	lasting := &v1alpha1.MetricProvider{ObjectMeta: metav1.ObjectMeta{UID: "lasting"}}
+	lasting.Spec.Prometheus = &v1alpha1.MetricServer{Address: "http://prometheus:9090"}
+	_, name, err := servers.open(t.Context(), lasting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		now.SetTime(now.Now().Add(10 * time.Minute))
+		provider := lasting.DeepCopy()
+		provider.UID = types.UID(fmt.Sprint(i))
+		for _, p := range []*v1alpha1.MetricProvider{provider, lasting} {
+			if _, again, err := servers.open(t.Context(), p); err != nil || p == lasting && again != name {
+				t.Fatalf("got %s and %v, want the server that is used", again, err)
+			}
+		}
+	}
+	if kept := len(servers.all); kept > 20 {
+		t.Errorf("%d servers are kept, want those of two hours", kept)
 	}
 }
