@@ -55,6 +55,27 @@ func isFit(value string) bool {
 // placeholder matches {{args.name}}, and any other text in double braces.
 var placeholder = regexp.MustCompile(`\{\{([^{}]*)\}\}`)
 
+// maxWritten bounds what takes the place of placeholders in a text: each of many can be large.
+const maxWritten = 32 * maxText
+
+// replaceAll replaces what a pattern matches in a text. False says that it is too much.
+func replaceAll(pattern *regexp.Regexp, text string, with func(match string) string) (string, bool) {
+	room := maxWritten
+	text = pattern.ReplaceAllStringFunc(text, func(match string) string {
+		if room < 0 {
+			return ""
+		}
+		written := with(match)
+		if room -= len(written); room < 0 {
+			return ""
+		}
+		return written
+	})
+	return text, room >= 0
+}
+
+const tooLong = "is too long once the values of arguments are in it: shorten it, or them"
+
 // variable matches the variables that each query can have.
 var variable = regexp.MustCompile(`^\$\((namespace|workload|release|revision|stableRevision)\)$`)
 
@@ -81,7 +102,7 @@ func (t *argoTemplate) inQuery(o *object, name, text string) (string, []*argumen
 	}
 	var used []*argument
 	ok := true
-	text = placeholder.ReplaceAllStringFunc(text, func(match string) string {
+	text, fits := replaceAll(placeholder, text, func(match string) string {
 		a := t.argumentNamed(match[2 : len(match)-2])
 		switch {
 		case a == nil:
@@ -110,6 +131,10 @@ func (t *argoTemplate) inQuery(o *object, name, text string) (string, []*argumen
 		}
 		return "$(" + a.parameter + ")"
 	})
+	if !fits {
+		o.report(LeftOut, name, tooLong)
+		return "", nil, false
+	}
 	if ok && strings.Contains(text, "{{") {
 		o.report(LeftOut, name, "has {{ without an argument: remove it")
 		ok = false
@@ -120,7 +145,7 @@ func (t *argoTemplate) inQuery(o *object, name, text string) (string, []*argumen
 // fixed writes the values of arguments into a text that takes no arguments in Sluice.
 func (t *argoTemplate) fixed(o *object, name, text string) (string, bool) {
 	ok := true
-	text = placeholder.ReplaceAllStringFunc(text, func(match string) string {
+	text, fits := replaceAll(placeholder, text, func(match string) string {
 		a := t.argumentNamed(match[2 : len(match)-2])
 		switch {
 		case a == nil:
@@ -135,6 +160,10 @@ func (t *argoTemplate) fixed(o *object, name, text string) (string, bool) {
 		ok = false
 		return match
 	})
+	if !fits {
+		o.report(LeftOut, name, tooLong)
+		return "", false
+	}
 	if ok && strings.Contains(text, "{{") {
 		o.report(LeftOut, name, "has {{ without an argument: remove it")
 		ok = false

@@ -145,13 +145,16 @@ func (r *rendering) render(o *object, name, text string) (string, bool) {
 		return "", false
 	}
 	ok := true
-	text = action.ReplaceAllStringFunc(text, func(match string) string {
+	text, fits := replaceAll(action, text, func(match string) string {
 		parts := action.FindStringSubmatch(match)
 		written, known := r.written(o, name, parts[1], parts[2])
 		ok = ok && known
 		return written
 	})
 	switch text = strings.TrimSpace(text); {
+	case !fits:
+		o.report(LeftOut, name, tooLong)
+		return "", false
 	case text == "":
 		o.report(LeftOut, name, "is empty: there is nothing to measure")
 		return "", false
