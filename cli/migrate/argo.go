@@ -184,8 +184,7 @@ func (t *argoTemplate) addGuards(policies []v1alpha1.GatePolicy) {
 	t.result.gates = append(t.result.gates, gates{from: t.from(), guards: true, policies: policies})
 }
 
-// maxPattern is the length of a pattern of names. Names have maxName:
-// each pattern is against each metric.
+// maxPattern is the length of a pattern of names: each is matched against each metric.
 const maxPattern = 100
 
 // takeDryRun reads the patterns of metrics that decide nothing.
