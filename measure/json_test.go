@@ -91,3 +91,14 @@ func TestPathsAreWordsOnALine(t *testing.T) {
 		t.Errorf("got %q, want a harmless line", err)
 	}
 }
+
+// TestAnswersThatRepeatCredentials: a path that repeats what it was sent gives no credential away.
+func TestAnswersThatRepeatCredentials(t *testing.T) {
+	s := open(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"headers": %q, "tenant": "shop"}`, r.Header.Get("Authorization"))
+	})
+	got, err := s.JSON(t.Context(), "echo", nil)
+	if diff := cmp.Diff(any(map[string]any{"headers": "Bearer [hidden]", "tenant": "shop"}), got.JSON); err != nil || diff != "" {
+		t.Errorf("error %v; want -, got +:\n%s", err, diff)
+	}
+}
