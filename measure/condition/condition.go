@@ -24,6 +24,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/ext"
+
+	"github.com/sluice-dev/sluice/internal/lru"
 )
 
 const (
@@ -35,6 +37,9 @@ const (
 	maxDepth = 32
 	// maxPattern bounds the steps that a pattern of matches takes for each character of a text.
 	maxPattern = 200
+	// keptBytes is the memory for conditions that were checked. Each takes about so much, and so much
+	// for each of its characters.
+	keptBytes, bytesOfCondition, bytesOfCharacter = 32 << 20, 2 << 10, 80
 )
 
 // Condition is a condition that was checked. It is safe for concurrent use.
@@ -65,11 +70,30 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
+// checked is what became of a condition.
+type checked struct {
+	condition *Condition
+	err       error
+}
+
+// known keeps conditions that were checked: a gate checks its own at each pass, and one of a
+// thousand characters takes 10 ms.
+var known = lru.New[string, *checked](keptBytes)
+
 // Compile checks a condition. An error says what is wrong with it, and where.
 func Compile(text string) (*Condition, error) {
 	if len(text) > MaxLength {
 		return nil, fmt.Errorf("the condition has %d characters, more than %d", len(text), MaxLength)
 	}
+	if before := known.Get(text); before != nil {
+		return before.condition, before.err
+	}
+	condition, err := compile(text)
+	known.Put(text, &checked{condition, err}, bytesOfCondition+bytesOfCharacter*int64(len(text)))
+	return condition, err
+}
+
+func compile(text string) (*Condition, error) {
 	env, err := environment()
 	if err != nil {
 		return nil, fmt.Errorf("make environment of conditions: %w", err)

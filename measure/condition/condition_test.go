@@ -2,7 +2,9 @@ package condition
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -141,6 +143,27 @@ func TestPatterns(t *testing.T) {
 		if _, err := Compile("matches(result.s, " + pattern + ")"); (err == nil) != (says == "") {
 			t.Errorf("%.30s, as a function: got %v, want %q", pattern, err, says)
 		}
+	}
+}
+
+// TestCheckedOnce: a condition is checked once, however many gates have it, and memory is bounded.
+func TestCheckedOnce(t *testing.T) {
+	first, err := Compile("result[0] < 0.123")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Compile("result[0] < 0.123"); err != nil || again != first {
+		t.Errorf("got another condition, and error %v", err)
+	}
+	_, wrong := Compile("results < 0.123")
+	if _, again := Compile("results < 0.123"); again == nil || !errors.Is(again, wrong) {
+		t.Errorf("got %v, want %v again", again, wrong)
+	}
+	for i := range 1000 {
+		_, _ = Compile(strings.Repeat("x", 1000) + strconv.Itoa(i))
+	}
+	if left := known.Left(); left < 0 || left > keptBytes {
+		t.Errorf("%d bytes are left of %d", left, keptBytes)
 	}
 }
 
