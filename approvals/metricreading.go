@@ -152,8 +152,8 @@ func (r *MetricGates) takeCounters(ctx context.Context, o *openGate, m *measurem
 	return watch.look(reading, counts, at, pods, young(check.Compare))
 }
 
-// watch returns the counters of a metric. They begin anew with another server: what its counters are
-// beyond those of the server before, nobody has served.
+// watch returns the counters of a metric. They begin again with another server: the difference
+// between the counters of two servers is no increment.
 func (o *openGate) watch(m *measurement, check gate.MetricCheck) *metricWatch {
 	name, server := check.Name+"/"+check.Digest(), fmt.Sprintf("%s/%d", m.provider.UID, m.provider.Generation)
 	known := o.watches[name]

@@ -121,7 +121,8 @@ func TestLargeAnswersTakeTurns(t *testing.T) {
 	})
 }
 
-// TestLargeAnswerIsWhole: a large answer is read whole, and gives its room back, also after an error.
+// TestLargeAnswerIsWhole: a large answer is read whole, and gives its room back, also after an
+// error.
 func TestLargeAnswerIsWhole(t *testing.T) {
 	t.Parallel()
 	const series = 3000

@@ -143,8 +143,8 @@ var placeholder = regexp.MustCompile(`\$\(([^)]*)\)`)
 // path.
 const unsafeInQuery = "\"'`\\#%&?"
 
-// word matches the values that can stand outside of the texts of a PromQL query: a number, a duration
-// or a name. Anything else would make another query of it.
+// word matches the values that can stand outside of the texts of a PromQL query: a number, a
+// duration or a name. Anything else would make another query of it.
 var word = regexp.MustCompile(`^([-+]?[0-9][0-9a-zA-Z.]*(e[-+][0-9]+)?|[a-zA-Z_:][a-zA-Z0-9_:]*)$`)
 
 // FitsAfter reports whether a value can stand in a PromQL query after the text before it.

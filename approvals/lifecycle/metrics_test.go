@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/approvals/lifecycle"
 )
 
-// TestRecordsOfMetrics: measurements that decide nothing are recorded once a minute, a trouble after
-// some seconds, everything else at once.
+// TestRecordsOfMetrics: measurements that decide nothing are recorded once a minute, a trouble
+// after some seconds, everything else at once.
 func TestRecordsOfMetrics(t *testing.T) {
 	t.Parallel()
 	status := func(change ...func(*v1alpha1.GateStatus)) v1alpha1.GateStatus {

@@ -56,7 +56,7 @@ func isFit(value string) bool {
 // placeholder matches {{args.name}}, and any other text in double braces.
 var placeholder = regexp.MustCompile(`\{\{([^{}]*)\}\}`)
 
-// maxWritten bounds a text, and what takes the place of its placeholders: each of many can be large.
+// maxWritten bounds a text, and the values in place of its placeholders: each of many can be large.
 const maxWritten = 8 * maxText
 
 // replaceAll replaces what a pattern matches in a text. False says that it is too much.

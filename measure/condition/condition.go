@@ -70,7 +70,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// checked is what became of a condition.
+// checked holds a condition, or the error of one that can't be.
 type checked struct {
 	condition *Condition
 	err       error

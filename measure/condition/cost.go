@@ -30,11 +30,11 @@ func checkPatterns(condition *cel.Ast) (err error) {
 	return err
 }
 
-// byElement charges a call for each element of its lists and maps, and of those in them: CEL takes a
-// comparison of two lists that have one list each for one step, however long those are.
+// byElement charges a call for each element of its lists and maps, and of those in them. CEL charges
+// one step for a comparison of two lists that have one list each, however long those are.
 type byElement struct{}
 
-// readers read a text whole, and have it in their error, which CEL takes for one step, too.
+// readers read a text whole, for which CEL charges one step, too.
 var readers = []string{
 	overloads.TypeConvertBool, overloads.TypeConvertInt, overloads.TypeConvertUint, overloads.TypeConvertDouble,
 	overloads.TypeConvertTimestamp, overloads.TypeConvertDuration,
