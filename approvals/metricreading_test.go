@@ -243,8 +243,8 @@ func TestLabelsAreWordsOnALine(t *testing.T) {
 	}
 }
 
-// TestReadingsOfAMinute: readings of ten metrics, one each second, are kept until they are recorded,
-// once a minute. A failure that is dropped would not count.
+// TestReadingsOfAMinute: readings of ten metrics, one each second, are kept until they are
+// recorded, once a minute. A failure that is dropped would not count.
 func TestReadingsOfAMinute(t *testing.T) {
 	t.Parallel()
 	o, policy := &openGate{}, v1alpha1.GatePolicy{Metrics: &v1alpha1.MetricsGate{}}

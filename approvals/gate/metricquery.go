@@ -26,8 +26,8 @@ const (
 	maxWhy = 300
 )
 
-// QueryResult holds the outcome of one measurement of a query. It is small, however large the result
-// is.
+// QueryResult holds the outcome of one measurement of a query. It is small, however large the
+// result is.
 type QueryResult struct {
 	Outcome v1alpha1.MeasurementOutcome
 	// Value is the result for people, and Why says what its outcome does not.

@@ -30,8 +30,8 @@ func checkPatterns(condition *cel.Ast) (err error) {
 	return err
 }
 
-// byElement charges a call for each element of its lists and maps, and of those in them. CEL charges
-// one step for a comparison of two lists that have one list each, however long those are.
+// byElement charges a call for each element of its lists and maps, and of those in them. CEL
+// charges one step for a comparison of two lists that have one list each, however long those are.
 type byElement struct{}
 
 // readers read a text whole, for which CEL charges one step, too.
