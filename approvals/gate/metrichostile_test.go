@@ -55,3 +55,20 @@ func TestArgumentsOutOfQuotes(t *testing.T) {
 		}
 	}
 }
+
+// TestGuardWithoutData: a guard that has measured nothing ends with the release, without evidence.
+func TestGuardWithoutData(t *testing.T) {
+	t.Parallel()
+	s := newMetricScene(t, v1alpha1.GateMetric{Name: "errors", Arguments: []v1alpha1.MetricArgument{job}}).guards()
+	s.decide(s.troubled(0, v1alpha1.TroubleUnreachable))
+	other := newMetricScene(t, v1alpha1.GateMetric{Name: "errors", Arguments: []v1alpha1.MetricArgument{job}}).guards()
+	other.decide(other.look(5, 5))
+	for want, scene := range []*metricScene{s, other} {
+		scene.release.Status.Phase = v1alpha1.PhaseCompleted
+		scene.decide()
+		scene.want(v1alpha1.DecisionPassed, "no metric had failed")
+		if got := len(scene.gate.Status.Evidence); got != want {
+			t.Errorf("got %d facts of evidence, want %d: %v", got, want, scene.gate.Status.Evidence)
+		}
+	}
+}

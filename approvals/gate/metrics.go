@@ -64,7 +64,7 @@ func checkMetrics(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 		return measuring(g.Status.Metrics, waiting(seen.Problem, NextMeasurement(g, now)))
 	}
 	if g.IsGuard() && facts.Release.Status.Phase == v1alpha1.PhaseCompleted {
-		d := decided(v1alpha1.DecisionPassed, "no metric had failed when the release was completed", now, evidenceOf(g.Status.Metrics, EvidenceMetricPassed)...)
+		d := decided(v1alpha1.DecisionPassed, "no metric had failed when the release was completed", now, evidenceOf(withData(g.Status.Metrics), EvidenceMetricPassed)...)
 		return measuring(g.Status.Metrics, d)
 	}
 	metrics := make([]v1alpha1.MetricStatus, len(seen.Checks))
@@ -127,6 +127,14 @@ func wordsOfMetrics(metrics []v1alpha1.MetricStatus) string {
 		words[i] = metric.Name + ": " + metric.Message
 	}
 	return strings.Join(words, "; ")
+}
+
+// withData returns the metrics of which something was measured: no data is no evidence.
+func withData(metrics []v1alpha1.MetricStatus) []v1alpha1.MetricStatus {
+	return slices.DeleteFunc(slices.Clone(metrics), func(m v1alpha1.MetricStatus) bool {
+		compared := m.Compared != nil && m.Compared.Looks > 0
+		return !compared && (m.Measured == nil || m.Measured.Successful+m.Measured.Failed+m.Measured.Inconclusive == 0)
+	})
 }
 
 func evidenceOf(metrics []v1alpha1.MetricStatus, kind string) []v1alpha1.Evidence {
