@@ -38,8 +38,9 @@ type MetricGates struct {
 	open map[types.NamespacedName]*openGate
 }
 
-// maxReadings is the number of readings that wait to be recorded. While the API server takes no
-// writes, the oldest are dropped: judges take any gap.
+// maxReadings is the number of readings of each metric that wait to be recorded. While the API
+// server takes no writes, the oldest are dropped: judges take any gap. It is more than the records
+// of a minute, at any interval.
 const maxReadings = 240
 
 // openGate is a gate that is measured. Its counters end with the process: the next process begins
@@ -153,11 +154,7 @@ func (p *metricPass) start(m *measurement) {
 	o.running, o.next = true, gate.NextMeasurement(m.gate, now)
 	go func() {
 		readings := p.take(p.running(), o, m)
-		o.mu.Lock()
-		o.readings = append(o.readings, readings...)
-		o.readings = o.readings[max(0, len(o.readings)-maxReadings):]
-		o.running = false
-		o.mu.Unlock()
+		o.end(readings, len(m.checks))
 		p.wake(p.running(), client.ObjectKeyFromObject(m.gate))
 	}()
 }
@@ -182,6 +179,15 @@ func (r *MetricGates) podsSeen(ctx context.Context, key types.NamespacedName) {
 	if o != nil && o.blind.Load() {
 		r.wake(ctx, key)
 	}
+}
+
+// end ends a measurement of so many metrics, and keeps its readings.
+func (o *openGate) end(readings []gate.MetricReading, metrics int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.readings = append(o.readings, readings...)
+	o.readings = slices.Clone(o.readings[max(0, len(o.readings)-maxReadings*metrics):])
+	o.running = false
 }
 
 // since returns the readings that are no part of a gate's status yet, and drops the others.

@@ -12,17 +12,9 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
-	"github.com/sluice-dev/sluice/internal/kinds"
-	"github.com/sluice-dev/sluice/internal/podwatch"
+	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/judge"
 	"github.com/sluice-dev/sluice/judge/counters"
 	"github.com/sluice-dev/sluice/measure"
@@ -46,6 +38,8 @@ type measurement struct {
 
 // metricWatch keeps the counters of a metric.
 type metricWatch struct {
+	// server is the provider that the counters are from, with its generation.
+	server string
 	// bounds are the bounds of latency, as the answers have them; one empty bound for errors.
 	bounds []string
 	// counters are one Watch for each bound.
@@ -96,7 +90,8 @@ func troubleOf(err error) (v1alpha1.MetricTrouble, string) {
 	return v1alpha1.TroubleUnreachable, err.Error()
 }
 
-// takeQuery takes the result of a query.
+// takeQuery takes the result of a query. It evaluates the conditions, so that no reading keeps an
+// answer, and no worker waits for them.
 func (r *MetricGates) takeQuery(ctx context.Context, m *measurement, check gate.MetricCheck, reading *gate.MetricReading) error {
 	if m.provider.Spec.HTTP != nil {
 		path, query, _ := strings.Cut(check.Query.Query, "?")
@@ -105,7 +100,9 @@ func (r *MetricGates) takeQuery(ctx context.Context, m *measurement, check gate.
 			return readingError{v1alpha1.TroubleBadQuery, "the query of the path can't be read: " + err.Error()}
 		}
 		answer, err := r.servers.json(ctx, m, path, values)
-		reading.Result = answer.JSON
+		if err == nil {
+			reading.Result = gate.ResultOf(check.Query, answer.JSON)
+		}
 		return err
 	}
 	answer, err := r.servers.read(ctx, m.provider, check.Query.Query, gate.MetricInterval(m.gate.Spec.Policy.Metrics))
@@ -113,25 +110,20 @@ func (r *MetricGates) takeQuery(ctx context.Context, m *measurement, check gate.
 		return err
 	}
 	if len(answer.Series) == 1 && answer.Series[0].Labels == nil {
-		reading.Result = answer.Series[0].Value
+		reading.Result = gate.ResultOf(check.Query, answer.Series[0].Value)
 		return nil
 	}
 	values := make([]float64, len(answer.Series))
 	for i, series := range answer.Series {
 		values[i] = series.Value
 	}
-	reading.Result = values
+	reading.Result = gate.ResultOf(check.Query, values)
 	return nil
 }
 
 // takeCounters takes the increments of both versions.
 func (r *MetricGates) takeCounters(ctx context.Context, o *openGate, m *measurement, check gate.MetricCheck, reading *gate.MetricReading) error {
-	name := check.Name + "/" + check.Digest()
-	watch := o.watches[name]
-	if watch == nil {
-		watch = &metricWatch{bounds: gate.BoundsOf(m.gate, check)}
-		o.watches[name] = watch
-	}
+	watch := o.watch(m, check)
 	pods, err := r.podsOf(m)
 	if err != nil {
 		return err
@@ -162,6 +154,20 @@ func podLabel(check gate.MetricCheck) string {
 		return defaultPodLabel
 	}
 	return check.Compare.PodLabel
+}
+
+// watch returns the counters of a metric. They begin again with another server: the difference
+// between the counters of two servers is no increment.
+func (o *openGate) watch(m *measurement, check gate.MetricCheck) *metricWatch {
+	name, server := check.Name+"/"+check.Digest(), fmt.Sprintf("%s/%d", m.provider.UID, m.provider.Generation)
+	known := o.watches[name]
+	switch {
+	case known == nil:
+		o.watches[name] = &metricWatch{server: server, bounds: gate.BoundsOf(m.gate, check)}
+	case known.server != server:
+		o.watches[name] = &metricWatch{server: server, bounds: known.bounds}
+	}
+	return o.watches[name]
 }
 
 // countFailed reads the requests and errors of each pod, at the earlier time of the two.
@@ -224,9 +230,9 @@ func countErrors(requests, failed *measure.Answer, label string, pods []counters
 	case served.Missing:
 		return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("a series of requests has no label %s: write sum by (%s) (…), or set podLabel", label, label)}
 	case served.Twice != "":
-		return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("requests has several series of pod %s: write sum by (%s) (…)", served.Twice, label)}
+		return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("requests has several series of pod %s: write sum by (%s) (…)", nameOf(served.Twice), label)}
 	case errs.Twice != "":
-		return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("errors has several series of pod %s: write sum by (%s) (…)", errs.Twice, label)}
+		return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("errors has several series of pod %s: write sum by (%s) (…)", nameOf(errs.Twice), label)}
 	case len(served.Values) > 0 && !meet(served.Values, errs.Values): // a query that selects nothing would pass any version below a floor
 		return nil, readingError{v1alpha1.TroubleNoData, fmt.Sprintf(
 			"errors has no series of any pod: correct it, or if no request has failed yet, have it count 0: … or sum by (%s) (REQUESTS) * 0", label)}
@@ -249,6 +255,12 @@ func meet(a, b map[string]float64) bool {
 	}
 	return false
 }
+
+// maxPodName is the length of a name of a pod in a message. Labels of an answer have any length.
+const maxPodName = 100
+
+// nameOf returns what the label of a series says is a pod, for people.
+func nameOf(label string) string { return plain.UpTo(plain.Line(label), maxPodName) }
 
 // bucket is a bucket of a histogram.
 type bucket struct {
@@ -278,7 +290,7 @@ func (w *metricWatch) countSlow(answer measure.Answer, label string, pods []coun
 	for pod, buckets := range byPod {
 		slices.SortFunc(buckets, func(a, b bucket) int { return int(math.Copysign(1, a.bound-b.bound)) })
 		if err := histogram(buckets).Check(); err != nil {
-			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("buckets of pod %s are no histogram: %v", pod, err)}
+			return nil, readingError{v1alpha1.TroubleBadQuery, fmt.Sprintf("buckets of pod %s are no histogram: %v", nameOf(pod), err)}
 		}
 	}
 	if len(w.bounds) == 0 {
@@ -297,7 +309,7 @@ func (w *metricWatch) countSlow(answer measure.Answer, label string, pods []coun
 		for pod, buckets := range byPod {
 			count, err := histogram(buckets).Slower(bound)
 			if err != nil {
-				return nil, readingError{v1alpha1.TroubleBadAnswer, fmt.Sprintf("pod %s has no bucket of %s: the versions must have the same buckets", pod, text)}
+				return nil, readingError{v1alpha1.TroubleBadAnswer, fmt.Sprintf("pod %s has no bucket of %s: the versions must have the same buckets", nameOf(pod), text)}
 			}
 			counts[i][pod] = count
 		}
@@ -334,108 +346,4 @@ func (w *metricWatch) choose(byPod map[string][]bucket, pods []counters.Pod) {
 	for _, bound := range all.JudgedBounds() {
 		w.bounds = append(w.bounds, strconv.FormatFloat(bound, 'g', -1, 64))
 	}
-}
-
-// errPodsUnseen says that the watch of the pods has not seen them yet.
-var errPodsUnseen = errors.New("the pods are not known yet")
-
-// podsOf returns the pods of both versions as their watch has them.
-func (r *MetricGates) podsOf(m *measurement) ([]counters.Pod, error) {
-	kind := kinds.Named(m.workload.Kind)
-	if kind == nil {
-		return nil, readingError{v1alpha1.TroubleMisconfigured, "compare needs a workload: a train has no pods of its own"}
-	}
-	versions := [2]kinds.Pods{kind.Pods(m.workload.Name, m.stable), kind.Pods(m.workload.Name, m.gate.Spec.Revision)}
-	selector := labels.NewSelector()
-	for key := range versions[0].Labels {
-		either, err := labels.NewRequirement(key, selection.In, []string{versions[0].Labels[key], versions[1].Labels[key]})
-		if err != nil {
-			return nil, readingError{v1alpha1.TroubleMisconfigured, err.Error()}
-		}
-		selector = selector.Add(*either)
-	}
-	what := podwatch.Pods{Namespace: m.gate.Namespace, Selector: selector.String()}
-	pods, seen, err := r.pods.Of(client.ObjectKeyFromObject(m.gate), what)
-	switch {
-	case err != nil:
-		return nil, readingError{v1alpha1.TroubleMisconfigured, err.Error()}
-	case seen == podwatch.Begun:
-		return nil, errPodsUnseen
-	case seen == podwatch.Late:
-		return nil, readingError{v1alpha1.TroubleNoData, "the pods can't be watched: the log of the controller says why"}
-	}
-	var all []counters.Pod
-	for _, pod := range pods {
-		for i := range versions {
-			if since := readySince(pod); isOf(pod, versions[i]) && !since.IsZero() {
-				all = append(all, counters.Pod{
-					Name: pod.Name, UID: string(pod.UID) + "/" + strconv.Itoa(i), New: i == 1, Restarts: restartsOf(pod), Since: since,
-				})
-			}
-		}
-	}
-	return all, nil
-}
-
-// isOf reports whether a pod is of a version.
-func isOf(pod *corev1.Pod, version kinds.Pods) bool {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	for key, value := range version.Labels {
-		if pod.Labels[key] != value {
-			return false
-		}
-	}
-	return owner != nil && owner.Kind == version.OwnerKind && owner.Name == version.Owner
-}
-
-// readySince returns the time from which a pod has been ready; zero if it is not.
-func readySince(pod *corev1.Pod) time.Time {
-	if pod.DeletionTimestamp != nil {
-		return time.Time{}
-	}
-	if ready := podReady(pod); ready != nil && ready.Status == corev1.ConditionTrue {
-		return ready.LastTransitionTime.Time
-	}
-	return time.Time{}
-}
-
-func podReady(pod *corev1.Pod) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
-			return c
-		}
-	}
-	return nil
-}
-
-func restartsOf(pod *corev1.Pod) (restarts int32) {
-	for i := range pod.Status.ContainerStatuses {
-		restarts += pod.Status.ContainerStatuses[i].RestartCount
-	}
-	return restarts
-}
-
-// podToMeasure leaves of a pod what tells its version, its age and its restarts.
-func podToMeasure(object any) (any, error) {
-	pod, is := object.(*corev1.Pod)
-	if !is { // a tombstone
-		return object, nil
-	}
-	pod.ManagedFields, pod.Annotations, pod.Spec = nil, nil, corev1.PodSpec{}
-	versions := map[string]string{}
-	for _, key := range []string{appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey} {
-		if value, has := pod.Labels[key]; has {
-			versions[key] = value
-		}
-	}
-	pod.Labels = versions
-	status := corev1.PodStatus{}
-	if ready := podReady(pod); ready != nil {
-		status.Conditions = []corev1.PodCondition{*ready}
-	}
-	for i := range pod.Status.ContainerStatuses {
-		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{RestartCount: pod.Status.ContainerStatuses[i].RestartCount})
-	}
-	pod.Status = status
-	return pod, nil
 }

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,10 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
+	"github.com/sluice-dev/sluice/internal/dialer"
 	"github.com/sluice-dev/sluice/internal/kinds"
+	"github.com/sluice-dev/sluice/internal/plain"
 	"github.com/sluice-dev/sluice/judge"
 	"github.com/sluice-dev/sluice/judge/counters"
 	"github.com/sluice-dev/sluice/measure"
@@ -223,5 +227,117 @@ func TestHeadersOfProviders(t *testing.T) {
 	}
 	if _, err := headerOf(spec, secret("bearerToken", "t", "username", "ada")); err == nil {
 		t.Error("two kinds of credentials are accepted")
+	}
+}
+
+// TestLabelsAreWordsOnALine: a label of an answer reaches a status as a short line alone.
+func TestLabelsAreWordsOnALine(t *testing.T) {
+	t.Parallel()
+	label := "web\x1b]0;owned\x07\n::error::" + strings.Repeat("x", 1<<20)
+	series := func(le string, value float64) measure.Series {
+		return measure.Series{Labels: map[string]string{"pod": label, "le": le}, Value: value}
+	}
+	twice := measure.Answer{Series: []measure.Series{series("1", 1), series("+Inf", 1)}}
+	falling := measure.Answer{Series: []measure.Series{series("1", 2), series("+Inf", 1)}}
+	other, pods, few := &metricWatch{bounds: []string{"0.5"}}, []counters.Pod{{Name: label}}, answer(map[string]float64{"a": 1})
+	for name, err := range map[string]error{
+		"requests":      second(countErrors(&twice, &few, "pod", pods)),
+		"errors":        second(countErrors(&few, &twice, "pod", pods)),
+		"no histogram":  second((&metricWatch{}).countSlow(falling, "pod", pods)),
+		"other buckets": second(other.countSlow(twice, "pod", pods)),
+	} {
+		if trouble, words := troubleOf(err); trouble == "" || plain.Line(words) != words || len(words) > 300 {
+			t.Errorf("%s: got %q and %.400q, want a harmless line", name, trouble, words)
+		}
+	}
+}
+
+// TestReadingsOfAMinute: readings of ten metrics, one each second, are kept until they are
+// recorded, once a minute. A failure that is dropped would not count.
+func TestReadingsOfAMinute(t *testing.T) {
+	t.Parallel()
+	o, policy := &openGate{}, v1alpha1.GatePolicy{Metrics: &v1alpha1.MetricsGate{}}
+	begin := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for second := range 60 {
+		var readings []gate.MetricReading
+		for metric := range 10 {
+			readings = append(readings, gate.MetricReading{Metric: string(rune('a' + metric)), At: begin.Add(time.Duration(second) * time.Second)})
+		}
+		o.end(readings, len(readings))
+	}
+	if kept := o.since(&v1alpha1.Gate{Spec: v1alpha1.GateSpec{Policy: policy}}); len(kept) != 600 {
+		t.Errorf("%d readings are kept, want all 600", len(kept))
+	}
+	for range 1000 {
+		o.end(make([]gate.MetricReading, 10), 10)
+	}
+	if most := maxReadings * 10; len(o.readings) != most {
+		t.Errorf("%d readings are kept in an outage of the API server, want %d", len(o.readings), most)
+	}
+}
+
+// TestOtherServer: counters of a provider that was changed are no increments of those before.
+func TestOtherServer(t *testing.T) {
+	t.Parallel()
+	begin := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	pods := []counters.Pod{{Name: "old", UID: "1"}, {Name: "new", UID: "2", New: true}}
+	o := &openGate{watches: map[string]*metricWatch{}}
+	m := &measurement{gate: &v1alpha1.Gate{}, provider: &v1alpha1.MetricProvider{ObjectMeta: metav1.ObjectMeta{UID: "p", Generation: 1}}}
+	check := gate.MetricCheck{Name: "errors"}
+	for i, step := range []struct {
+		generation int64
+		served     float64
+		want       float64
+	}{{1, 10, 0}, {1, 30, 20}, {2, 1_000_000, 0}, {2, 1_000_005, 5}, {1, 40, 0}} {
+		m.provider.Generation = step.generation
+		watch := o.watch(m, check)
+		watch.bounds = []string{""}
+		var reading gate.MetricReading
+		counts := []map[string]judge.Count{{"old": {Requests: step.served}, "new": {Requests: step.served, Errors: step.served / 2}}}
+		if err := watch.look(&reading, counts, begin.Add(time.Duration(i)*time.Minute), pods, 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := reading.Looks[0].Look.New.Requests; got != step.want {
+			t.Errorf("measurement %d: %v requests are new, want %v", i, got, step.want)
+		}
+	}
+}
+
+// TestBoundsOfNoRequest: a histogram without requests chooses no bound of latency.
+func TestBoundsOfNoRequest(t *testing.T) {
+	t.Parallel()
+	watch, pods := &metricWatch{}, []counters.Pod{{Name: "a"}}
+	_, err := watch.countSlow(answer(map[string]float64{"a/0.1": 0, "a/1": 0, "a/+Inf": 0}), "pod", pods)
+	if trouble, words := troubleOf(err); trouble != v1alpha1.TroubleNoData || len(watch.bounds) > 0 {
+		t.Errorf("got bounds %v and %q %s, want that there is nothing to choose by", watch.bounds, trouble, words)
+	}
+	if _, err := watch.countSlow(answer(map[string]float64{"a/0.1": 10, "a/1": 99, "a/+Inf": 100}), "pod", pods); err != nil || watch.bounds[0] != "1" {
+		t.Errorf("got bounds %v and %v, want those of what was served", watch.bounds, err)
+	}
+}
+
+// TestServersOfThePast: providers that come and go leave nothing behind.
+func TestServersOfThePast(t *testing.T) {
+	t.Parallel()
+	now := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC))
+	servers := newMetricServers(nil, now, dialer.Rules{})
+	lasting := &v1alpha1.MetricProvider{ObjectMeta: metav1.ObjectMeta{UID: "lasting"}}
+	lasting.Spec.Prometheus = &v1alpha1.MetricServer{Address: "http://prometheus:9090"}
+	_, name, err := servers.open(t.Context(), lasting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		now.SetTime(now.Now().Add(10 * time.Minute))
+		provider := lasting.DeepCopy()
+		provider.UID = types.UID(fmt.Sprint(i))
+		for _, p := range []*v1alpha1.MetricProvider{provider, lasting} {
+			if _, again, err := servers.open(t.Context(), p); err != nil || p == lasting && again != name {
+				t.Fatalf("got %s and %v, want the server that is used", again, err)
+			}
+		}
+	}
+	if kept := len(servers.all); kept > 20 {
+		t.Errorf("%d servers are kept, want those of two hours", kept)
 	}
 }

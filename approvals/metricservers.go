@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -43,7 +44,13 @@ type metricServer struct {
 	// secret is the version of the Secret, and readAt when it was read.
 	secret string
 	readAt time.Time
+	// usedAt is when the server was opened last; metricServers.mu guards it.
+	usedAt time.Time
 }
+
+// keepServer is the time for which a server is kept that nothing is measured on: of a provider that
+// is gone, or that no gate names. It is longer than any interval.
+const keepServer = 2 * time.Hour
 
 func newMetricServers(live client.Reader, now clock.PassiveClock, networks dialer.Rules) *metricServers {
 	return &metricServers{live: live, clock: now, networks: networks, shared: measure.NewShared(now), all: map[types.UID]*metricServer{}}
@@ -56,7 +63,7 @@ func (s *metricServers) read(ctx context.Context, provider *v1alpha1.MetricProvi
 	if err != nil {
 		return measure.Reading{}, err
 	}
-	return s.shared.Read(ctx, measure.Question{Server: name, Query: query, Interval: interval}, func(ctx context.Context) (measure.Answer, error) {
+	return s.shared.Read(ctx, measure.Question{Tenant: provider.Namespace, Server: name, Query: query, Interval: interval}, func(ctx context.Context) (measure.Answer, error) {
 		return server.Prometheus(ctx, query)
 	})
 }
@@ -67,19 +74,27 @@ func (s *metricServers) json(ctx context.Context, m *measurement, path string, q
 	if err != nil {
 		return measure.Reading{}, err
 	}
-	question := measure.Question{Server: name, Query: path + "?" + query.Encode(), Interval: gate.MetricInterval(m.gate.Spec.Policy.Metrics)}
+	question := measure.Question{Tenant: m.provider.Namespace, Server: name, Query: path + "?" + query.Encode(), Interval: gate.MetricInterval(m.gate.Spec.Policy.Metrics)}
 	return s.shared.Read(ctx, question, func(ctx context.Context) (measure.Answer, error) { return server.JSON(ctx, path, query) })
+}
+
+// of returns the server of a provider, and forgets those that have not been used for long.
+func (s *metricServers) of(provider types.UID) *metricServer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, known := s.clock.Now(), s.all[provider]
+	if known == nil {
+		maps.DeleteFunc(s.all, func(_ types.UID, other *metricServer) bool { return now.Sub(other.usedAt) > keepServer })
+		known = &metricServer{}
+		s.all[provider] = known
+	}
+	known.usedAt = now
+	return known
 }
 
 // open returns the server of a provider, with a name that changes with the provider and its Secret.
 func (s *metricServers) open(ctx context.Context, provider *v1alpha1.MetricProvider) (*measure.Server, string, error) {
-	s.mu.Lock()
-	known := s.all[provider.UID]
-	if known == nil {
-		known = &metricServer{}
-		s.all[provider.UID] = known
-	}
-	s.mu.Unlock()
+	known := s.of(provider.UID)
 	known.setup.Lock()
 	defer known.setup.Unlock()
 	name := func() string { return fmt.Sprintf("%s/%d/%s", provider.UID, known.generation, known.secret) }

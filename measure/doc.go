@@ -20,7 +20,7 @@ type Answer struct {
 	Series []Series
 	// JSON is the value of a JSON answer: objects are map[string]any, lists []any, numbers float64.
 	JSON any
-	// size of a JSON answer, in series.
+	// size of a JSON answer, or of all labels, in series.
 	size int
 	// Notes are remarks of the server on the query, for people.
 	Notes []string

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -21,7 +22,7 @@ func (s *Server) JSON(ctx context.Context, path string, query url.Values) (Answe
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	address := s.address.JoinPath(path)
-	if slices.Contains(strings.Split(address.Path+"/"+path, "/"), "..") {
+	if leadsOut(address.Path) || leadsOut(path) {
 		return Answer{}, failed(BadQuery, "the path leads out of the address of the server: remove ..")
 	}
 	address.RawQuery = query.Encode()
@@ -47,8 +48,39 @@ func (s *Server) JSON(ctx context.Context, path string, query url.Values) (Answe
 		return Answer{}, failed(BadAnswer, "the answer is larger than %d KiB", maxJSON>>10)
 	}
 	var value any
-	if err := json.Unmarshal(body, &value); err != nil {
+	if err := json.Unmarshal(s.hide(body), &value); err != nil {
 		return Answer{}, failed(BadAnswer, "%s does not answer in JSON: %s", s.address.Host, s.words(err.Error()))
 	}
 	return Answer{JSON: value, size: len(body)/bytesOfSeries + 1}, nil
+}
+
+// leastHidden is the length of what is hidden in an answer: shorter words are of the answer itself.
+const leastHidden = 12
+
+// hide returns an answer without credentials: who chooses the path may find one that repeats them,
+// and people read a part of each answer.
+func (s *Server) hide(body []byte) []byte {
+	for _, secret := range s.secrets() {
+		if len(secret) >= leastHidden {
+			body = bytes.ReplaceAll(body, []byte(secret), []byte("[hidden]"))
+		}
+	}
+	return body
+}
+
+// leadsOut reports whether a path has a part "..", as any server may read it: some take a backslash
+// for a slash, end a part at a semicolon, or decode it twice.
+func leadsOut(path string) bool {
+	for range 3 {
+		parts := strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(`/\;`, r) })
+		if slices.Contains(parts, "..") {
+			return true
+		}
+		decoded, err := url.PathUnescape(path)
+		if err != nil || decoded == path {
+			return false
+		}
+		path = decoded
+	}
+	return true // who encodes so often hides something
 }

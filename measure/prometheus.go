@@ -38,6 +38,9 @@ func (s *Server) Prometheus(ctx context.Context, query string) (Answer, error) {
 	return answer, nil
 }
 
+// bytesOfLabels is the size of labels that take as much memory as a series.
+const bytesOfLabels = 1024
+
 func seriesOf(value model.Value) (Answer, error) {
 	switch value := value.(type) {
 	case nil:
@@ -48,7 +51,7 @@ func seriesOf(value model.Value) (Answer, error) {
 		if len(value) > maxSeries {
 			return Answer{}, failed(BadAnswer, "the query selects %d series, more than %d", len(value), maxSeries)
 		}
-		answer := Answer{}
+		answer, bytes := Answer{}, 0
 		for _, sample := range value {
 			if sample == nil {
 				return Answer{}, failed(BadAnswer, "a series of the answer is null")
@@ -59,9 +62,11 @@ func seriesOf(value model.Value) (Answer, error) {
 			labels := make(map[string]string, len(sample.Metric))
 			for name, label := range sample.Metric {
 				labels[string(name)] = string(label)
+				bytes += len(name) + len(label)
 			}
 			answer.Series = append(answer.Series, Series{labels, float64(sample.Value), sample.Timestamp.Time()})
 		}
+		answer.size = bytes / bytesOfLabels
 		return answer, nil
 	default:
 		return Answer{}, failed(BadQuery, "the query gives a %s: it must give a vector or a scalar", value.Type())

@@ -101,6 +101,7 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	resp.Body = &patient{resp.Body, req, smallAnswer}
 	body, err := dialer.Whole(resp, maxBody)
 	_, tooLarge := errors.AsType[dialer.TooLargeError](err)
 	switch {
@@ -114,7 +115,7 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, failed(Unauthorised, "%s refuses the credentials: %d %s: %s",
 			b.server.address.Host, resp.StatusCode, http.StatusText(resp.StatusCode), b.server.words(string(body)))
 	case resp.StatusCode == http.StatusNotFound:
-		return nil, failed(Misconfigured, "%s has nothing at %s: correct the address", b.server.address.Host, req.URL.Path)
+		return nil, failed(Misconfigured, "%s has nothing at %s: correct the address", b.server.address.Host, b.server.words(req.URL.Path))
 	}
 	return resp, nil
 }

@@ -13,19 +13,35 @@ import (
 type Shared struct {
 	clock clock.PassiveClock
 
+	// large has room for the large answers of all tenants.
+	large chan struct{}
+
 	mu      sync.Mutex
 	servers map[string]*asked
+	tenants map[string]*tenant
 	swept   time.Time
+}
+
+// tenant holds what the servers of a tenant share.
+type tenant struct {
+	turns, large chan struct{}
+	servers      int
 }
 
 // asked holds the questions to one server.
 type asked struct {
+	of      string
+	tenant  *tenant
 	turns   chan struct{}
 	answers map[Question]*pending
+	// asking counts the questions without an answer, of past intervals as well.
+	asking int
 }
 
 // Question is a query to a server. Callers that may not share credentials give other servers.
 type Question struct {
+	// Tenant names who pays for the answer: no tenant can use up what all have.
+	Tenant string
 	// Server names the server with the version of its settings: their change makes another one.
 	Server string
 	// Query is the text of the query.
@@ -49,17 +65,24 @@ type pending struct {
 }
 
 const (
-	// queriesOfServer is the number of queries to a server at a time.
+	// queriesOfServer and queriesOfTenant are the numbers of queries at a time.
 	queriesOfServer = 4
-	// seriesOfServer bounds the series of a server that are kept in memory.
+	queriesOfTenant = 8
+	// largeOfTenant and largeOfAll are the numbers of large answers that are read at a time. Each
+	// takes up to 130 MiB while it is decoded.
+	largeOfTenant = 1
+	largeOfAll    = 4
+	// seriesOfServer, seriesOfTenant and seriesOfAll bound the series that are kept in memory.
 	seriesOfServer = 20_000
+	seriesOfTenant = 30_000
+	seriesOfAll    = 8 * seriesOfTenant
 	// sweepAgain is the time between two sweeps of answers of the past.
 	sweepAgain = 10 * time.Second
 )
 
 // NewShared returns a Shared that has asked nothing yet.
 func NewShared(now clock.PassiveClock) *Shared {
-	return &Shared{clock: now, servers: map[string]*asked{}}
+	return &Shared{clock: now, large: make(chan struct{}, largeOfAll), servers: map[string]*asked{}, tenants: map[string]*tenant{}}
 }
 
 // Read returns the answer of the present interval. The first caller of an interval asks, and its
@@ -85,21 +108,33 @@ func (s *Shared) of(q Question) (*pending, *asked) {
 	if now.Sub(s.swept) >= sweepAgain {
 		s.sweep(now)
 	}
-	server := s.servers[q.Server]
-	if server == nil {
-		server = &asked{make(chan struct{}, queriesOfServer), map[Question]*pending{}}
-		s.servers[q.Server] = server
-	}
+	server := s.server(q)
 	interval := now.Truncate(q.Interval)
 	if known := server.answers[q]; known != nil && !known.interval.Before(interval) {
 		return known, nil
 	}
 	p := &pending{interval: interval, done: make(chan struct{})}
 	server.answers[q] = p
+	server.asking++
 	return p, server
 }
 
-// sweep drops the answers of past intervals, and servers without any.
+// server returns the questions to the server of a question.
+func (s *Shared) server(q Question) *asked {
+	if known := s.servers[q.Server]; known != nil {
+		return known
+	}
+	t := s.tenants[q.Tenant]
+	if t == nil {
+		t = &tenant{turns: make(chan struct{}, queriesOfTenant), large: make(chan struct{}, largeOfTenant)}
+		s.tenants[q.Tenant] = t
+	}
+	t.servers++
+	s.servers[q.Server] = &asked{of: q.Tenant, tenant: t, turns: make(chan struct{}, queriesOfServer), answers: map[Question]*pending{}}
+	return s.servers[q.Server]
+}
+
+// sweep drops the answers of past intervals, and servers that have none and are asked for none.
 func (s *Shared) sweep(now time.Time) {
 	s.swept = now
 	for name, server := range s.servers {
@@ -108,8 +143,12 @@ func (s *Shared) sweep(now time.Time) {
 				delete(server.answers, q)
 			}
 		}
-		if len(server.answers) == 0 {
-			delete(s.servers, name)
+		if len(server.answers) > 0 || server.asking > 0 {
+			continue
+		}
+		delete(s.servers, name)
+		if server.tenant.servers--; server.tenant.servers == 0 {
+			delete(s.tenants, server.of)
 		}
 	}
 }
@@ -117,17 +156,42 @@ func (s *Shared) sweep(now time.Time) {
 // ask asks the server for all callers of an interval.
 func (s *Shared) ask(ctx context.Context, p *pending, server *asked, ask func(context.Context) (Answer, error)) {
 	server.turns <- struct{}{}
-	at := s.clock.Now()
-	answer, err := ask(ctx)
+	server.tenant.turns <- struct{}{}
+	at, room := s.clock.Now(), &room{of: []chan struct{}{server.tenant.large, s.large}}
+	answer, err := ask(context.WithValue(ctx, roomKey{}, room))
+	room.free()
+	<-server.tenant.turns
 	<-server.turns
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if kept := server.kept(); err == nil && kept+answer.weight() > seriesOfServer {
-		answer, err = Answer{}, failed(BadAnswer, "the queries to this server select more than %d series together: select fewer", seriesOfServer)
+	server.asking--
+	if full := s.full(server, answer.weight()); err == nil && full != nil {
+		answer, err = Answer{}, full
 	}
 	answer.index = &index{of: map[string]ByLabel{}}
 	p.reading, p.err = Reading{answer, at}, err
 	close(p.done)
+}
+
+// full returns an error if an answer of a server is too large to be kept beside the others.
+func (s *Shared) full(server *asked, weight int) error {
+	ofServer, ofTenant, ofAll := server.kept()+weight, weight, weight
+	for _, other := range s.servers {
+		kept := other.kept()
+		ofAll += kept
+		if other.tenant == server.tenant {
+			ofTenant += kept
+		}
+	}
+	switch {
+	case ofServer > seriesOfServer:
+		return failed(BadAnswer, "the queries to this server select more than %d series together: select fewer", seriesOfServer)
+	case ofTenant > seriesOfTenant:
+		return failed(BadAnswer, "the queries of this namespace select more than %d series together: select fewer", seriesOfTenant)
+	case ofAll > seriesOfAll:
+		return failed(Unreachable, "the answers to all gates of this cluster have more than %d series together: it is asked again", seriesOfAll)
+	}
+	return nil
 }
 
 // kept counts the series of the answers that are kept.

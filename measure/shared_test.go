@@ -35,7 +35,7 @@ func TestOneQueryForAll(t *testing.T) {
 		}
 		wait.Wait()
 	}
-	q := Question{"shop/prometheus#1", "up", 15 * time.Second}
+	q := Question{"shop", "shop/prometheus#1", "up", 15 * time.Second}
 	other, elsewhere, seldom := q, q, q
 	other.Query, elsewhere.Server, seldom.Interval = "down", "shop/prometheus#2", time.Minute
 	for i, step := range []struct {
@@ -57,7 +57,7 @@ func TestOneQueryForAll(t *testing.T) {
 // TestEndOfTheFirstCaller: others get the answer though the caller is gone that asked first.
 func TestEndOfTheFirstCaller(t *testing.T) {
 	shared := NewShared(clocktesting.NewFakePassiveClock(noon))
-	q := Question{"prometheus", "up", time.Minute}
+	q := Question{"shop", "prometheus", "up", time.Minute}
 	began, end := make(chan struct{}), make(chan struct{})
 	ask := func(ctx context.Context) (Answer, error) {
 		close(began)
@@ -95,7 +95,7 @@ func TestBounds(t *testing.T) {
 		var wait sync.WaitGroup
 		for i := range 200 {
 			wait.Go(func() {
-				if _, err := shared.Read(t.Context(), Question{"prometheus", fmt.Sprint(round, i), time.Minute}, ask); err != nil {
+				if _, err := shared.Read(t.Context(), Question{"shop", "prometheus", fmt.Sprint(round, i), time.Minute}, ask); err != nil {
 					t.Error(err)
 				}
 			})
@@ -115,7 +115,7 @@ func TestTooManySeries(t *testing.T) {
 	shared := NewShared(clocktesting.NewFakePassiveClock(noon))
 	ask := func(context.Context) (Answer, error) { return Answer{Series: make([]Series, seriesOfServer/2)}, nil }
 	for i, server := range []string{"greedy", "greedy", "greedy", "other"} {
-		_, err := shared.Read(t.Context(), Question{server, fmt.Sprint(i), time.Minute}, ask)
+		_, err := shared.Read(t.Context(), Question{server, server, fmt.Sprint(i), time.Minute}, ask)
 		known, is := errors.AsType[*Error](err)
 		if refused := is && known.Kind == BadAnswer; refused != (i == 2) {
 			t.Errorf("query %d to %s: got %v, want that the third one alone is refused", i, server, err)

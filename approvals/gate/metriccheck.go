@@ -70,7 +70,7 @@ func MetricChecks(policy *v1alpha1.MetricsGate, provider *v1alpha1.MetricProvide
 			problems = append(problems, field.Forbidden(at, fmt.Sprintf("compare needs Prometheus, and provider %s is none", provider.Name)))
 			continue
 		}
-		expanded, found := expand(check, values, at)
+		expanded, found := expand(check, values, provider.Spec.Prometheus != nil, at)
 		if problems = append(problems, found...); len(found) == 0 {
 			checks[i] = MetricCheck{MetricCheck: expanded, Name: metric.Name, Interval: MetricInterval(policy), DryRun: metric.DryRun, URL: graphOf(provider, expanded)}
 		}
@@ -143,22 +143,56 @@ var placeholder = regexp.MustCompile(`\$\(([^)]*)\)`)
 // path.
 const unsafeInQuery = "\"'`\\#%&?"
 
+// word matches the values that can stand outside of the texts of a PromQL query: a number, a
+// duration or a name. Anything else would make another query of it.
+var word = regexp.MustCompile(`^([-+]?[0-9][0-9a-zA-Z.]*(e[-+][0-9]+)?|[a-zA-Z_:][a-zA-Z0-9_:]*)$`)
+
+// FitsAfter reports whether a value can stand in a PromQL query after the text before it.
+func FitsAfter(before, value string) bool {
+	if inText(before) {
+		return true
+	}
+	return !slices.ContainsFunc(strings.Split(value, ","), func(part string) bool { return !word.MatchString(part) })
+}
+
+// inText reports whether a text of a PromQL query, or a comment, is open at its end.
+func inText(query string) bool {
+	open := byte(0)
+	for i := 0; i < len(query); i++ {
+		switch c := query[i]; {
+		case open == '#' && c == '\n', open != 0 && open != '#' && c == open:
+			open = 0
+		case (open == '"' || open == '\'') && c == '\\':
+			i++
+		case open == 0 && strings.IndexByte("\"'`#", c) >= 0:
+			open = c
+		}
+	}
+	return open != 0
+}
+
 // expand puts the values into the queries of a check.
-func expand(check v1alpha1.MetricCheck, values Variables, at *field.Path) (v1alpha1.MetricCheck, field.ErrorList) {
+func expand(check v1alpha1.MetricCheck, values Variables, promQL bool, at *field.Path) (v1alpha1.MetricCheck, field.ErrorList) {
 	expanded := *check.DeepCopy()
 	var problems field.ErrorList
 	for _, q := range queriesOf(&expanded, at) {
-		*q.text = placeholder.ReplaceAllStringFunc(*q.text, func(match string) string {
-			name := match[2 : len(match)-1]
-			value, known := values[name]
+		var written strings.Builder
+		end, query := 0, *q.text
+		for _, place := range placeholder.FindAllStringSubmatchIndex(query, -1) {
+			value, known := values[query[place[2]:place[3]]]
+			match, before := query[place[0]:place[1]], query[:place[0]]
 			switch {
 			case !known:
 				problems = append(problems, field.Invalid(q.path, match, "is no variable"))
 			case strings.ContainsAny(value, unsafeInQuery) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
 				problems = append(problems, field.Invalid(q.path, match, "its value has a quote, a backslash, a control character or one of # % & ?"))
+			case promQL && !FitsAfter(before, value):
+				problems = append(problems, field.Invalid(q.path, match, "it is not in quotes, and its value is neither a number, a duration nor a name"))
 			}
-			return value
-		})
+			written.WriteString(query[end:place[0]] + value)
+			end = place[1]
+		}
+		*q.text = written.String() + query[end:]
 	}
 	return expanded, problems
 }

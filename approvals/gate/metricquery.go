@@ -21,19 +21,35 @@ const (
 	keptMeasurements = 10
 	// maxValue is the length of a value in a status.
 	maxValue = 100
+	// maxWhy is the length of the words of a condition that can't be evaluated: a key or a text that
+	// CEL repeats is as long as the answer.
+	maxWhy = 300
 )
+
+// QueryResult holds the outcome of one measurement of a query. It is small, however large the
+// result is.
+type QueryResult struct {
+	Outcome v1alpha1.MeasurementOutcome
+	// Value is the result for people, and Why says what its outcome does not.
+	Value, Why string
+}
+
+// ResultOf evaluates the conditions of a metric on a result: a number, a list of numbers, or JSON.
+func ResultOf(policy *v1alpha1.QueryMetric, result any) QueryResult {
+	outcome, why := classify(policy, result)
+	return QueryResult{outcome, valueOf(result), plain.UpTo(plain.Line(why), maxWhy)}
+}
 
 // countMeasurement counts a measurement of a query, and decides the metric by its limits.
 func countMeasurement(status *v1alpha1.MetricStatus, check MetricCheck, reading MetricReading) {
 	if status.Measured == nil {
 		status.Measured = &v1alpha1.Measured{}
 	}
-	m, value := status.Measured, ""
-	outcome, words := v1alpha1.MeasurementError, reading.Message
-	if reading.Trouble == "" {
-		value = valueOf(reading.Result)
-		outcome, words = classify(check.Query, reading.Result)
+	m, result := status.Measured, reading.Result
+	if reading.Trouble != "" {
+		result = QueryResult{Outcome: v1alpha1.MeasurementError, Why: reading.Message}
 	}
+	outcome := result.Outcome
 	switch outcome {
 	case v1alpha1.MeasurementSuccessful:
 		m.Successful++
@@ -46,10 +62,10 @@ func countMeasurement(status *v1alpha1.MetricStatus, check MetricCheck, reading 
 	}
 	m.ErrorsInARow = next(m.ErrorsInARow, outcome == v1alpha1.MeasurementError)
 	m.SuccessesInARow = next(m.SuccessesInARow, outcome == v1alpha1.MeasurementSuccessful)
-	m.Last = append(m.Last, v1alpha1.Measurement{Time: metav1.NewTime(reading.At), Outcome: outcome, Value: value})
+	m.Last = append(m.Last, v1alpha1.Measurement{Time: metav1.NewTime(reading.At), Outcome: outcome, Value: result.Value})
 	m.Last = slices.Clone(m.Last[max(0, len(m.Last)-keptMeasurements):])
 	status.Outcome = outcomeOfCounts(check.Query, m)
-	status.Message = wordsOfCounts(m, value, words)
+	status.Message = wordsOfCounts(m, result.Value, result.Why)
 }
 
 func next(count int32, again bool) int32 {

@@ -39,8 +39,8 @@ type MetricReading struct {
 	Looks []BoundLook
 	// Gaps says what is missing in the looks.
 	Gaps counters.Gaps
-	// Result is the result of a query: a number, a list of numbers, or JSON.
-	Result any
+	// Result is the result of a query.
+	Result QueryResult
 }
 
 // BoundLook is a look at one bound of latency, or at errors if the bound is empty.
@@ -61,7 +61,7 @@ func checkMetrics(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	case g.Status.Undecided:
 		return checkUndecided(g, facts.Release)(now)
 	case g.IsGuard() && facts.Release.Status.Phase == v1alpha1.PhaseCompleted:
-		d := decided(v1alpha1.DecisionPassed, "no metric had failed when the release was completed", now, evidenceOf(g.Status.Metrics, EvidenceMetricPassed)...)
+		d := decided(v1alpha1.DecisionPassed, "no metric had failed when the release was completed", now, evidenceOf(withData(g.Status.Metrics), EvidenceMetricPassed)...)
 		return measuring(g.Status.Metrics, d)
 	case seen.Problem != "":
 		return measuring(g.Status.Metrics, waiting(seen.Problem, NextMeasurement(g, now)))
@@ -128,6 +128,14 @@ func wordsOfMetrics(metrics []v1alpha1.MetricStatus) string {
 		words[i] = metric.Name + ": " + metric.Message
 	}
 	return strings.Join(words, "; ")
+}
+
+// withData returns the metrics of which something was measured: no data is no evidence.
+func withData(metrics []v1alpha1.MetricStatus) []v1alpha1.MetricStatus {
+	return slices.DeleteFunc(slices.Clone(metrics), func(m v1alpha1.MetricStatus) bool {
+		compared := m.Compared != nil && m.Compared.Looks > 0
+		return !compared && (m.Measured == nil || m.Measured.Successful+m.Measured.Failed+m.Measured.Inconclusive == 0)
+	})
 }
 
 func evidenceOf(metrics []v1alpha1.MetricStatus, kind string) []v1alpha1.Evidence {

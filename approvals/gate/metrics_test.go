@@ -90,7 +90,7 @@ func (s *metricScene) reading(metric int, fill func(*gate.MetricReading)) gate.M
 }
 
 func (s *metricScene) result(metric int, result any) gate.MetricReading {
-	return s.reading(metric, func(r *gate.MetricReading) { r.Result = result })
+	return s.reading(metric, func(r *gate.MetricReading) { r.Result = gate.ResultOf(s.checks[metric].Query, result) })
 }
 
 // look returns a reading in which each version has served 1,000 requests.

@@ -9,20 +9,20 @@ import (
 	"github.com/sluice-dev/sluice/approvals/gate"
 )
 
-// recordEvery is the time between two records of measurements that decide nothing.
-const recordEvery = time.Minute
+const (
+	// recordEvery is the time between two records of measurements that decide nothing.
+	recordEvery = time.Minute
+	// troubleEvery is the time between two records of a trouble that comes or goes: a server may answer
+	// every other second.
+	troubleEvery = 3 * time.Second
+)
 
-// recordAfter is the number of measurements that are recorded before a minute is over: a process
-// keeps a few hundred, and ten metrics a second make 600.
-const recordAfter = 100
-
-// NextOfMetrics returns the intents for a metrics gate. A decision, the outcome of a metric, a
-// trouble and the first requests are recorded at once, other measurements once a minute or once
-// they are many: a process that ends loses a minute at most, and one that runs loses none.
+// NextOfMetrics returns the intents for a metrics gate. A decision, the outcome of a metric and the
+// first requests are recorded at once, a trouble soon, other measurements once a minute: a process
+// that ends loses a minute at most.
 func NextOfMetrics(g *v1alpha1.Gate, facts GateFacts, now time.Time) []GateIntent {
 	next := judged(g, facts)
-	many := facts.Metrics != nil && len(facts.Metrics.Readings) >= recordAfter
-	if len(next) == 0 || gate.Decided(g) || many || matters(&g.Status, &facts.Decision.Status, now) {
+	if len(next) == 0 || gate.Decided(g) || matters(&g.Status, &facts.Decision.Status, now) {
 		return next
 	}
 	return nil
@@ -36,10 +36,18 @@ func matters(before, after *v1alpha1.GateStatus, now time.Time) bool {
 	for i := range after.Metrics {
 		was, is := &before.Metrics[i], &after.Metrics[i]
 		first := is.Compared != nil && is.Compared.Looks > 0 && (was.Compared == nil || was.Compared.Looks == 0)
-		if first || was.Name != is.Name || was.CheckDigest != is.CheckDigest || was.Outcome != is.Outcome || was.Trouble != is.Trouble ||
-			is.MeasuredAt != nil && (was.MeasuredAt == nil || now.Sub(was.MeasuredAt.Time) >= recordEvery) {
+		if first || was.Name != is.Name || was.CheckDigest != is.CheckDigest || was.Outcome != is.Outcome ||
+			is.MeasuredAt != nil && (was.MeasuredAt == nil || now.Sub(was.MeasuredAt.Time) >= every(was, is)) {
 			return true
 		}
 	}
 	return equality.Semantic.DeepEqual(before.Metrics, after.Metrics) // the message is new
+}
+
+// every returns the time between the records of a metric.
+func every(was, is *v1alpha1.MetricStatus) time.Duration {
+	if was.Trouble != is.Trouble {
+		return troubleEvery
+	}
+	return recordEvery
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-dev/sluice/approvals/lifecycle"
 )
 
-// TestRecordsOfMetrics: measurements that decide nothing are recorded once a minute, everything
-// else at once.
+// TestRecordsOfMetrics: measurements that decide nothing are recorded once a minute, a trouble
+// after some seconds, everything else at once.
 func TestRecordsOfMetrics(t *testing.T) {
 	t.Parallel()
 	status := func(change ...func(*v1alpha1.GateStatus)) v1alpha1.GateStatus {
@@ -43,7 +43,8 @@ func TestRecordsOfMetrics(t *testing.T) {
 		"the first requests": {status(func(s *v1alpha1.GateStatus) { s.Metrics[0].Compared = nil }), status(measured(time.Second)), time.Second, true},
 		"a decision":         {status(), status(measured(time.Second), func(s *v1alpha1.GateStatus) { s.Decision = v1alpha1.DecisionPassed }), time.Second, true},
 		"an outcome":         {status(), status(measured(time.Second), func(s *v1alpha1.GateStatus) { s.Metrics[0].Outcome = v1alpha1.MetricFailed }), time.Second, true},
-		"a trouble":          {status(), status(measured(time.Second), func(s *v1alpha1.GateStatus) { s.Metrics[0].Trouble = v1alpha1.TroubleStale }), time.Second, true},
+		"a trouble":          {status(), status(measured(15*time.Second), func(s *v1alpha1.GateStatus) { s.Metrics[0].Trouble = v1alpha1.TroubleStale }), 15 * time.Second, true},
+		"one each second":    {status(), status(measured(time.Second), func(s *v1alpha1.GateStatus) { s.Metrics[0].Trouble = v1alpha1.TroubleStale }), time.Second, false},
 		"another check":      {status(), status(measured(time.Second), func(s *v1alpha1.GateStatus) { s.Metrics[0].CheckDigest = "b" }), time.Second, true},
 		"undecided":          {status(), status(measured(time.Second), func(s *v1alpha1.GateStatus) { s.Undecided = true }), time.Second, true},
 		"a problem":          {status(), status(func(s *v1alpha1.GateStatus) { s.Message = "there is no MetricProvider" }), time.Second, true},
@@ -52,22 +53,6 @@ func TestRecordsOfMetrics(t *testing.T) {
 		facts := lifecycle.GateFacts{Decision: &gate.Decision{Status: tc.after}}
 		if got := len(lifecycle.NextOfMetrics(g, facts, start.Add(tc.since))) > 0; got != tc.want {
 			t.Errorf("%s: recorded %t, want %t", name, got, tc.want)
-		}
-	}
-}
-
-// TestRecordsOfManyMeasurements: measurements are recorded before there are more than are kept.
-func TestRecordsOfManyMeasurements(t *testing.T) {
-	t.Parallel()
-	at := metav1.NewMicroTime(start)
-	before := v1alpha1.GateStatus{Metrics: []v1alpha1.MetricStatus{{Name: "errors", MeasuredAt: &at}}}
-	after := *before.DeepCopy()
-	after.Metrics[0].Message = "no verdict yet"
-	for readings, want := range map[int]bool{1: false, 99: false, 100: true, 200: true} {
-		facts := lifecycle.GateFacts{Decision: &gate.Decision{Status: after}}
-		facts.Metrics = &gate.MetricFacts{Readings: make([]gate.MetricReading, readings)}
-		if got := len(lifecycle.NextOfMetrics(&v1alpha1.Gate{Status: before}, facts, start.Add(time.Second))) > 0; got != want {
-			t.Errorf("%d measurements: recorded %t, want %t", readings, got, want)
 		}
 	}
 }

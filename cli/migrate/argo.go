@@ -184,11 +184,19 @@ func (t *argoTemplate) addGuards(policies []v1alpha1.GatePolicy) {
 	t.result.gates = append(t.result.gates, gates{from: t.from(), guards: true, policies: policies})
 }
 
+// maxPattern is the length of a pattern of names: each is matched against each metric.
+const maxPattern = 100
+
 // takeDryRun reads the patterns of metrics that decide nothing.
 func (t *argoTemplate) takeDryRun() {
 	for _, one := range t.spec.list("dryRun") {
-		pattern, err := regexp.Compile(one.text("metricName"))
+		text := one.text("metricName")
 		one.noEqual()
+		if len(text) > maxPattern || strings.Contains(text, "{") {
+			one.report(LeftOut, "metricName", "is long, or repeats something many times: set dryRun of the metrics in the gate")
+			continue
+		}
+		pattern, err := regexp.Compile(text)
 		if err != nil || one.fields["metricName"] == nil || len(t.dryRun) == maxOfTemplate {
 			one.report(LeftOut, "metricName", "is not a regular expression: set dryRun of the metrics in the gate")
 			continue
@@ -199,7 +207,7 @@ func (t *argoTemplate) takeDryRun() {
 
 // isDryRun reports whether the metric of a name decides nothing.
 func (t *argoTemplate) isDryRun(name string) bool {
-	return slices.ContainsFunc(t.dryRun, func(pattern *regexp.Regexp) bool { return pattern.MatchString(name) })
+	return slices.ContainsFunc(t.dryRun, func(pattern *regexp.Regexp) bool { return pattern.MatchString(name[:min(len(name), maxName)]) })
 }
 
 // reportArguments reports the arguments without a value or a use.

@@ -66,7 +66,7 @@ func (m *argoMetric) prometheus(o *object, query *v1alpha1.QueryMetric) (server,
 		return server{}, false
 	}
 	m.connection(&s, o, "timeout")
-	text, used, ok := m.inQuery(o, "query", o.text("query"))
+	text, used, ok := m.inQuery(o, "query", o.text("query"), true)
 	if ok && strings.TrimSpace(text) == "" {
 		o.report(LeftOut, "query", "is empty: there is nothing to measure")
 		ok = false
@@ -216,7 +216,7 @@ func (m *argoMetric) web(o *object, query *v1alpha1.QueryMetric) (server, bool) 
 	if s.address, ok = m.address(o, "url", parts[1]); !ok {
 		return server{}, false
 	}
-	below, used, ok := m.inQuery(o, "url", "/"+strings.TrimPrefix(parts[2], "/"))
+	below, used, ok := m.inQuery(o, "url", "/"+strings.TrimPrefix(parts[2], "/"), false)
 	path, values, _ := strings.Cut(below, "?")
 	if _, err := url.ParseQuery(values); err != nil || slices.Contains(strings.Split(path, "/"), "..") || strings.ContainsAny(below, " \n\t") || parts[3] != "" {
 		o.report(LeftOut, "url", "Sluice can't request it. Remove spaces, .. and #, and escape the query")

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/gate"
 )
 
 // argument is an argument of an AnalysisTemplate.
@@ -55,6 +56,29 @@ func isFit(value string) bool {
 // placeholder matches {{args.name}}, and any other text in double braces.
 var placeholder = regexp.MustCompile(`\{\{([^{}]*)\}\}`)
 
+// maxWritten bounds a text, and the values in place of its placeholders: each of many can be large.
+const maxWritten = 8 * maxText
+
+// replaceAll replaces what a pattern matches in a text. False says that it is too much.
+func replaceAll(pattern *regexp.Regexp, text string, with func(match, before string) string) (string, bool) {
+	var written strings.Builder
+	end, room := 0, maxWritten
+	if len(text) > room {
+		return "", false
+	}
+	for _, place := range pattern.FindAllStringIndex(text, -1) {
+		value := with(text[place[0]:place[1]], text[:place[0]])
+		if room -= len(value); room < 0 {
+			return "", false
+		}
+		written.WriteString(text[end:place[0]] + value)
+		end = place[1]
+	}
+	return written.String() + text[end:], true
+}
+
+const tooLong = "is too long once the values of arguments are in it: shorten it, or them"
+
 // variable matches the variables that each query can have.
 var variable = regexp.MustCompile(`^\$\((namespace|workload|release|revision|stableRevision)\)$`)
 
@@ -74,14 +98,14 @@ func (t *argoTemplate) argumentNamed(tag string) *argument {
 
 // inQuery writes the arguments of a text as Sluice does: {{args.name}} is $(name). False says that
 // the text can't be translated, which is reported.
-func (t *argoTemplate) inQuery(o *object, name, text string) (string, []*argument, bool) {
+func (t *argoTemplate) inQuery(o *object, name, text string, promQL bool) (string, []*argument, bool) {
 	if strings.Contains(text, "$(") {
 		o.report(LeftOut, name, "has $( in it, which begins an argument in Sluice: write \\x24( in the text of a matcher")
 		return "", nil, false
 	}
 	var used []*argument
 	ok := true
-	text = placeholder.ReplaceAllStringFunc(text, func(match string) string {
+	text, fits := replaceAll(placeholder, text, func(match, before string) string {
 		a := t.argumentNamed(match[2 : len(match)-2])
 		switch {
 		case a == nil:
@@ -97,12 +121,12 @@ func (t *argoTemplate) inQuery(o *object, name, text string) (string, []*argumen
 			return match
 		}
 		a.used = true
-		if value := a.value(); value != nil && !isFit(*value) {
+		if value := a.value(); value != nil && (!isFit(*value) || promQL && !gate.FitsAfter(before, *value)) {
 			if strings.Contains(*value, "$(") {
 				o.report(LeftOut, name, "an argument has a value with $( in it, which begins an argument in Sluice: write another value")
 				ok = false
 			}
-			o.report(Changed, name, fmt.Sprintf("the value of argument %s has characters that an argument can't have: it is written into the text", a.name))
+			o.report(Changed, name, fmt.Sprintf("the value of argument %s has characters that an argument can't have there: it is written into the text", a.name))
 			return *value
 		}
 		if !slices.Contains(used, a) {
@@ -110,6 +134,10 @@ func (t *argoTemplate) inQuery(o *object, name, text string) (string, []*argumen
 		}
 		return "$(" + a.parameter + ")"
 	})
+	if !fits {
+		o.report(LeftOut, name, tooLong)
+		return "", nil, false
+	}
 	if ok && strings.Contains(text, "{{") {
 		o.report(LeftOut, name, "has {{ without an argument: remove it")
 		ok = false
@@ -120,7 +148,7 @@ func (t *argoTemplate) inQuery(o *object, name, text string) (string, []*argumen
 // fixed writes the values of arguments into a text that takes no arguments in Sluice.
 func (t *argoTemplate) fixed(o *object, name, text string) (string, bool) {
 	ok := true
-	text = placeholder.ReplaceAllStringFunc(text, func(match string) string {
+	text, fits := replaceAll(placeholder, text, func(match, _ string) string {
 		a := t.argumentNamed(match[2 : len(match)-2])
 		switch {
 		case a == nil:
@@ -135,6 +163,10 @@ func (t *argoTemplate) fixed(o *object, name, text string) (string, bool) {
 		ok = false
 		return match
 	})
+	if !fits {
+		o.report(LeftOut, name, tooLong)
+		return "", false
+	}
 	if ok && strings.Contains(text, "{{") {
 		o.report(LeftOut, name, "has {{ without an argument: remove it")
 		ok = false

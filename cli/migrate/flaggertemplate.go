@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
+	"github.com/sluice-dev/sluice/approvals/gate"
 )
 
 // metricTemplate is a MetricTemplate of Flagger.
@@ -121,6 +122,8 @@ type rendering struct {
 	variables *object
 	// window is the interval of the metric; nil for Flagger's default.
 	window *string
+	// before is the query up to what is replaced.
+	before string
 
 	parameters []v1alpha1.MetricParameter
 	values     []v1alpha1.MetricArgument
@@ -145,13 +148,17 @@ func (r *rendering) render(o *object, name, text string) (string, bool) {
 		return "", false
 	}
 	ok := true
-	text = action.ReplaceAllStringFunc(text, func(match string) string {
+	text, fits := replaceAll(action, text, func(match, before string) string {
+		r.before = before
 		parts := action.FindStringSubmatch(match)
 		written, known := r.written(o, name, parts[1], parts[2])
 		ok = ok && known
 		return written
 	})
 	switch text = strings.TrimSpace(text); {
+	case !fits:
+		o.report(LeftOut, name, tooLong)
+		return "", false
 	case text == "":
 		o.report(LeftOut, name, "is empty: there is nothing to measure")
 		return "", false
@@ -213,7 +220,7 @@ func (r *rendering) variable(o *object, field, name string) (string, bool) {
 // argument returns an argument with its value in the gate, or the value if no gate can give it.
 func (r *rendering) argument(o *object, field, name, value string) (string, bool) {
 	switch {
-	case isFit(value):
+	case isFit(value) && gate.FitsAfter(r.before, value):
 		r.parameter(name, nil)
 		if !slices.ContainsFunc(r.values, func(a v1alpha1.MetricArgument) bool { return a.Name == name }) {
 			r.values = append(r.values, v1alpha1.MetricArgument{Name: name, Value: value})
@@ -223,7 +230,7 @@ func (r *rendering) argument(o *object, field, name, value string) (string, bool
 		o.report(LeftOut, field, "an argument has a value with $( in it, which begins an argument in Sluice: write another value")
 		return "", false
 	}
-	r.o.report(Changed, "", "the value of "+name+" has characters that an argument can't have: it is written into the query")
+	r.o.report(Changed, "", "the value of "+name+" has characters that an argument can't have there: it is written into the query")
 	return value, true
 }
 

@@ -217,6 +217,35 @@ func TestManyOfEverything(t *testing.T) {
 	}
 }
 
+// TestTextsThatGrow: small input is not made large, and takes no long time.
+func TestTextsThatGrow(t *testing.T) {
+	t.Parallel()
+	unfit := strings.Repeat("#", 1<<20)
+	argument := `"args": [{"name": "a", "value": "` + unfit + `"}], `
+	many := strings.Repeat("{{args.a}}", 10_000)
+	template := func(field string) string {
+		return `{"apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate", "metadata": {"name": "x"}, "spec": {` + field + `}}`
+	}
+	metric := func(provider string) string {
+		return `"metrics": [{"name": "m", "successCondition": "result == 1", "provider": ` + provider + `}]`
+	}
+	for name, input := range map[string]struct{ text, says string }{
+		"query":   {template(argument + metric(`{"prometheus": {"address": "http://a", "query": "`+many+`"}}`)), "query: is too long once"},
+		"address": {template(argument + metric(`{"prometheus": {"address": "http://`+many+`", "query": "up"}}`)), "address: is too long once"},
+		"url":     {template(argument + metric(`{"web": {"url": "http://a/`+many+`"}}`)), "url: is too long once"},
+		"unknown": {template(metric(`{"prometheus": {"address": "http://a", "query": "` + strings.Repeat("{{args.none}}", 1000) + `"}}`)), "names an argument that the template does not have"},
+		"pattern": {template(`"dryRun": [{"metricName": "(x?){1000}y"}, {"metricName": "` + strings.Repeat("x?", 1000) + `"}], ` + metric(`{"prometheus": {"address": "http://a", "query": "up"}}`)), "repeats something many times"},
+	} {
+		result, unread := Analyses([]File{{"x.yaml", []byte(input.text)}}, Options{})
+		if unread != nil {
+			t.Fatalf("%s: %v", name, unread)
+		}
+		if output := wantValid(t, result); len(output) > 1<<20 || !strings.Contains(list(result), input.says) {
+			t.Errorf("%s: got %d characters; want %q reported, got:\n%.2000s", name, len(output), input.says, list(result))
+		}
+	}
+}
+
 // FuzzAnalyses: any input is refused, or gives valid output.
 func FuzzAnalyses(f *testing.F) {
 	for _, path := range []string{"argo-arguments/template", "argo-conditions/template", "argo-servers/template", "argo-background/rollout", "flagger-templates/canary", "flagger-templates/templates"} {

@@ -20,6 +20,13 @@ type input struct {
 	document spec.Document
 }
 
+// reported is a finding of a document, without its place, which takes time.
+type reported struct {
+	in            *input
+	kind          Kind
+	path, message string
+}
+
 // report reports what became of the field at a path.
 func (in *input) report(kind Kind, path, message string) {
 	if in.t.more > 0 { // the place of one more takes time, and is not shown
@@ -27,6 +34,11 @@ func (in *input) report(kind Kind, path, message string) {
 		return
 	}
 	path = strings.TrimSuffix(path, ".")
+	one := reported{in, kind, path, message}
+	if in.t.reported[one] {
+		return
+	}
+	in.t.reported[one] = true
 	line, column := in.document.Place(path)
 	in.t.report(Finding{File: in.file, Line: line, Column: column, Kind: kind, Field: path, Message: message})
 }

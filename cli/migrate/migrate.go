@@ -97,7 +97,7 @@ func (r *Result) Count(kind Kind) int {
 // Analyses translates the analyses in files. With errors, some can't be read, and there is no
 // result.
 func Analyses(files []File, options Options) (*Result, []spec.Error) {
-	t := &translation{options: options, found: map[Finding]bool{}, asked: map[string]bool{}, providers: map[string]*provider{}, names: map[string]bool{}}
+	t := &translation{options: options, found: map[Finding]bool{}, reported: map[reported]bool{}, asked: map[string]bool{}, providers: map[string]*provider{}, names: map[string]bool{}}
 	var unread []spec.Error
 	for _, file := range files {
 		documents, errors := spec.Documents(file.Data, options.Limits)
@@ -125,6 +125,8 @@ type translation struct {
 	result  Result
 	found   map[Finding]bool
 	more    int
+	// reported has the findings of documents, so that each is looked up once.
+	reported map[reported]bool
 
 	templates []*argoTemplate
 	// given are the arguments that Rollouts give to templates.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +11,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/cli/lookup"
+	"github.com/sluice-dev/sluice/gitsync/spec"
+	"github.com/sluice-dev/sluice/internal/plain"
 )
 
 // judgeFlags are the flags of "sluice judge" as they were given.
@@ -111,12 +113,33 @@ func readGates(name string, stdin io.Reader) ([]v1alpha1.Gate, error) {
 	case len(text) > maxGates:
 		return nil, fmt.Errorf("--replay: %s has more than %d bytes", name, maxGates)
 	}
+	documents, unread := spec.Documents(text, spec.Limits{})
+	if len(unread) > 0 {
+		return nil, fmt.Errorf("--replay: %s:%d: %s", plain.Place(name), unread[0].Line, plain.Line(unread[0].Message))
+	}
+	var gates []v1alpha1.Gate
+	for _, document := range documents {
+		in, err := gatesIn(document.Value)
+		if err != nil {
+			return nil, fmt.Errorf("--replay: %s: %w", plain.Place(name), err)
+		}
+		gates = append(gates, in...)
+	}
+	return gates, nil
+}
+
+// gatesIn returns the Gates in a document: one, or those of a list.
+func gatesIn(document any) ([]v1alpha1.Gate, error) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return nil, err
+	}
 	var list struct {
 		v1alpha1.Gate `json:",inline"`
 		Items         []v1alpha1.Gate `json:"items"`
 	}
-	if err := yaml.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("--replay: %s: %w", name, err)
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, errors.New(plain.Line(err.Error()))
 	}
 	if list.Kind == "Gate" {
 		return []v1alpha1.Gate{list.Gate}, nil

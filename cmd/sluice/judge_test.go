@@ -46,23 +46,31 @@ func judgedGate(t *testing.T) *v1alpha1.Gate {
 // Gate that says something else than its evidence fails the command.
 func TestReplayOfGates(t *testing.T) {
 	t.Parallel()
+	raw := func(text string) string {
+		name := filepath.Join(t.TempDir(), "gates.yaml")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
 	file := func(content any) string {
 		text, err := yaml.Marshal(content)
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := filepath.Join(t.TempDir(), "gates.yaml")
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return name
+		return raw(string(text))
 	}
 	forged := judgedGate(t)
 	forged.Status.Metrics[0].Outcome = v1alpha1.MetricPassed
-	guard := judgedGate(t)
-	guard.Spec.Index, guard.Status.Metrics[0].Outcome = v1alpha1.GuardIndex, ""
 	hostile := judgedGate(t)
 	hostile.Name, hostile.Status.Metrics[0].Compared.Bounds[0].Bound = "web\x1b[2J", "\x1b]8;;https://evil.test\x07"
+	guard := judgedGate(t)
+	guard.Spec.Index, guard.Status.Metrics[0].Outcome = v1alpha1.GuardIndex, ""
+	passed := judgedGate(t)
+	passed.Spec.Policy.Metrics = &v1alpha1.MetricsGate{Metrics: []v1alpha1.GateMetric{{Name: "errors"}}}
+	passed.Status.Decision = v1alpha1.DecisionPassed
+	asked, forced, dry := passed.DeepCopy(), passed.DeepCopy(), passed.DeepCopy()
+	asked.Status.Undecided, forced.Status.Force, dry.Spec.Policy.Metrics.Metrics[0].DryRun = true, &v1alpha1.Force{}, true
 	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": []any{judgedGate(t)}}
 	for name, tc := range map[string]struct {
 		file string
@@ -73,7 +81,14 @@ func TestReplayOfGates(t *testing.T) {
 		"gate":          {file(judgedGate(t)), 0, "Worse", ""},
 		"list":          {file(list), 0, "1000 of 20000", ""},
 		"another claim": {file(forged), 1, "Worse", `its evidence comes to "Failed", and its status says "Passed"`},
-		"a mute guard":  {file(guard), 1, "Worse", `its evidence comes to "Failed", and its status says "no verdict yet"`},
+		"open guard":    {file(guard), 1, "Worse", `its evidence comes to "Failed", and its status says "no verdict yet"`},
+		"passed":        {file(passed), 1, "Worse", `it has passed, and its evidence comes to "Failed"`},
+		"approved":      {file(asked), 0, "Worse", ""},
+		"forced":        {file(forced), 0, "Worse", ""},
+		"dry run":       {file(dry), 0, "Worse", ""},
+		"many":          {raw("items:\n" + strings.Repeat("- {}\n", 3_000_000)), 1, "", "more than 250000 values"},
+		"aliases":       {raw("a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b, *b]\nitems: [" + strings.Repeat("*c, ", 10_000) + "]\n"), 1, "", "aliases"},
+		"escapes":       {raw("kind: Gate\nmetadata: \"\\e]0;owned\\a\"\n"), 1, "", "--replay: "},
 		"hostile":       {file(hostile), 0, "Worse", ""},
 		"nothing":       {file(map[string]any{}), 1, "", "no gate has compared anything yet"},
 		"no YAML":       {file("x: [") + "-", 1, "", "no such file"},

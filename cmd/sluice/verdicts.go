@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,8 +35,11 @@ func verdictTable(gates []v1alpha1.Gate) (*metav1.Table, error) {
 			switch {
 			case err != nil:
 				err = fmt.Errorf("gate %s: %w", name, err)
-			case outcome != metric.Outcome && !(gates[i].IsGuard() && metric.Outcome == "" && outcome != v1alpha1.MetricFailed): // a guard watches on
+			case outcome != metric.Outcome && !watchesOn(&gates[i], metric, outcome):
 				err = fmt.Errorf("gate %s: its evidence comes to %q, and its status says %q", name, orOpen(outcome), orOpen(metric.Outcome))
+			}
+			if err == nil && outcome == v1alpha1.MetricFailed && passedByMetrics(&gates[i], metric.Name) {
+				err = fmt.Errorf("gate %s: it has passed, and its evidence comes to %q", name, outcome)
 			}
 			if err != nil && first == nil {
 				first = err
@@ -46,6 +50,21 @@ func verdictTable(gates []v1alpha1.Gate) (*metav1.Table, error) {
 		}
 	}
 	return table, first
+}
+
+// watchesOn reports whether a metric of a guard is open whatever its evidence comes to, unless that
+// is a failure.
+func watchesOn(g *v1alpha1.Gate, metric *v1alpha1.MetricStatus, outcome v1alpha1.MetricOutcome) bool {
+	return g.IsGuard() && metric.Outcome == "" && outcome != v1alpha1.MetricFailed
+}
+
+// passedByMetrics reports whether a gate has passed without a person, and a metric is one of those
+// that decide it.
+func passedByMetrics(g *v1alpha1.Gate, metric string) bool {
+	if g.Status.Decision != v1alpha1.DecisionPassed || g.Status.Undecided || g.Status.Force != nil || g.Spec.Policy.Metrics == nil {
+		return false
+	}
+	return slices.ContainsFunc(g.Spec.Policy.Metrics.Metrics, func(m v1alpha1.GateMetric) bool { return m.Name == metric && !m.DryRun })
 }
 
 func orOpen(outcome v1alpha1.MetricOutcome) string {

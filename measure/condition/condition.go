@@ -24,6 +24,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/ext"
+
+	"github.com/sluice-dev/sluice/internal/lru"
 )
 
 const (
@@ -33,6 +35,11 @@ const (
 	maxCost = 100_000
 	// maxDepth bounds how deep parentheses and lists nest.
 	maxDepth = 32
+	// maxPattern bounds the steps that a pattern of matches takes for each character of a text.
+	maxPattern = 200
+	// keptBytes is the memory for conditions that were checked. Each takes about so much, and so much
+	// for each of its characters.
+	keptBytes, bytesOfCondition, bytesOfCharacter = 32 << 20, 2 << 10, 80
 )
 
 // Condition is a condition that was checked. It is safe for concurrent use.
@@ -56,17 +63,37 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.CrossTypeNumericComparisons(true),
 		cel.ParserRecursionLimit(maxDepth),
 		cel.ParserExpressionSizeLimit(MaxLength),
+		cel.RegexProgramSizeLimit(maxPattern),
 		ext.Math(),
 		number("isNaN", math.IsNaN),
 		number("isInf", func(x float64) bool { return math.IsInf(x, 0) }),
 	)
 })
 
+// checked holds a condition, or the error of one that can't be.
+type checked struct {
+	condition *Condition
+	err       error
+}
+
+// known keeps conditions that were checked: a gate checks its own at each pass, and one of a
+// thousand characters takes 10 ms.
+var known = lru.New[string, *checked](keptBytes)
+
 // Compile checks a condition. An error says what is wrong with it, and where.
 func Compile(text string) (*Condition, error) {
 	if len(text) > MaxLength {
 		return nil, fmt.Errorf("the condition has %d characters, more than %d", len(text), MaxLength)
 	}
+	if before := known.Get(text); before != nil {
+		return before.condition, before.err
+	}
+	condition, err := compile(text)
+	known.Put(text, &checked{condition, err}, bytesOfCondition+bytesOfCharacter*int64(len(text)))
+	return condition, err
+}
+
+func compile(text string) (*Condition, error) {
 	env, err := environment()
 	if err != nil {
 		return nil, fmt.Errorf("make environment of conditions: %w", err)
@@ -78,7 +105,10 @@ func Compile(text string) (*Condition, error) {
 	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("the condition gives a %s, not true or false", out)
 	}
-	program, err := env.Program(ast, cel.CostLimit(maxCost), cel.EvalOptions(cel.OptTrackCost))
+	if err := checkPatterns(ast); err != nil {
+		return nil, err
+	}
+	program, err := env.Program(ast, cel.CostLimit(maxCost), cel.CostTracking(byElement{}))
 	if err != nil {
 		return nil, fmt.Errorf("read condition: %w", err)
 	}

@@ -2,7 +2,9 @@ package condition
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -94,6 +96,74 @@ func TestCost(t *testing.T) {
 		if holds, err := c.Holds(long); holds || (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%.60s: got %v, %v; want %q", text, holds, err, says)
 		}
+	}
+}
+
+// TestCostOfCalls: a call that CEL takes for one step costs what is in its lists and texts.
+func TestCostOfCalls(t *testing.T) {
+	inner := make([]any, 30_000)
+	long := []any{inner}
+	text := strings.Repeat("x", 60_000)
+	for condition, result := range map[string]any{
+		"result == result":                           long,
+		"result == result || true":                   map[string]any{"a": inner},
+		"[result, [1]] == [result, [1]]":             long,
+		"(result + result) != (result + result)":     long,
+		"result[0] in result":                        long,
+		"math.greatest(result) >= 0.0 || true":       make([]float64, 10_000),
+		"int(result) == 1 || true":                   text,
+		"timestamp(result) == timestamp('') || true": text,
+	} {
+		ten := "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
+		c, err := Compile(ten + ".all(a, " + ten + ".all(b, " + ten + ".all(c, " + condition + ")))")
+		if err != nil {
+			t.Errorf("%s: %v", condition, err)
+			continue
+		}
+		if _, err := c.Holds(result); err == nil || !strings.Contains(err.Error(), "cost limit") {
+			t.Errorf("%s, a thousand times: got %v, want that it costs too much", condition, err)
+		}
+	}
+}
+
+// TestPatterns: a pattern is a text of few steps, so that a match takes no longer than its text.
+func TestPatterns(t *testing.T) {
+	for pattern, says := range map[string]string{
+		`"(x?){1000}y"`:                          "program size",
+		`"x{900}" + result.s`:                    "must be a text",
+		`result.s`:                               "must be a text",
+		`true ? "x" : "y"`:                       "must be a text",
+		`"(` + strings.Repeat("x?", 300) + `)y"`: "program size",
+		`"^(ok|fine|healthy)$"`:                  "",
+	} {
+		_, err := Compile("result.s.matches(" + pattern + ")")
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%.30s: got %v, want %q", pattern, err, says)
+		}
+		if _, err := Compile("matches(result.s, " + pattern + ")"); (err == nil) != (says == "") {
+			t.Errorf("%.30s, as a function: got %v, want %q", pattern, err, says)
+		}
+	}
+}
+
+// TestCheckedOnce: a condition is checked once, however many gates have it, and memory is bounded.
+func TestCheckedOnce(t *testing.T) {
+	first, err := Compile("result[0] < 0.123")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Compile("result[0] < 0.123"); err != nil || again != first {
+		t.Errorf("got another condition, and error %v", err)
+	}
+	_, wrong := Compile("results < 0.123")
+	if _, again := Compile("results < 0.123"); again == nil || !errors.Is(again, wrong) {
+		t.Errorf("got %v, want %v again", again, wrong)
+	}
+	for i := range 1000 {
+		_, _ = Compile(strings.Repeat("x", 1000) + strconv.Itoa(i))
+	}
+	if left := known.Left(); left < 0 || left > keptBytes {
+		t.Errorf("%d bytes are left of %d", left, keptBytes)
 	}
 }
 
