@@ -30,7 +30,7 @@ type MetricForecast struct {
 	// Ratio is the ratio that must not pass.
 	Ratio float64
 	// Never says that the errors are too few to compare. Floor says that a floor can pass such a
-	// version all the same. FewPods says that a bad version is not told from a bad node.
+	// version all the same. FewPods says that one bad version of so few pods looks like one bad node.
 	Never, Floor, FewPods bool
 }
 

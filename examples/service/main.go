@@ -37,7 +37,7 @@ const (
 	// idle limits how long a connection stays open without a request. It is more than the 60 to 90
 	// seconds of most proxies.
 	idle = 2 * time.Minute
-	// defaultWork is how long an answer takes.
+	// defaultWork is the time that an answer takes.
 	defaultWork = 20 * time.Millisecond
 )
 
@@ -81,7 +81,7 @@ type service struct {
 	draining atomic.Bool
 	metrics  *metrics
 	faults   *faults
-	// work is how long an answer takes.
+	// work is the time that an answer takes.
 	work time.Duration
 	// ledger is nil without a volume.
 	ledger *ledger

@@ -25,8 +25,8 @@ const metricInterval = 5 * time.Second
 // metricGates is a bench of releases whose gates all compare the same counters of one server.
 type metricGates struct {
 	fleet
-	// watched is how long the gates are watched while no pod serves a request, and writes are the most
-	// requests in that time that change something.
+	// watched is the time that the gates are watched while no pod serves a request, and writes are the
+	// most requests in that time that change something.
 	watched time.Duration
 	writes  int
 }
