@@ -60,14 +60,14 @@ func TestSweptWhileAsked(t *testing.T) {
 				}()
 				synctest.Wait()
 			}
-			time.Sleep(sweepAgain)
+			time.Sleep(sweepAgain) //nolint:forbidigo // in a bubble, which has a clock of its own
 		}
 		if got := running.Load(); got != queriesOfServer {
 			t.Errorf("%d queries at a time, want %d", got, queriesOfServer)
 		}
 		close(end)
 		synctest.Wait()
-		time.Sleep(sweepAgain)
+		time.Sleep(sweepAgain) //nolint:forbidigo // in a bubble, which has a clock of its own
 		_, _ = shared.Read(t.Context(), Question{"other", "other", "up", time.Second}, func(context.Context) (Answer, error) { return Answer{}, nil })
 		if len(shared.servers) != 1 || len(shared.tenants) != 1 {
 			t.Errorf("%d servers and %d tenants are kept, want the last one alone", len(shared.servers), len(shared.tenants))

@@ -20,12 +20,13 @@ type Shared struct {
 	servers map[string]*asked
 	tenants map[string]*tenant
 	swept   time.Time
+	kept    int // series of all answers
 }
 
 // tenant holds what the servers of a tenant share.
 type tenant struct {
-	turns, large chan struct{}
-	servers      int
+	turns, large  chan struct{}
+	servers, kept int
 }
 
 // asked holds the questions to one server.
@@ -36,6 +37,7 @@ type asked struct {
 	answers map[Question]*pending
 	// asking counts the questions without an answer, of past intervals as well.
 	asking int
+	kept   int // series of its answers
 }
 
 // Question is a query to a server. Callers that may not share credentials give other servers.
@@ -62,6 +64,9 @@ type pending struct {
 	done     chan struct{}
 	reading  Reading
 	err      error
+	// kept counts the series of the answer, while it is kept.
+	kept    int
+	dropped bool
 }
 
 const (
@@ -113,6 +118,7 @@ func (s *Shared) of(q Question) (*pending, *asked) {
 	if known := server.answers[q]; known != nil && !known.interval.Before(interval) {
 		return known, nil
 	}
+	s.drop(server, q)
 	p := &pending{interval: interval, done: make(chan struct{})}
 	server.answers[q] = p
 	server.asking++
@@ -140,7 +146,7 @@ func (s *Shared) sweep(now time.Time) {
 	for name, server := range s.servers {
 		for q, p := range server.answers {
 			if p.interval.Before(now.Truncate(q.Interval)) {
-				delete(server.answers, q)
+				s.drop(server, q)
 			}
 		}
 		if len(server.answers) > 0 || server.asking > 0 {
@@ -165,43 +171,43 @@ func (s *Shared) ask(ctx context.Context, p *pending, server *asked, ask func(co
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	server.asking--
-	if full := s.full(server, answer.weight()); err == nil && full != nil {
+	weight := answer.weight()
+	if full := s.full(server, weight); err == nil && full != nil {
 		answer, err = Answer{}, full
+	} else if err == nil && !p.dropped {
+		p.kept = weight
+		s.keep(server, weight)
 	}
 	answer.index = &index{of: map[string]ByLabel{}}
 	p.reading, p.err = Reading{answer, at}, err
 	close(p.done)
 }
 
+// drop forgets the answer to a question, if there is one.
+func (s *Shared) drop(server *asked, q Question) {
+	if p := server.answers[q]; p != nil {
+		p.dropped = true
+		s.keep(server, -p.kept)
+		delete(server.answers, q)
+	}
+}
+
+// keep counts more series that are kept of a server, or less.
+func (s *Shared) keep(server *asked, series int) {
+	server.kept += series
+	server.tenant.kept += series
+	s.kept += series
+}
+
 // full returns an error if an answer of a server is too large to be kept beside the others.
 func (s *Shared) full(server *asked, weight int) error {
-	ofServer, ofTenant, ofAll := server.kept()+weight, weight, weight
-	for _, other := range s.servers {
-		kept := other.kept()
-		ofAll += kept
-		if other.tenant == server.tenant {
-			ofTenant += kept
-		}
-	}
 	switch {
-	case ofServer > seriesOfServer:
+	case server.kept+weight > seriesOfServer:
 		return failed(BadAnswer, "the queries to this server select more than %d series together: select fewer", seriesOfServer)
-	case ofTenant > seriesOfTenant:
+	case server.tenant.kept+weight > seriesOfTenant:
 		return failed(BadAnswer, "the queries of this namespace select more than %d series together: select fewer", seriesOfTenant)
-	case ofAll > seriesOfAll:
+	case s.kept+weight > seriesOfAll:
 		return failed(Unreachable, "the answers to all gates of this cluster have more than %d series together: it is asked again", seriesOfAll)
 	}
 	return nil
-}
-
-// kept counts the series of the answers that are kept.
-func (a *asked) kept() (series int) {
-	for _, p := range a.answers {
-		select {
-		case <-p.done:
-			series += p.reading.weight()
-		default:
-		}
-	}
-	return series
 }

@@ -17,16 +17,16 @@ import (
 type Metrics struct {
 	// Provider has the metrics that gates share.
 	Provider *v1alpha1.MetricProvider
-	// Ask returns the value of a PromQL query; false if it selects nothing. A BadQuery is a mistake in
+	// Ask returns the value of a PromQL query; false if it selects nothing. A QueryError is a mistake in
 	// the query, any other error one of the server.
 	Ask func(query string) (float64, bool, error)
 }
 
-// BadQuery is the error of a query that a server can't evaluate.
-type BadQuery struct{ Message string }
+// QueryError is the error of a query that a server can't evaluate.
+type QueryError struct{ Message string }
 
 // Error implements error.
-func (e BadQuery) Error() string { return e.Message }
+func (e QueryError) Error() string { return e.Message }
 
 const (
 	// tooLong is the time to a verdict from which a comparison is probably a mistake.
@@ -59,10 +59,9 @@ func (r *review) forecast(metrics *Metrics) error {
 // forecastGate foresees the comparisons of a gate by what its step says of traffic and pods.
 func (r *review) forecastGate(metrics *Metrics, policy *v1alpha1.MetricsGate, step gate.Traffic, path *field.Path) error {
 	variables := gate.Variables{"namespace": r.release.Namespace, "release": r.release.Name, "workload": r.release.Workload}
-	checks, err := gate.MetricChecks(policy, metrics.Provider, variables, path)
-	if err != nil {
-		r.find(Warning, r.place(), path.String(), "no forecast: "+err.Error())
-		return nil
+	checks, wrong := gate.MetricChecks(policy, metrics.Provider, variables, path)
+	if wrong != nil {
+		r.find(Warning, r.place(), path.String(), "no forecast: "+wrong.Error())
 	}
 	for i, check := range checks {
 		if check.Compare == nil || check.Compare.Buckets != "" || check.DryRun {
@@ -70,8 +69,8 @@ func (r *review) forecastGate(metrics *Metrics, policy *v1alpha1.MetricsGate, st
 		}
 		at := path.Child("metrics").Index(i).String()
 		traffic, known, err := metrics.traffic(check.Compare, step)
-		if wrong, is := errors.AsType[BadQuery](err); is {
-			r.find(Error, r.place(), at, at+": "+wrong.Message)
+		if bad, is := errors.AsType[QueryError](err); is {
+			r.find(Error, r.place(), at, at+": "+bad.Message)
 			continue
 		}
 		if err != nil {

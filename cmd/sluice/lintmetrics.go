@@ -18,6 +18,8 @@ import (
 )
 
 // metricsToken is the environment variable with the bearer token of a server of metrics.
+//
+//nolint:gosec // G101: the name of a variable
 const metricsToken = "SLUICE_METRICS_TOKEN"
 
 // metricsFlags name the server that forecasts ask.
@@ -72,7 +74,7 @@ func anywhere() dialer.Rules {
 func askOnce(ctx context.Context, server *measure.Server, query string) (float64, bool, error) {
 	answer, err := server.Prometheus(ctx, query)
 	if wrong, is := errors.AsType[*measure.Error](err); is && wrong.Kind == measure.BadQuery {
-		return 0, false, lint.BadQuery{Message: wrong.Message}
+		return 0, false, lint.QueryError{Message: wrong.Message}
 	}
 	if err != nil || len(answer.Series) == 0 {
 		return 0, false, err

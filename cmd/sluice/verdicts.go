@@ -30,18 +30,8 @@ func verdictTable(gates []v1alpha1.Gate) (*metav1.Table, error) {
 			if metric.Compared == nil {
 				continue
 			}
-			replayed, outcome, err := gate.Replay(metric.Compared)
-			name := plain.Line(gates[i].Name + ": metric " + plain.UpTo(metric.Name, maxMetricName))
-			switch {
-			case err != nil:
-				err = fmt.Errorf("gate %s: %w", name, err)
-			case outcome != metric.Outcome && !watchesOn(&gates[i], metric, outcome):
-				err = fmt.Errorf("gate %s: its evidence comes to %q, and its status says %q", name, orOpen(outcome), orOpen(metric.Outcome))
-			}
-			if err == nil && outcome == v1alpha1.MetricFailed && passedByMetrics(&gates[i], metric.Name) {
-				err = fmt.Errorf("gate %s: it has passed, and its evidence comes to %q", name, outcome)
-			}
-			if err != nil && first == nil {
+			replayed, err := replay(&gates[i], metric)
+			if first == nil {
 				first = err
 			}
 			for k := range replayed {
@@ -50,6 +40,21 @@ func verdictTable(gates []v1alpha1.Gate) (*metav1.Table, error) {
 		}
 	}
 	return table, first
+}
+
+// replay judges the evidence of a metric again. The error names a gate that says something else.
+func replay(g *v1alpha1.Gate, metric *v1alpha1.MetricStatus) ([]gate.Replayed, error) {
+	replayed, outcome, err := gate.Replay(metric.Compared)
+	name := plain.Line(g.Name + ": metric " + plain.UpTo(metric.Name, maxMetricName))
+	switch {
+	case err != nil:
+		return replayed, fmt.Errorf("gate %s: %w", name, err)
+	case outcome != metric.Outcome && !watchesOn(g, metric, outcome):
+		return replayed, fmt.Errorf("gate %s: its evidence comes to %q, and its status says %q", name, orOpen(outcome), orOpen(metric.Outcome))
+	case outcome == v1alpha1.MetricFailed && passedByMetrics(g, metric.Name):
+		return replayed, fmt.Errorf("gate %s: it has passed, and its evidence comes to %q", name, outcome)
+	}
+	return replayed, nil
 }
 
 // watchesOn reports whether a metric of a guard is open whatever its evidence comes to, unless that
