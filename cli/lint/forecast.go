@@ -17,8 +17,8 @@ import (
 type Metrics struct {
 	// Provider has the metrics that gates share.
 	Provider *v1alpha1.MetricProvider
-	// Ask returns the value of a PromQL query; false if it selects nothing. A QueryError is a mistake in
-	// the query, any other error one of the server.
+	// Ask returns the value of a PromQL query; false if it selects nothing. A QueryError is a mistake
+	// in the query, any other error one of the server.
 	Ask func(query string) (float64, bool, error)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -211,11 +212,7 @@ func (s *counterServer) list(ctx context.Context, c client.Client) error {
 func (s *counterServer) asked() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	asked := map[string]int{}
-	for query, n := range s.queries {
-		asked[query] = n
-	}
-	return asked
+	return maps.Clone(s.queries)
 }
 
 // serve has each pod serve requests from now on.
