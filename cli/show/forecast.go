@@ -18,7 +18,7 @@ import (
 func NeedsAt(w *Whole, step int, policy v1alpha1.GatePolicy) string {
 	words := Needs(policy)
 	at := trafficAt(&w.Release.Spec, &w.Release.Status, step)
-	if policy.Metrics == nil || w.Release.Status.Rollback != nil || !(at.Share > 0 && at.Share < 1) {
+	if policy.Metrics == nil || w.Release.Status.Rollback != nil || !(at.Share > 0 && at.Share < 1) || metricsBefore(w.Release, step) > maxForeseen {
 		return words
 	}
 	for _, metric := range policy.Metrics.Metrics {
@@ -34,6 +34,22 @@ func NeedsAt(w *Whole, step int, policy v1alpha1.GatePolicy) string {
 		}
 	}
 	return words
+}
+
+// maxForeseen is the number of metrics of steps to come after which nothing more is foreseen: a
+// forecast takes a millisecond, and a release may have thousands of metrics.
+const maxForeseen = 20
+
+// metricsBefore counts the metrics of the steps between the current one and another.
+func metricsBefore(release *v1alpha1.BatchRelease, step int) (count int) {
+	for i := int(release.Status.CurrentStepIndex) + 1; i < step; i++ {
+		for _, policy := range release.Spec.Gates(false, i) {
+			if policy.Metrics != nil {
+				count += len(policy.Metrics.Metrics)
+			}
+		}
+	}
+	return count
 }
 
 // minLooks is the number of measurements that tell the traffic.

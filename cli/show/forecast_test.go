@@ -1,6 +1,7 @@
 package show
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,15 @@ func TestNeedsForeseen(t *testing.T) {
 		}}}
 		change(&gate)
 		return &Whole{Release: release, Gates: []v1alpha1.Gate{gate}}
+	}
+	many := world(func(*v1alpha1.Gate) {})
+	between := v1alpha1.Step{Replicas: intstr.FromString("20%")}
+	for range maxForeseen + 1 {
+		between.Gates = append(between.Gates, errors(time.Second))
+	}
+	many.Release.Spec.Strategy.Steps = slices.Insert(many.Release.Spec.Strategy.Steps, 1, between)
+	if got := NeedsAt(many, 2, errors(time.Second)); got != "metrics of prometheus: errors" {
+		t.Errorf("after many metrics: got %q", got)
 	}
 	for name, tc := range map[string]struct {
 		change   func(*v1alpha1.Gate)
