@@ -92,7 +92,7 @@ func TestTrafficAsInGit(t *testing.T) {
 			text = releaseWith("Deployment", "maxSurge: 1")
 		}
 		text = strings.Replace(text, "steps: [{replicas: 100%}]", "steps: ["+given[1]+"]", 1)
-		result, err := spec.NewReader(spec.Options{Namespace: "shop"}, nil).Read(fstest.MapFS{"r.yaml": {Data: []byte(text)}}, ".")
+		result, err := spec.NewReader(spec.Options{Namespace: "shop"}).Read(fstest.MapFS{"r.yaml": {Data: []byte(text)}}, ".")
 		if err != nil {
 			t.Fatal(err)
 		}
