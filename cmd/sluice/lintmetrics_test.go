@@ -86,7 +86,7 @@ func TestLintForecasts(t *testing.T) {
 	}
 }
 
-// TestLintWithProvider: what a gate asks of its MetricProvider is checked against the file.
+// TestLintWithProvider: lint checks the metrics and arguments of a gate against the file of its provider.
 func TestLintWithProvider(t *testing.T) {
 	t.Parallel()
 	const file = "--metrics-provider=FOLDER/provider.yaml"
