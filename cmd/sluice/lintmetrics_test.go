@@ -86,7 +86,7 @@ func TestLintForecasts(t *testing.T) {
 	}
 }
 
-// TestLintWithProvider: lint checks the metrics and arguments of a gate against the file of its provider.
+// TestLintWithProvider: lint checks the metrics of a gate against the file of their provider.
 func TestLintWithProvider(t *testing.T) {
 	t.Parallel()
 	const file = "--metrics-provider=FOLDER/provider.yaml"
