@@ -11,7 +11,7 @@ import (
 )
 
 // noData returns an error if the counters have no pod of one of the versions.
-func noData(counts []map[string]judge.Count, pods []counters.Pod) error {
+func noData(counts []map[string]judge.Count, pods []counters.Pod, young time.Duration) error {
 	has := func(isNew bool) (some, counted bool) {
 		for _, pod := range pods {
 			if pod.New == isNew {
@@ -35,11 +35,17 @@ func noData(counts []map[string]judge.Count, pods []counters.Pod) error {
 	some, counted = has(true)
 	switch {
 	case !some:
-		return readingError{v1alpha1.TroubleNoNewPods, "no pod of the new version serves yet"}
+		return readingError{v1alpha1.TroubleNoNewPods, notReady("new", young)}
 	case !counted:
 		return readingError{v1alpha1.TroubleNoData, "the answer has no series of a pod of the new version yet"}
 	}
 	return nil
+}
+
+// notReady says that a version has no pod that counts. A version without pods has the same message:
+// a status says the trouble of a minute ago, and by then it may have some.
+func notReady(version string, young time.Duration) string {
+	return fmt.Sprintf("no pod of the %s version has been ready for %s yet", version, young)
 }
 
 // noIncrements returns an error if no pod of one of the versions can have an increment, by counters
@@ -59,7 +65,7 @@ func noIncrements(counts map[string]judge.Count, at time.Time, pods []counters.P
 		isBack := func(name string) bool { return slices.Contains(back, name) }
 		switch {
 		case len(grown) == 0:
-			return readingError{version.trouble, fmt.Sprintf("no pod of the %s version has been ready for %s yet", version.name, young)}
+			return readingError{version.trouble, notReady(version.name, young)}
 		case !slices.ContainsFunc(grown, func(name string) bool { return !isBack(name) }):
 			return readingError{v1alpha1.TroubleBadAnswer, fmt.Sprintf(
 				"the counters of all pods of the %s version, such as %s, fall, contradict each other or are no numbers", version.name, grown[0])}

@@ -141,7 +141,7 @@ func (r *MetricGates) takeCounters(ctx context.Context, o *openGate, m *measurem
 		counts, at, err = r.countFailed(ctx, m, check, pods)
 	}
 	if err == nil {
-		err = noData(counts, pods)
+		err = noData(counts, pods, young(check.Compare))
 	}
 	if err != nil {
 		return err

@@ -139,7 +139,7 @@ func TestLooksOfBothVersions(t *testing.T) {
 		v1alpha1.TroubleNoNewPods: {of("old"), []counters.Pod{old}},
 		v1alpha1.TroubleNoData:    {of("old"), []counters.Pod{old, fresh}},
 	} {
-		if got, _ := troubleOf(noData(tc.counts, tc.pods)); got != want {
+		if got, _ := troubleOf(noData(tc.counts, tc.pods, 0)); got != want {
 			t.Errorf("trouble %s, want %s", got, want)
 		}
 	}

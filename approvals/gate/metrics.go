@@ -61,8 +61,7 @@ func checkMetrics(g *v1alpha1.Gate, facts Facts, now time.Time) Decision {
 	case g.Status.Undecided:
 		return checkUndecided(g, facts.Release)(now)
 	case g.IsGuard() && facts.Release.Status.Phase == v1alpha1.PhaseCompleted:
-		d := decided(v1alpha1.DecisionPassed, "no metric had failed when the release was completed", now, evidenceOf(withData(g.Status.Metrics), EvidenceMetricPassed)...)
-		return measuring(g.Status.Metrics, d)
+		return endGuard(g, now)
 	case seen.Problem != "":
 		return measuring(g.Status.Metrics, waiting(seen.Problem, NextMeasurement(g, now)))
 	}
@@ -128,6 +127,21 @@ func wordsOfMetrics(metrics []v1alpha1.MetricStatus) string {
 		words[i] = metric.Name + ": " + metric.Message
 	}
 	return strings.Join(words, "; ")
+}
+
+// endGuard passes the guard of a completed release, and names the metrics that it never measured.
+func endGuard(g *v1alpha1.Gate, now time.Time) Decision {
+	seen, message := withData(g.Status.Metrics), "no metric had failed when the release was completed"
+	var unseen []string
+	for _, metric := range g.Spec.Policy.Metrics.Metrics {
+		if !slices.ContainsFunc(seen, func(m v1alpha1.MetricStatus) bool { return m.Name == metric.Name }) {
+			unseen = append(unseen, metric.Name)
+		}
+	}
+	if len(unseen) > 0 {
+		message += "; never measured: " + strings.Join(unseen, ", ")
+	}
+	return measuring(g.Status.Metrics, decided(v1alpha1.DecisionPassed, message, now, evidenceOf(seen, EvidenceMetricPassed)...))
 }
 
 // withData returns the metrics of which something was measured: no data is no evidence.

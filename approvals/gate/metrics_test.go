@@ -364,12 +364,13 @@ func TestValidateMetrics(t *testing.T) {
 		`compare.worse: Unsupported value`:  but(func(c *v1alpha1.CompareMetric) { c.Worse = "4" }),
 		`compare.floor: Invalid value: "1"`: but(func(c *v1alpha1.CompareMetric) { c.Floor = "1" }),
 		`compare.young: Invalid value`:      but(func(c *v1alpha1.CompareMetric) { c.Young = &metav1.Duration{Duration: 2 * time.Hour} }),
-		"gives no counter":                  but(func(c *v1alpha1.CompareMetric) { c.Errors = "rate(x[5m])" }),
+		"compare.errors: Invalid value: \"rate(x[5m])\": must give counters: leave out rate": but(func(c *v1alpha1.CompareMetric) { c.Errors = "rate(x[5m])" }),
 		`query.success: Invalid value`:      queried("m", "result[0] >", ""),
 		"a query needs a condition":         queried("m", "", ""),
+		`"{{args.x}}": is of Argo Rollouts`: queried("m", "true", "", func(q *v1alpha1.QueryMetric) { q.Query = "up{x=\"{{args.x}}\"}" }),
 		"needs successes to ever pass":      queried("m", "true", "", count(0)),
 		"$(other)":                          queried("m", "true", "", func(q *v1alpha1.QueryMetric) { q.Query = "up{x=\"$(other)\"}" }),
-		"has exactly one of compare and":    {Name: "m", MetricCheck: v1alpha1.MetricCheck{Compare: &good, Query: queried("m", "true", "").Query}},
+		"has both compare and query":        {Name: "m", MetricCheck: v1alpha1.MetricCheck{Compare: &good, Query: queried("m", "true", "").Query}},
 		"only a metric of the provider":     {Name: "m", MetricCheck: v1alpha1.MetricCheck{Compare: &good}, Arguments: []v1alpha1.MetricArgument{job}},
 	} {
 		policy := v1alpha1.GatePolicy{Metrics: &v1alpha1.MetricsGate{Provider: "p", Metrics: []v1alpha1.GateMetric{metric}}}

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,8 +57,11 @@ func validateBetween(d *metav1.Duration, least, most time.Duration, path *field.
 // ValidateCheck says what is wrong with the check of a metric, whose queries can have arguments.
 func ValidateCheck(check *v1alpha1.MetricCheck, arguments []string, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
-	if (check.Compare == nil) == (check.Query == nil) {
-		problems = append(problems, field.Invalid(path, "", "a metric has exactly one of compare and query"))
+	switch {
+	case check.Compare != nil && check.Query != nil:
+		problems = append(problems, field.Forbidden(path, "has both compare and query: make the query a metric of its own"))
+	case check.Compare == nil && check.Query == nil:
+		problems = append(problems, field.Required(path, "has neither compare nor query"))
 	}
 	if check.Compare != nil {
 		problems = append(problems, validateCompare(check.Compare, path.Child("compare"))...)
@@ -72,15 +76,36 @@ func ValidateCheck(check *v1alpha1.MetricCheck, arguments []string, path *field.
 				problems = append(problems, field.NotSupported(q.path, match[0], known))
 			}
 		}
+		if match := template.FindString(*q.text); match != "" {
+			problems = append(problems, field.Invalid(q.path, match, "is of Argo Rollouts or Flagger: write $(name) for a variable or an argument"))
+		}
+		if check.Compare != nil {
+			problems = append(problems, validateCounter(q)...)
+		}
 	}
 	return problems
+}
+
+// template matches a placeholder of other tools.
+var template = regexp.MustCompile(`\{\{[^{}]*\}\}`)
+
+// validateCounter says whether a query of a comparison gives no counters.
+func validateCounter(q queryAt) field.ErrorList {
+	for _, function := range []string{"rate", "irate", "increase", "delta"} {
+		if strings.Contains(*q.text, function+"(") {
+			detail := "must give counters: leave out " + function + " and its window. " +
+				"The judge takes the increments itself, as windows that overlap count an error many times"
+			return field.ErrorList{field.Invalid(q.path, *q.text, detail)}
+		}
+	}
+	return nil
 }
 
 func validateCompare(policy *v1alpha1.CompareMetric, path *field.Path) field.ErrorList {
 	problems := validateBetween(policy.Young, 0, time.Hour, path.Child("young"))
 	byErrors, byBuckets := policy.Requests != "" && policy.Errors != "", policy.Buckets != ""
 	if byErrors == byBuckets || byBuckets && policy.Requests+policy.Errors != "" {
-		problems = append(problems, field.Invalid(path, "", "compare needs requests and errors, or buckets alone"))
+		problems = append(problems, field.Forbidden(path, "needs requests and errors, or buckets alone"))
 	}
 	if policy.Worse != "" {
 		if _, err := strconv.ParseFloat(policy.Worse, 64); err != nil || rulesOf(policy).Check() != nil {
@@ -89,16 +114,7 @@ func validateCompare(policy *v1alpha1.CompareMetric, path *field.Path) field.Err
 	}
 	if policy.Floor != "" {
 		if floor, err := strconv.ParseFloat(policy.Floor, 64); err != nil || !(floor >= 0 && floor < 1) {
-			problems = append(problems, field.Invalid(path.Child("floor"), policy.Floor, "must be a share of requests, such as 0.001"))
-		}
-	}
-	for _, q := range queriesOf(&v1alpha1.MetricCheck{Compare: policy.DeepCopy()}, nil) {
-		for _, function := range []string{"rate(", "irate(", "increase(", "delta("} {
-			if strings.Contains(*q.text, function) {
-				detail := "gives no counter: the judge takes the increments between two measurements itself, as windows that overlap count an error many times"
-				problems = append(problems, field.Invalid(path, strings.TrimSuffix(function, "("), detail))
-				break
-			}
+			problems = append(problems, field.Invalid(path.Child("floor"), policy.Floor, `must be a share of requests, such as "0.001"`))
 		}
 	}
 	return problems
@@ -117,7 +133,7 @@ func validateQuery(policy *v1alpha1.QueryMetric, path *field.Path) field.ErrorLi
 			continue
 		}
 		if _, err := condition.Compile(text); err != nil {
-			problems = append(problems, field.Invalid(path.Child(name), text, err.Error()))
+			problems = append(problems, field.Invalid(path.Child(name), text, "write it in CEL (docs/migration.md#conditions): "+err.Error()))
 		}
 	}
 	if policy.Count != nil && *policy.Count == 0 && policy.Successes == nil {

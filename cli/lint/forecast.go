@@ -3,8 +3,11 @@ package lint
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -15,11 +18,19 @@ import (
 
 // Metrics answer what a comparison needs to be foreseen.
 type Metrics struct {
-	// Provider has the metrics that gates share.
+	// Provider has the metrics that gates share; without a name it is not known.
 	Provider *v1alpha1.MetricProvider
 	// Ask returns the value of a PromQL query; false if it selects nothing. A QueryError is a mistake
 	// in the query, any other error one of the server.
 	Ask func(query string) (float64, bool, error)
+}
+
+// shared returns the provider; nil if it is not known.
+func (m *Metrics) shared() *v1alpha1.MetricProvider {
+	if m == nil {
+		return nil
+	}
+	return m.Provider
 }
 
 // QueryError is the error of a query that a server can't evaluate.
@@ -58,10 +69,13 @@ func (r *review) forecast(metrics *Metrics) error {
 
 // forecastGate foresees the comparisons of a gate by what its step says of traffic and pods.
 func (r *review) forecastGate(metrics *Metrics, policy *v1alpha1.MetricsGate, step gate.Traffic, path *field.Path) error {
+	if r.lacksProvider(metrics.Provider, policy, path) {
+		return nil
+	}
 	variables := gate.Variables{"namespace": r.release.Namespace, "release": r.release.Name, "workload": r.release.Workload}
 	checks, wrong := gate.MetricChecks(policy, metrics.Provider, variables, path)
 	if wrong != nil {
-		r.find(Warning, r.place(), path.String(), "no forecast: "+wrong.Error())
+		r.refuseEach(path, wrong)
 	}
 	for i, check := range checks {
 		if check.Compare == nil || check.Compare.Buckets != "" || check.DryRun {
@@ -90,6 +104,38 @@ func (r *review) forecastGate(metrics *Metrics, policy *v1alpha1.MetricsGate, st
 		r.find(severity, r.place(), at, words)
 	}
 	return nil
+}
+
+// lacksProvider reports whether a gate needs another provider than the one that is known, and warns
+// of it.
+func (r *review) lacksProvider(known *v1alpha1.MetricProvider, policy *v1alpha1.MetricsGate, path *field.Path) bool {
+	shares := slices.ContainsFunc(policy.Metrics, func(m v1alpha1.GateMetric) bool { return m.Compare == nil && m.Query == nil })
+	at, why := path.Child("provider").String(), ""
+	switch {
+	case known.Name == "" && shares:
+		why = fmt.Sprintf("give the file of MetricProvider %s, whose metrics the gate names, with --metrics-provider", policy.Provider)
+	case known.Name != "" && known.Name != policy.Provider:
+		why = fmt.Sprintf("the gate asks MetricProvider %s, and the file of --metrics-provider has %s: correct the name, or give the other file", policy.Provider, known.Name)
+	default:
+		return false
+	}
+	r.find(Warning, r.place(), at, at+": no forecast: "+why)
+	return true
+}
+
+// refuseEach reports each problem of a gate that its provider shows.
+func (r *review) refuseEach(path *field.Path, err error) {
+	problems := []error{err}
+	if all, is := errors.AsType[utilerrors.Aggregate](err); is {
+		problems = all.Errors()
+	}
+	for _, problem := range problems {
+		at := path.String()
+		if invalid, is := errors.AsType[*field.Error](problem); is && strings.HasPrefix(invalid.Field, at) {
+			at = invalid.Field
+		}
+		r.find(Error, r.place(), at, problem.Error())
+	}
 }
 
 // traffic returns the traffic of the last hour as it will be at a step; false if there was none.

@@ -38,7 +38,7 @@ func (r *Report) review(files fs.FS, release *spec.Release, others *others, metr
 		return err
 	}
 	it.checkGates()
-	it.checkMetrics()
+	it.checkMetrics(metrics.shared())
 	if release.IsTrain() {
 		it.checkTrain(others)
 		return nil

@@ -34,6 +34,8 @@ func metricState(metric *v1alpha1.MetricStatus) State {
 	switch {
 	case metric.Outcome == v1alpha1.MetricPassed:
 		return Good
+	case metric.Trouble == v1alpha1.TroubleNoNewPods: // as in the first moments of each release
+		return Waiting
 	case metric.Outcome == v1alpha1.MetricFailed, metric.Trouble != "":
 		return Bad
 	}

@@ -59,7 +59,7 @@ func (f *judgeFlags) run(command *cobra.Command, args []string) error {
 	table, differs := verdictTable(gates)
 	switch {
 	case len(table.Rows) == 0 && differs == nil:
-		return errors.New("no gate has compared anything yet")
+		return f.nothing(len(gates))
 	case f.output.forPeople():
 		err = f.output.rows(command, table)
 	default:
@@ -71,6 +71,17 @@ func (f *judgeFlags) run(command *cobra.Command, args []string) error {
 		err = f.output.list(command, objects...)
 	}
 	return cmp.Or(err, differs)
+}
+
+// nothing says why so many gates have nothing to judge.
+func (f *judgeFlags) nothing(gates int) error {
+	switch {
+	case gates > 0:
+		return errors.New("no gate has compared anything yet")
+	case f.replay != "":
+		return fmt.Errorf("--replay: %s has no Gate: give what kubectl get gates -o yaml prints", plain.Place(f.replay))
+	}
+	return errors.New("the release has no gates now: a rollback deletes them, and sluice history says why it began")
 }
 
 // gates returns the gates of a release, or those in a file.

@@ -90,7 +90,7 @@ func TestReplayOfGates(t *testing.T) {
 		"aliases":       {raw("a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b, *b]\nitems: [" + strings.Repeat("*c, ", 10_000) + "]\n"), 1, "", "aliases"},
 		"escapes":       {raw("kind: Gate\nmetadata: \"\\e]0;owned\\a\"\n"), 1, "", "--replay: "},
 		"hostile":       {file(hostile), 0, "Worse", ""},
-		"nothing":       {file(map[string]any{}), 1, "", "no gate has compared anything yet"},
+		"nothing":       {file(map[string]any{}), 1, "", "has no Gate: give what kubectl get gates -o yaml prints"},
 		"no YAML":       {file("x: [") + "-", 1, "", "no such file"},
 		"endless":       {"/dev/zero", 1, "", "has more than 16777216 bytes"},
 	} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -41,7 +43,7 @@ func (f *metricsFlags) open(ctx context.Context) (*lint.Metrics, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read MetricProvider: %w", err)
 		}
-		if err := yaml.UnmarshalStrict(text, provider); err != nil {
+		if provider, err = readProvider(text); err != nil {
 			return nil, fmt.Errorf("read MetricProvider: %s: %w", f.provider, err)
 		}
 	}
@@ -63,6 +65,19 @@ func (f *metricsFlags) open(ctx context.Context) (*lint.Metrics, error) {
 		return nil, usageError{fmt.Errorf("--metrics: %w", err)}
 	}
 	return &lint.Metrics{Provider: provider, Ask: func(query string) (float64, bool, error) { return askOnce(ctx, server, query) }}, nil
+}
+
+// readProvider reads a MetricProvider strictly.
+func readProvider(text []byte) (*v1alpha1.MetricProvider, error) {
+	var kind metav1.PartialObjectMetadata
+	if err := yaml.Unmarshal(text, &kind); err != nil {
+		return nil, err
+	}
+	if kind.Kind != "MetricProvider" || kind.Name == "" {
+		return nil, fmt.Errorf("the file has %s %q: give one with a MetricProvider", cmp.Or(kind.Kind, "no kind, with the name"), kind.Name)
+	}
+	provider := &v1alpha1.MetricProvider{}
+	return provider, yaml.UnmarshalStrict(text, provider)
 }
 
 // anywhere allows all addresses: the user of the command line named the server.

@@ -85,3 +85,42 @@ func TestLintForecasts(t *testing.T) {
 		})
 	}
 }
+
+// TestLintWithProvider: lint checks the metrics of a gate against the file of their provider.
+func TestLintWithProvider(t *testing.T) {
+	t.Parallel()
+	const file = "--metrics-provider=FOLDER/provider.yaml"
+	for name, tc := range map[string]struct {
+		old, new string // in the release and in the provider
+		flag     string
+		code     int
+		says     string
+	}{
+		"AnotherName": {"provider: prometheus", "provider: prom", file, exitOK,
+			"release.yaml:11:11: warning: spec.strategy.steps[0].gates[0].metrics.provider: no forecast: the gate asks MetricProvider prom, and the file of --metrics-provider has prometheus"},
+		"NoMetric": {"          - name: errors", "          - name: error", file, exitError,
+			`release.yaml:13:13: error: spec.strategy.steps[0].gates[0].metrics.metrics[0].name: Invalid value: "error": has neither compare nor query, and provider prometheus has no metric of that name: it has errors`},
+		"NoArgument": {"errors\n    compare:", "errors\n    arguments: [{name: job}]\n    compare:", file, exitError,
+			"error: spec.strategy.steps[0].gates[0].metrics.metrics[0].arguments: Required value: give job"},
+		"LastStep": {"10%", "100%", file, exitError,
+			"error: spec.strategy.steps[0].gates[0].metrics.metrics[0]: Forbidden: after the last step no pod of the old version is left"},
+		"NoFile": {"", "", "--metrics=http://127.0.0.1:1", exitOK,
+			"no forecast: give the file of MetricProvider prometheus, whose metrics the gate names, with --metrics-provider"},
+		"NotAProvider": {"kind: MetricProvider", "kind: Gate", file, exitError, `provider.yaml: the file has Gate "prometheus": give one with a MetricProvider`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			release := strings.Replace(comparingRelease, tc.old, tc.new, 1)
+			if name == "LastStep" {
+				release = strings.TrimSuffix(release, "    - replicas: 100%\n")
+			}
+			folder := writeFiles(t, map[string]string{"shop/release.yaml": release, "shop/web.yaml": lintedDeployment,
+				"provider.yaml": strings.Replace(strings.ReplaceAll(sharedMetrics, "ADDRESS", "http://127.0.0.1:1"), tc.old, tc.new, 1)})
+			var out, stderr bytes.Buffer
+			code := run(t.Context(), []string{"lint", folder + "/shop", strings.ReplaceAll(tc.flag, "FOLDER", folder)}, &out, &stderr)
+			if text := out.String() + stderr.String(); code != tc.code || !strings.Contains(text, tc.says) {
+				t.Errorf("got %d, want %d and %q:\n%s", code, tc.code, tc.says, text)
+			}
+		})
+	}
+}
