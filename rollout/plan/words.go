@@ -104,10 +104,13 @@ func nativeRolloutWords(r *report) string {
 	}
 }
 
-// runsAgainWords describes the end of a rollback. It also says if others have applied the template
-// again that was rolled back.
+// runsAgainWords describes the end of a rollback, with the words of a gate that was rejected: the
+// Gate is gone then. It also says if others have applied the template again that was rolled back.
 func runsAgainWords(r *report) string {
 	message := "revision " + r.s.record.UpdateRevision + " runs again"
+	if back := r.s.record.Rollback; back != nil && back.Trigger == v1alpha1.TriggerGateRejected && back.Message != "" {
+		message += "; " + back.Message
+	}
 	if appliedWaits(r.s) && isQuarantined(r.s) && !r.s.record.releases(r.s.workload.Digest) {
 		message += "; revision " + r.s.workload.Revision + " was rolled back and applied again, and is not released: apply another template"
 	}
@@ -235,7 +238,11 @@ func rejectedWords(r *report) string {
 
 // rejectionWords says that a gate was rejected, and why.
 func rejectionWords(s *snapshot, gate *v1alpha1.Gate) string {
-	return fmt.Sprintf("batch %s: gate %s was rejected: %s", batchNumber(s), gate.Name, gate.Status.Message)
+	words := fmt.Sprintf("batch %s: gate %s was rejected", batchNumber(s), gate.Name)
+	if gate.Status.Message == "" {
+		return words
+	}
+	return words + ": " + gate.Status.Message
 }
 
 // blockedWords says what the step waits for.
