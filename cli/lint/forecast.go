@@ -110,7 +110,8 @@ func (r *review) forecastGate(metrics *Metrics, policy *v1alpha1.MetricsGate, st
 // of it.
 func (r *review) lacksProvider(known *v1alpha1.MetricProvider, policy *v1alpha1.MetricsGate, path *field.Path) bool {
 	shares := slices.ContainsFunc(policy.Metrics, func(m v1alpha1.GateMetric) bool { return m.Compare == nil && m.Query == nil })
-	at, why := path.Child("provider").String(), ""
+	at := path.Child("provider").String()
+	var why string
 	switch {
 	case known.Name == "" && shares:
 		why = fmt.Sprintf("give the file of MetricProvider %s, whose metrics the gate names, with --metrics-provider", policy.Provider)
