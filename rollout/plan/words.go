@@ -108,8 +108,8 @@ func nativeRolloutWords(r *report) string {
 // Gate is gone then. It also says if others have applied the template again that was rolled back.
 func runsAgainWords(r *report) string {
 	message := "revision " + r.s.record.UpdateRevision + " runs again"
-	if back := r.s.record.Rollback; back != nil && back.Trigger == v1alpha1.TriggerGateRejected && back.Message != "" {
-		message += "; " + back.Message
+	if back := r.s.record.Rollback; back != nil && back.Trigger == v1alpha1.TriggerGateRejected {
+		message = strings.TrimSuffix(message+"; "+back.Message, "; ")
 	}
 	if appliedWaits(r.s) && isQuarantined(r.s) && !r.s.record.releases(r.s.workload.Digest) {
 		message += "; revision " + r.s.workload.Revision + " was rolled back and applied again, and is not released: apply another template"
@@ -238,11 +238,7 @@ func rejectedWords(r *report) string {
 
 // rejectionWords says that a gate was rejected, and why.
 func rejectionWords(s *snapshot, gate *v1alpha1.Gate) string {
-	words := fmt.Sprintf("batch %s: gate %s was rejected", batchNumber(s), gate.Name)
-	if gate.Status.Message == "" {
-		return words
-	}
-	return words + ": " + gate.Status.Message
+	return strings.TrimSuffix(fmt.Sprintf("batch %s: gate %s was rejected: %s", batchNumber(s), gate.Name, gate.Status.Message), ": ")
 }
 
 // blockedWords says what the step waits for.
