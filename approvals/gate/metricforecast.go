@@ -5,6 +5,8 @@ import (
 	"math"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/judge"
 )
@@ -18,6 +20,34 @@ type Traffic struct {
 	Errors float64
 	// NewPods and OldPods count the pods of the versions; 0 if they are not known.
 	NewPods, OldPods int
+}
+
+// wholePercent is all requests.
+const wholePercent = 100
+
+// TrafficAt returns the share of the requests that a step of a release gives the new version, by
+// its routes or else by its pods, and the pods; 0 for what is not known. Replicas are the size of
+// the workload, 0 if it is not known.
+func TrafficAt(spec *v1alpha1.BatchReleaseSpec, step int, replicas int32) (at Traffic) {
+	steps, of := spec.Strategy.Steps, int(replicas)
+	if of <= 0 {
+		of = wholePercent // a percentage is known
+	}
+	if step >= len(steps) || replicas <= 0 && steps[step].Replicas.Type == intstr.Int {
+		return at
+	}
+	pods, err := intstr.GetScaledValueFromIntOrPercent(&steps[step].Replicas, of, true)
+	if err != nil {
+		return at
+	}
+	at.Share = float64(pods) / float64(of)
+	if replicas > 0 {
+		at.NewPods, at.OldPods = pods, max(of-pods, 0)
+	}
+	if weight, shared := spec.TrafficOf(false, step); shared {
+		at.Share = float64(weight) / wholePercent
+	}
+	return at
 }
 
 // MetricForecast says how long a comparison takes at some traffic, in the median.

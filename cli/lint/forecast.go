@@ -8,7 +8,6 @@ import (
 	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -51,7 +50,7 @@ const (
 // forecast foresees the comparisons of a release at the traffic of the last hour.
 func (r *review) forecast(metrics *Metrics) error {
 	for i, step := range r.object.Spec.Strategy.Steps {
-		at := r.trafficAt(i)
+		at := gate.TrafficAt(&r.object.Spec, i, r.replicas())
 		if !(at.Share > 0 && at.Share < 1) {
 			continue
 		}
@@ -153,26 +152,10 @@ func (m *Metrics) traffic(compare *v1alpha1.CompareMetric, step gate.Traffic) (g
 	return step, true, nil
 }
 
-// trafficAt returns the share of the requests that the new version gets after a step, by its
-// traffic or else by its pods, and the pods; 0 for what is not known.
-func (r *review) trafficAt(step int) (at gate.Traffic) {
-	steps := r.object.Spec.Strategy.Steps
-	replicas, known := wholePercent, r.workload != nil && r.workload.replicas != nil && *r.workload.replicas > 0
-	if known {
-		replicas = int(*r.workload.replicas)
-	} else if steps[step].Replicas.Type == intstr.Int {
-		return at
+// replicas returns the size of the workload; 0 if it is not known.
+func (r *review) replicas() int32 {
+	if r.workload == nil || r.workload.replicas == nil {
+		return 0
 	}
-	pods, err := intstr.GetScaledValueFromIntOrPercent(&steps[step].Replicas, replicas, true)
-	if err != nil {
-		return at
-	}
-	at.Share = float64(pods) / float64(replicas)
-	if known {
-		at.NewPods, at.OldPods = pods, max(replicas-pods, 0)
-	}
-	if r.object.Spec.Strategy.Traffic != nil {
-		at.Share = float64(v1alpha1.TrafficOf(steps, step)) / wholePercent
-	}
-	return at
+	return *r.workload.replicas
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"github.com/sluice-dev/sluice/api/v1alpha1"
 	"github.com/sluice-dev/sluice/approvals/gate"
 	"github.com/sluice-dev/sluice/internal/plain"
@@ -17,7 +15,7 @@ import (
 // gates so far have measured the traffic.
 func NeedsAt(w *Whole, step int, policy v1alpha1.GatePolicy) string {
 	words := Needs(policy)
-	at := trafficAt(&w.Release.Spec, &w.Release.Status, step)
+	at := gate.TrafficAt(&w.Release.Spec, step, w.Release.Status.Replicas)
 	if policy.Metrics == nil || w.Release.Status.Rollback != nil || !(at.Share > 0 && at.Share < 1) || metricsBefore(w.Release, step) > maxForeseen {
 		return words
 	}
@@ -83,27 +81,6 @@ func measuredTraffic(w *Whole, name string, traffic *gate.Traffic) bool {
 	traffic.PerSecond = float64(best.Old.Requests+best.New.Requests) / (float64(best.Looks) * every.Seconds())
 	traffic.Errors = min(max(float64(best.Old.Errors)/float64(best.Old.Requests), 0), 1)
 	return true
-}
-
-// wholePercent is all requests.
-const wholePercent = 100
-
-// trafficAt returns the share of the requests that a step gives the new version, by its routes or
-// else by its pods, and the pods; 0 for what is not known.
-func trafficAt(spec *v1alpha1.BatchReleaseSpec, status *v1alpha1.BatchReleaseStatus, step int) (at gate.Traffic) {
-	steps := spec.Steps(false)
-	if step >= len(steps) || status.Replicas <= 0 {
-		return at
-	}
-	pods, err := intstr.GetScaledValueFromIntOrPercent(&steps[step].Replicas, int(status.Replicas), true)
-	if err != nil {
-		return at
-	}
-	at.Share, at.NewPods, at.OldPods = float64(pods)/float64(status.Replicas), pods, max(int(status.Replicas)-pods, 0)
-	if weight, shared := spec.TrafficOf(false, step); shared {
-		at.Share = float64(weight) / wholePercent
-	}
-	return at
 }
 
 // metricNeeds names the metrics of a gate.
