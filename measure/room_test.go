@@ -16,6 +16,15 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
+// hanging returns a query that counts itself, and hangs until the end.
+func hanging(running *atomic.Int64, end <-chan struct{}) func(context.Context) (Answer, error) {
+	return func(context.Context) (Answer, error) {
+		running.Add(1)
+		<-end
+		return Answer{}, nil
+	}
+}
+
 // TestServersOfOneTenant: however many servers a tenant has, it has few queries at a time, and
 // another tenant's answer comes all the same.
 func TestServersOfOneTenant(t *testing.T) {
@@ -23,11 +32,7 @@ func TestServersOfOneTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared, end := NewShared(clock.RealClock{}), make(chan struct{})
 		var running atomic.Int64
-		hang := func(context.Context) (Answer, error) {
-			running.Add(1)
-			<-end
-			return Answer{}, nil
-		}
+		hang := hanging(&running, end)
 		for i := range 100 {
 			go func() { _, _ = shared.Read(t.Context(), Question{"greedy", fmt.Sprint(i), "up", time.Minute}, hang) }()
 			synctest.Wait()
@@ -46,13 +51,10 @@ func TestServersOfOneTenant(t *testing.T) {
 func TestSweptWhileAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		shared, end := NewShared(clock.RealClock{}), make(chan struct{})
+		now, end := clocktesting.NewFakePassiveClock(noon), make(chan struct{})
+		shared := NewShared(now)
 		var running atomic.Int64
-		hang := func(context.Context) (Answer, error) {
-			running.Add(1)
-			<-end
-			return Answer{}, nil
-		}
+		hang := hanging(&running, end)
 		for round := range 10 {
 			for i := range queriesOfServer {
 				go func() {
@@ -60,14 +62,14 @@ func TestSweptWhileAsked(t *testing.T) {
 				}()
 				synctest.Wait()
 			}
-			time.Sleep(sweepAgain) //nolint:forbidigo // in a bubble, which has a clock of its own
+			now.SetTime(now.Now().Add(sweepAgain))
 		}
 		if got := running.Load(); got != queriesOfServer {
 			t.Errorf("%d queries at a time, want %d", got, queriesOfServer)
 		}
 		close(end)
 		synctest.Wait()
-		time.Sleep(sweepAgain) //nolint:forbidigo // in a bubble, which has a clock of its own
+		now.SetTime(now.Now().Add(sweepAgain))
 		_, _ = shared.Read(t.Context(), Question{"other", "other", "up", time.Second}, func(context.Context) (Answer, error) { return Answer{}, nil })
 		if len(shared.servers) != 1 || len(shared.tenants) != 1 {
 			t.Errorf("%d servers and %d tenants are kept, want the last one alone", len(shared.servers), len(shared.tenants))

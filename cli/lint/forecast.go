@@ -94,10 +94,13 @@ func (r *review) forecastGate(metrics *Metrics, policy *v1alpha1.MetricsGate, st
 			continue
 		}
 		forecast := gate.Forecast(check, &r.object, traffic)
+		if forecast.Never && forecast.Floor {
+			continue // its floor alone can end it
+		}
 		words := fmt.Sprintf("%s: %s requests a second, of which %s %% fail, %s %% to the new version: %s",
 			at, plain.Number(traffic.PerSecond, 3), plain.Number(wholePercent*traffic.Errors, 3), plain.Number(wholePercent*traffic.Share, 3), forecast)
 		severity := Notice
-		if forecast.Never && !forecast.Floor || max(forecast.Pass, forecast.Reject) > tooLong {
+		if forecast.Never || max(forecast.Pass, forecast.Reject) > tooLong {
 			severity = Warning
 		}
 		r.find(severity, r.place(), at, words)

@@ -1,8 +1,6 @@
 package simulate
 
 import (
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sluice-dev/sluice/api/v1alpha1"
@@ -57,12 +55,8 @@ func (r *run) forecasts(g *sim.Gate) []gate.MetricForecast {
 // share returns the share of the requests that the new version gets: by its routes, or else by its
 // pods.
 func (r *run) share() float64 {
-	if percent, shared := strings.CutSuffix(r.requests(), "%"); shared {
-		value, err := strconv.ParseFloat(percent, 64)
-		if err != nil {
-			return 0
-		}
-		return value / wholePercent
+	if route := r.shared(); route != nil {
+		return float64(route.Weight) / wholePercent
 	}
 	row := r.row()
 	return float64(row.New) / float64(max(row.New+row.Old, 1))

@@ -98,20 +98,27 @@ func (r *run) count(row *Row) {
 // requests returns what the new version gets by the routes; empty while they refer to the Service
 // of both.
 func (r *run) requests() string {
-	if r.Traffic == nil {
+	switch route := r.shared(); {
+	case route == nil:
 		return ""
+	case route.Matched:
+		return fmt.Sprintf("%d%% + matches", route.Weight)
+	default:
+		return fmt.Sprintf("%d%%", route.Weight)
+	}
+}
+
+// shared returns the first route that shares requests; nil if none does.
+func (r *run) shared() *sim.Route {
+	if r.Traffic == nil {
+		return nil
 	}
 	for i := range r.Traffic.Routes {
-		route := &r.Traffic.Routes[i]
-		switch {
-		case !route.Shared:
-		case route.Matched:
-			return fmt.Sprintf("%d%% + matches", route.Weight)
-		default:
-			return fmt.Sprintf("%d%%", route.Weight)
+		if r.Traffic.Routes[i].Shared {
+			return &r.Traffic.Routes[i]
 		}
 	}
-	return ""
+	return nil
 }
 
 // naming maps the names of the world to those of the user.

@@ -276,6 +276,12 @@ func TestForecastOfComparisons(t *testing.T) {
 	if last.Phase != "Completed" || len(timeline.Notes) != 1 || !strings.Contains(timeline.Notes[0], "web-v2-1-0-0, metric errors: at this traffic about ") {
 		t.Errorf("got %s with notes %q, want a release that completes, and one forecast", last.Phase, timeline.Notes)
 	}
+	const routed = "steps: [{replicas: 50%, traffic: 10%, gates: [{metrics: {provider: prometheus, metrics: [{name: errors}]}}]}, {replicas: 100%}]\n" +
+		"traffic: {routes: [{kind: HTTPRoute, name: web, service: web}]}"
+	byRoutes := play(t, routed, "traffic: {requestsPerSecond: 50, errors: 1}")
+	if note := byRoutes.Notes[len(byRoutes.Notes)-1]; note == timeline.Notes[0] || !strings.Contains(note, "metric errors: at this traffic about ") {
+		t.Errorf("with a tenth of the requests: got notes %q, want another forecast than %q", byRoutes.Notes, timeline.Notes)
+	}
 	timeline = play(t, strategy, "traffic: {requestsPerSecond: 50, errors: 0}")
 	last = timeline.Rows[len(timeline.Rows)-1]
 	if last.State != "Blocking" || len(timeline.Notes) != 1 || !strings.Contains(timeline.Notes[0], "set floor") {

@@ -64,7 +64,16 @@ func (f *metricsFlags) open(ctx context.Context) (*lint.Metrics, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--metrics: %w", err)}
 	}
-	return &lint.Metrics{Provider: provider, Ask: func(query string) (float64, bool, error) { return askOnce(ctx, server, query) }}, nil
+	known := map[string]float64{} // steps of a release ask the same
+	ask := func(query string) (value float64, found bool, err error) {
+		if value, found = known[query]; !found {
+			if value, found, err = askOnce(ctx, server, query); found {
+				known[query] = value
+			}
+		}
+		return value, found, err
+	}
+	return &lint.Metrics{Provider: provider, Ask: ask}, nil
 }
 
 // readProvider reads a MetricProvider strictly.
